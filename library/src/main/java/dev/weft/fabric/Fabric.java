@@ -1,0 +1,72 @@
+package dev.weft.fabric;
+
+import java.time.Duration;
+
+/**
+ * One rank's way to the ranks of its group. Collective methods ({@link #split}, {@link #allocate},
+ * {@link #exchange}, {@link #barrier}, {@link #close}) are called by every rank in the same order,
+ * by one thread of the rank at a time; {@link #signal}, {@link #await}, {@link #worked} and {@link
+ * #fail} by any thread.
+ */
+public interface Fabric extends AutoCloseable {
+
+    /** This rank's number in its group, 0 to {@link #size()} - 1. */
+    int rank();
+
+    int size();
+
+    /** The number in the world of the group's rank {@code rank}; errors name ranks by it. */
+    int worldRank(int rank);
+
+    /** {@code threads}, {@code processes} and so on. */
+    String kind();
+
+    /** Whether a rank can read a peer's part of a region in place, without a copy. */
+    boolean sharesMemory();
+
+    /** How long a wait lasts in which no awaited peer makes any progress. */
+    Duration deadline();
+
+    /** Collective over this group: the fabric of this rank's part when cut into equal groups. */
+    Fabric split(int groups);
+
+    /**
+     * Collective: memory of {@code bytes} (each rank may ask for another size), zeroed, which every
+     * rank of the group can reach. Space is reserved here; using it later cannot fail.
+     */
+    Region allocate(long bytes);
+
+    /** Collective: every rank's value, by rank. */
+    long[] exchange(long value);
+
+    /** Collective: returns once every rank has called it. */
+    void barrier();
+
+    /**
+     * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
+     * wakes who waits for it. All this thread has written before is visible to who sees the value.
+     * The caller is the word's only writer.
+     */
+    void signal(Region region, int home, long offset, int value);
+
+    /**
+     * Waits until the word at {@code offset} of {@code home}'s part is {@code value} or past it
+     * (counted round the 32-bit range). What its writer wrote before the signal is then visible.
+     *
+     * @throws FabricException if the awaited rank stalls, dies, leaves or fails
+     */
+    void await(Region region, int home, long offset, int value, Awaited what);
+
+    /** Whether {@link #await} would return at once. Visible like {@link #await} if so. */
+    boolean reached(Region region, int home, long offset, int value);
+
+    /** Tells the peers that this rank got something done: slow is not dead. */
+    void worked();
+
+    /** Tells the peers that this rank's work has failed; their waits end with an error. */
+    void fail(Throwable cause);
+
+    /** Leaves: this rank signals no more. Collective memory is freed once every rank has left. */
+    @Override
+    void close();
+}

@@ -1,0 +1,128 @@
+package dev.weft.fabric;
+
+import dev.weft.plan.Group;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.function.IntPredicate;
+
+/**
+ * What one rank knows of the others: who is present, has left, has failed or has died, and whether
+ * anything still moves. Shared by the world's fabric and all its parts; any thread may call.
+ */
+final class Health {
+
+    private final Region control;
+    private final int self;
+    private final IntPredicate alive;
+    private final Duration deadline;
+
+    /**
+     * @param control the world's control blocks
+     * @param alive whether a world's rank still runs; asked a few times a second at most
+     */
+    Health(Region control, int self, IntPredicate alive, Duration deadline) {
+        this.control = control;
+        this.self = self;
+        this.alive = alive;
+        this.deadline = deadline;
+    }
+
+    Duration deadline() {
+        return deadline;
+    }
+
+    private MemorySegment own() {
+        return control.part(self);
+    }
+
+    private int state(int worldRank) {
+        return Words.intAcquire(control.part(worldRank), ControlBlock.STATE_AT);
+    }
+
+    synchronized void present() {
+        if (state(self) != ControlBlock.FAILED) {
+            Words.intVolatile(own(), ControlBlock.STATE_AT, ControlBlock.PRESENT);
+        }
+    }
+
+    void worked() {
+        Words.longAdd(own(), ControlBlock.WORK_AT, 1);
+    }
+
+    /** The first cause stays: later failures of this rank are consequences. */
+    synchronized void fail(Throwable cause) {
+        if (state(self) != ControlBlock.FAILED) {
+            // A consequence is passed on under the name of its cause, so that a third rank does
+            // not blame the messenger.
+            int culprit = cause instanceof FabricException e ? e.peer() : self;
+            ControlBlock.fail(own(), culprit, reason(cause));
+        }
+    }
+
+    private static String reason(Throwable cause) {
+        if (cause instanceof PeerFailedException e) {
+            return e.reason();
+        }
+        return cause.getMessage() == null ? cause.toString() : cause.getMessage();
+    }
+
+    synchronized void leave() {
+        if (state(self) != ControlBlock.FAILED) {
+            Words.intVolatile(own(), ControlBlock.STATE_AT, ControlBlock.LEFT);
+        }
+    }
+
+    /**
+     * Work done by the group's ranks together: while it grows, nothing is stuck.
+     *
+     * @param withOwn whether this rank's own work counts, as it does for one who waits for it
+     */
+    long workOf(Group group, boolean withOwn) {
+        long sum = 0;
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            if (withOwn || peer != self) {
+                sum += Words.longAcquire(control.part(peer), ControlBlock.WORK_AT);
+            }
+        }
+        return sum;
+    }
+
+    boolean hasLeft(int worldRank) {
+        return state(worldRank) == ControlBlock.LEFT;
+    }
+
+    /** A rank of the group (in the world's numbers), maybe this one, that has failed, or -1. */
+    int failedRank(Group group) {
+        for (int r = 0; r < group.size(); r++) {
+            if (state(group.worldRank(r)) == ControlBlock.FAILED) {
+                return group.worldRank(r);
+            }
+        }
+        return -1;
+    }
+
+    /** What a rank that has failed left to say. */
+    PeerFailedException failureOf(int failed) {
+        MemorySegment block = control.part(failed);
+        return new PeerFailedException(
+                self, ControlBlock.culprit(block), ControlBlock.failure(block));
+    }
+
+    /** A rank of the group (in the world's numbers) that has died, or -1. */
+    int deadPeer(Group group) {
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            // Looked at again afterwards: who leaves or fails in good order says so first, and may
+            // be gone by the time of the second look.
+            if (peer != self && isPresent(peer) && !alive.test(peer) && isPresent(peer)) {
+                return peer;
+            }
+        }
+        return -1;
+    }
+
+    private boolean isPresent(int worldRank) {
+        return state(worldRank) == ControlBlock.PRESENT;
+    }
+}

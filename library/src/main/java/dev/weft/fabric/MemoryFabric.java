@@ -1,0 +1,267 @@
+package dev.weft.fabric;
+
+import dev.weft.plan.Group;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+
+/**
+ * A fabric whose ranks share memory: everything but how that memory comes about.
+ *
+ * <p>Signal and wait, which release pairs with which acquire: {@link #signal} stores the word
+ * (volatile, hence release) after the data it announces; {@link #reached} loads it (acquire) before
+ * the data is read. Sleepers are not missed: the waiter adds itself to the part's waiters and then
+ * loads the word; the writer stores the word and then loads the waiters. All four are volatile, so
+ * that at least one of the two sees the other.
+ */
+abstract class MemoryFabric implements Fabric {
+
+    /**
+     * Looks at a word before blocking. On x86_64 a look with its pause takes about 40 ns, so this
+     * is a few microseconds: about what a block and a wake-up cost.
+     */
+    private static final int SPINS = 100;
+
+    /** Liveness of processes costs a system call per peer: a few times a second is enough. */
+    private static final long ALIVE_CHECK_NS = 100_000_000;
+
+    /** The id of the fabric of all ranks; parts have longer ones. */
+    static final String WORLD_ID = "w";
+
+    final String id;
+    final Group group;
+    final Health health;
+    private final int rank;
+    private final MemoryRegion control;
+    private final WordWaiter waiter = WordWaiter.best();
+    private final Awaited[] entered;
+    private int collectives;
+    private int allocations;
+    private int splits;
+    private boolean closed;
+
+    /**
+     * @param id the same on every rank of the group, different for every group
+     * @param rank in the group
+     * @param control one {@link ControlBlock} per rank of the group
+     */
+    MemoryFabric(String id, Group group, int rank, MemoryRegion control, Health health) {
+        this.id = id;
+        this.group = group;
+        this.rank = rank;
+        this.control = control;
+        this.health = health;
+        this.entered = new Awaited[group.size()];
+        for (int r = 0; r < entered.length; r++) {
+            entered[r] = Awaited.of("a collective call", r);
+        }
+    }
+
+    /** The same kind of fabric for a part of this group. */
+    abstract MemoryFabric part(String id, Group group, int rank, MemoryRegion control);
+
+    /** Collective: parts with their headers; {@code name} is the same on every rank. */
+    abstract MemoryRegion allocateParts(String name, long bytesWithHeader);
+
+    @Override
+    public final int rank() {
+        return rank;
+    }
+
+    @Override
+    public final int size() {
+        return group.size();
+    }
+
+    @Override
+    public final int worldRank(int rank) {
+        return group.worldRank(rank);
+    }
+
+    @Override
+    public final boolean sharesMemory() {
+        return true;
+    }
+
+    @Override
+    public final Duration deadline() {
+        return health.deadline();
+    }
+
+    @Override
+    public final Fabric split(int groups) {
+        Group local = Group.containing(rank, size(), groups);
+        MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
+        return part(
+                id + "." + splits++ + "-" + local.index(),
+                new Group(local.index(), worldRank(local.first()), local.size()),
+                local.memberOf(rank),
+                blocks.subset(local.first(), local.size()));
+    }
+
+    @Override
+    public final Region allocate(long bytes) {
+        return allocateRegion(bytes);
+    }
+
+    private MemoryRegion allocateRegion(long bytes) {
+        if (bytes < 0) {
+            throw new IllegalArgumentException(
+                    "a region of " + bytes + " bytes: expected zero or more");
+        }
+        String name = id + "-" + allocations++;
+        return allocateParts(name, Math.addExact(bytes, MemoryRegion.HEADER_BYTES));
+    }
+
+    /**
+     * Values of even and odd exchanges stand apart: a fast rank may write the next exchange's value
+     * while a slow one still reads this one's, but it cannot be two ahead, for the barrier in
+     * between.
+     */
+    @Override
+    public final long[] exchange(long value) {
+        long slot = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
+        control.part(rank).set(ValueLayout.JAVA_LONG, slot, value);
+        barrier();
+        long[] values = new long[size()];
+        for (int r = 0; r < values.length; r++) {
+            values[r] = control.part(r).get(ValueLayout.JAVA_LONG, slot);
+        }
+        return values;
+    }
+
+    @Override
+    public final void barrier() {
+        collectives++;
+        signal(control, rank, ControlBlock.ENTERED_AT, collectives);
+        for (int r = 0; r < size(); r++) {
+            await(control, r, ControlBlock.ENTERED_AT, collectives, entered[r]);
+        }
+    }
+
+    @Override
+    public final void signal(Region region, int home, long offset, int value) {
+        Words.intVolatile(region.part(home), offset, value);
+        if (((MemoryRegion) region).waiters(home) != 0) {
+            waiter.wakeAll(region.part(home), offset);
+        }
+    }
+
+    @Override
+    public final boolean reached(Region region, int home, long offset, int value) {
+        return Words.intAcquire(region.part(home), offset) - value >= 0;
+    }
+
+    @Override
+    public final void await(Region region, int home, long offset, int value, Awaited what) {
+        for (int spin = 0; spin < SPINS; spin++) {
+            if (reached(region, home, offset, value)) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        MemoryRegion memory = (MemoryRegion) region;
+        memory.addWaiters(home, 1);
+        try {
+            block(memory, home, offset, value, what);
+        } finally {
+            memory.addWaiters(home, -1);
+        }
+    }
+
+    private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
+        MemorySegment part = region.part(home);
+        int writer = worldRank(what.writer());
+        // Who waits for another thread of its own rank sees that one's work too.
+        boolean ownWork = what.writer() == rank;
+        long work = health.workOf(group, ownWork);
+        long began = System.nanoTime();
+        long now = began;
+        long moved = began;
+        long checked = began;
+        while (true) {
+            // Read before the word: who fails or leaves has signalled all that it ever will.
+            int failed = health.failedRank(group);
+            boolean writerLeft = health.hasLeft(writer);
+            int seen = Words.intVolatile(part, offset);
+            if (seen - value >= 0) {
+                StallEvent.ended(began, this, what, value);
+                return;
+            }
+            if (failed >= 0) {
+                throw health.failureOf(failed);
+            }
+            if (writerLeft) {
+                throw lost(writer, "left", what, value);
+            }
+            if (now - checked > ALIVE_CHECK_NS) {
+                checked = now;
+                int dead = health.deadPeer(group);
+                if (dead >= 0) {
+                    throw lost(dead, "died", what, value);
+                }
+            }
+            long workNow = health.workOf(group, ownWork);
+            if (workNow != work) {
+                work = workNow;
+                moved = now;
+            } else if (now - moved > deadline().toNanos()) {
+                throw stalled(what, value);
+            }
+            waiter.block(part, offset, seen);
+            now = System.nanoTime();
+        }
+    }
+
+    private PeerLostException lost(int peer, String how, Awaited what, int value) {
+        return new PeerLostException(worldRank(rank), peer, how, describe(what, value));
+    }
+
+    private StallException stalled(Awaited what, int value) {
+        return new StallException(
+                worldRank(rank),
+                worldRank(what.writer()),
+                what.source() < 0 ? -1 : worldRank(what.source()),
+                what.chunk(),
+                describe(what, value),
+                deadline());
+    }
+
+    /** The awaited thing in words, ranks by their number in the world. */
+    final String describe(Awaited what, int value) {
+        StringBuilder text = new StringBuilder(what.what());
+        if (what.chunk() >= 0) {
+            text.append(' ').append(what.chunk());
+        }
+        if (what.source() >= 0) {
+            text.append(" of rank ").append(worldRank(what.source()));
+        }
+        return text.append(" (number ")
+                .append(value)
+                .append(") from rank ")
+                .append(worldRank(what.writer()))
+                .toString();
+    }
+
+    @Override
+    public final void worked() {
+        health.worked();
+    }
+
+    @Override
+    public final void fail(Throwable cause) {
+        health.fail(cause);
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (id.equals(WORLD_ID)) {
+            health.leave();
+        }
+        control.close();
+    }
+}

@@ -1,0 +1,160 @@
+package dev.weft.fabric;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntPredicate;
+
+/**
+ * How processes that know only a folder, a number and a count become ranks. Each takes its lock,
+ * lays down its control block under a temporary name and renames it, maps everybody else's, passes
+ * a barrier and unlinks its own: from then on the folder holds only locks.
+ */
+final class Rendezvous implements AutoCloseable {
+
+    private static final long POLL_NS = 2_000_000;
+
+    private final Path folder;
+    private final int rank;
+    private final int ranks;
+    private final Duration deadline;
+    private final HeldLock lock;
+    private final Arena arena = Arena.ofShared();
+    private final HeldLock.Watch[] watches;
+    private MemorySegment own;
+
+    private Rendezvous(Path folder, int rank, int ranks, Duration deadline) throws IOException {
+        this.folder = ShmJob.privateFolder(folder);
+        this.rank = rank;
+        this.ranks = ranks;
+        this.deadline = deadline;
+        this.watches = new HeldLock.Watch[ranks];
+        this.lock = HeldLock.take(lockFile(rank));
+        if (lock == null) {
+            throw new IllegalArgumentException(
+                    "rank " + rank + " is taken by another process in " + folder);
+        }
+    }
+
+    /** The joined world's fabric; closing it also leaves the folder. */
+    static ShmFabric join(Path folder, int rank, int ranks, Duration deadline) {
+        try {
+            Rendezvous meeting = new Rendezvous(folder, rank, ranks, deadline);
+            try {
+                return meeting.meet();
+            } catch (IOException | RuntimeException e) {
+                meeting.abandon(e);
+                throw e;
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "rank " + rank + " cannot join in " + folder + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Peers that have come so far learn why this rank does not come along. */
+    private void abandon(Exception cause) {
+        try (this) {
+            if (own != null) {
+                int culprit = cause instanceof FabricException e ? e.peer() : rank;
+                ControlBlock.fail(own, culprit, String.valueOf(cause.getMessage()));
+            }
+        } catch (UncheckedIOException e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    private Path lockFile(int peer) {
+        return folder.resolve("rank-" + peer + ".lock");
+    }
+
+    private Path controlFile(int peer) {
+        return folder.resolve("rank-" + peer + ".control");
+    }
+
+    private ShmFabric meet() throws IOException {
+        offerControlBlock();
+        MemorySegment[] whole = new MemorySegment[ranks];
+        long until = System.nanoTime() + deadline.toNanos();
+        for (int peer = 0; peer < ranks; peer++) {
+            awaitPeer(peer, until);
+            whole[peer] = ShmFabric.map(controlFile(peer), arena);
+            long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
+            String mismatch = ControlBlock.mismatch(whole[peer].asSlice(header), ranks);
+            if (mismatch != null) {
+                throw new IllegalArgumentException(
+                        "the control block of rank "
+                                + peer
+                                + ", "
+                                + controlFile(peer)
+                                + ", "
+                                + mismatch);
+            }
+        }
+        MemoryRegion control = new MemoryRegion(whole, this::close);
+        IntPredicate alive = peer -> peer == rank || watches[peer].isHeld();
+        Health health = new Health(control, rank, alive, deadline);
+        ShmFabric fabric = ShmFabric.world(ranks, rank, control, health, folder);
+        fabric.barrier();
+        Files.delete(controlFile(rank));
+        return fabric;
+    }
+
+    private void offerControlBlock() throws IOException {
+        Path temporary = folder.resolve("rank-" + rank + ".control-new");
+        Files.deleteIfExists(temporary);
+        ShmFabric.reserve(temporary, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
+        own = ShmFabric.map(temporary, arena).asSlice(MemoryRegion.HEADER_BYTES);
+        ControlBlock.initialise(own, ranks);
+        Files.move(
+                temporary,
+                controlFile(rank),
+                StandardCopyOption.ATOMIC_MOVE,
+                StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    /** Waits for the peer's control block; one whose owner does not hold its lock is a dead one. */
+    private void awaitPeer(int peer, long until) throws IOException {
+        while (true) {
+            if (Files.exists(controlFile(peer)) && Files.exists(lockFile(peer))) {
+                if (peer == rank) {
+                    return;
+                }
+                if (watches[peer] == null) {
+                    watches[peer] = new HeldLock.Watch(lockFile(peer));
+                }
+                if (watches[peer].isHeld()) {
+                    return;
+                }
+            }
+            if (System.nanoTime() > until) {
+                throw new StallException(
+                        rank, peer, -1, -1, "the arrival of rank " + peer, deadline);
+            }
+            LockSupport.parkNanos(POLL_NS);
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            Files.deleteIfExists(controlFile(rank));
+            for (HeldLock.Watch watch : watches) {
+                if (watch != null) {
+                    watch.close();
+                }
+            }
+            Files.deleteIfExists(lockFile(rank));
+            lock.close();
+            arena.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+package dev.weft.fabric;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * A start of several processes on one host: a folder in shared memory, private to the user, in
+ * which the ranks find each other. No port is opened. The starter holds a lock in it; a folder none
+ * of whose locks is held was left by a killed start and is cleaned by the next one. Used by one
+ * thread.
+ */
+public final class ShmJob implements AutoCloseable {
+
+    static final String RANK = "WEFT_RANK";
+    static final String RANKS = "WEFT_RANKS";
+    static final String FOLDER = "WEFT_JOB";
+    static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
+
+    private static final String STARTER_LOCK = "starter.lock";
+
+    /** The name of a folder until its starter holds the lock in it. */
+    private static final String UNFINISHED = "new-";
+
+    /** How long a start may take from making its folder to holding the lock in it. */
+    private static final Duration GRACE = Duration.ofMinutes(1);
+
+    private final Path folder;
+    private final HeldLock lock;
+
+    private ShmJob(Path folder, HeldLock lock) {
+        this.folder = folder;
+        this.lock = lock;
+    }
+
+    /** A fresh folder; first removes what killed starts have left. */
+    public static ShmJob create() {
+        return create(sharedMemory());
+    }
+
+    static ShmJob create(Path shared) {
+        try {
+            Path base = userFolder(shared);
+            cleanStale(base);
+            byte[] token = new byte[8];
+            new SecureRandom().nextBytes(token);
+            String name = HexFormat.of().formatHex(token);
+            Path unfinished = privateFolder(base.resolve(UNFINISHED + name));
+            HeldLock lock = HeldLock.take(unfinished.resolve(STARTER_LOCK));
+            if (lock == null) {
+                throw new IOException("the lock in the new folder " + unfinished + " is taken");
+            }
+            // Renamed only now: another start, which cleans up, must not find the lock free.
+            Path folder =
+                    Files.move(unfinished, base.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+            return new ShmJob(folder, lock);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot prepare shared memory: " + e.getMessage(), e);
+        }
+    }
+
+    /** Where regions live: memory-backed where the system has such a folder. */
+    public static Path sharedMemory() {
+        String chosen = System.getenv("WEFT_SHM_DIR");
+        if (chosen != null && !chosen.isEmpty()) {
+            return Path.of(chosen);
+        }
+        Path shm = Path.of("/dev/shm");
+        return Files.isDirectory(shm) ? shm : Path.of(System.getProperty("java.io.tmpdir"));
+    }
+
+    private static Path userFolder(Path shared) throws IOException {
+        Object user = user();
+        return privateFolder(
+                shared.resolve("weft-" + (user == null ? System.getProperty("user.name") : user)));
+    }
+
+    /** The user's number, or null where the system does not tell. */
+    private static Object user() throws IOException {
+        Path self = Path.of("/proc/self");
+        return Files.exists(self) ? Files.getAttribute(self, "unix:uid") : null;
+    }
+
+    /** Makes the folder, or accepts one of this user's that nobody else can read. */
+    static Path privateFolder(Path folder) throws IOException {
+        try {
+            return Files.createDirectory(
+                    folder,
+                    PosixFilePermissions.asFileAttribute(
+                            PosixFilePermissions.fromString("rwx------")));
+        } catch (FileAlreadyExistsException e) {
+            String mode =
+                    PosixFilePermissions.toString(
+                            Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS));
+            // Asked for by number: the superuser may write everywhere, also into a trap.
+            Object user = user();
+            Object owner = Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+            if (!mode.equals("rwx------")
+                    || !Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
+                    || !Files.isWritable(folder)
+                    || user != null && !user.equals(owner)) {
+                throw new IOException(
+                        folder
+                                + " has mode "
+                                + mode
+                                + " and owner "
+                                + owner
+                                + ": expected a folder of yours with rwx------",
+                        e);
+            }
+            return folder;
+        }
+    }
+
+    private static void cleanStale(Path base) throws IOException {
+        for (Path folder : list(base)) {
+            if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) && isStale(folder)) {
+                System.getLogger("dev.weft")
+                        .log(Level.INFO, "removing {0}, left by a killed start", folder);
+                delete(folder);
+            }
+        }
+    }
+
+    private static boolean isStale(Path folder) throws IOException {
+        if (folder.getFileName().toString().startsWith(UNFINISHED) && isYoung(folder)) {
+            return false;
+        }
+        // The starter's first: to look at a lock that a rank is about to take may make it fail.
+        if (HeldLock.isHeld(folder.resolve(STARTER_LOCK))) {
+            return false;
+        }
+        for (Path file : list(folder)) {
+            if (file.toString().endsWith(".lock") && HeldLock.isHeld(file)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isYoung(Path folder) throws IOException {
+        try {
+            Instant changed = Files.getLastModifiedTime(folder).toInstant();
+            return changed.isAfter(Instant.now().minus(GRACE));
+        } catch (NoSuchFileException e) {
+            return true; // another start has just finished it
+        }
+    }
+
+    private static List<Path> list(Path folder) throws IOException {
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.toList();
+        } catch (NoSuchFileException e) {
+            return List.of(); // another start removes stale folders at the same time
+        }
+    }
+
+    private static void delete(Path folder) throws IOException {
+        for (Path file : list(folder)) {
+            Files.deleteIfExists(file);
+        }
+        Files.deleteIfExists(folder);
+    }
+
+    /** The folder in which the ranks meet. */
+    public Path folder() {
+        return folder;
+    }
+
+    /** What a process needs in its environment to be rank {@code rank} ({@link World#joined}). */
+    public Map<String, String> environment(int rank, int ranks, Duration deadline) {
+        Map<String, String> environment = new LinkedHashMap<>();
+        environment.put(RANK, Integer.toString(rank));
+        environment.put(RANKS, Integer.toString(ranks));
+        environment.put(FOLDER, folder.toString());
+        environment.put(DEADLINE_MS, Long.toString(deadline.toMillis()));
+        return environment;
+    }
+
+    /** Removes the folder and whatever dead ranks have left in it. */
+    @Override
+    public void close() {
+        try (lock) {
+            delete(folder);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot remove " + folder, e);
+        }
+    }
+}

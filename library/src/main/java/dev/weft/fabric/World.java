@@ -1,0 +1,245 @@
+package dev.weft.fabric;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The ranks that this process runs: all of them as threads, or one of a world of processes. The
+ * same body runs in both:
+ *
+ * <pre>{@code
+ * try (World world = World.threads(4)) {
+ *     world.run(fabric -> System.out.println("rank " + fabric.rank() + " of " + fabric.size()));
+ * }
+ * }</pre>
+ *
+ * <p>A body that throws ends the waits of all other ranks; the world is of no use afterwards. Used
+ * by one thread.
+ */
+public final class World implements AutoCloseable {
+
+    /** Time without any progress after which a wait gives up. */
+    public static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(30);
+
+    private static final int MAX_RANKS = 4096;
+
+    private final MemoryFabric[] fabrics;
+    private final Runnable release;
+
+    private World(MemoryFabric[] fabrics, Runnable release) {
+        this.fabrics = fabrics;
+        this.release = release;
+    }
+
+    /** What one rank does. */
+    @FunctionalInterface
+    public interface Body {
+        void run(Fabric fabric) throws Exception;
+    }
+
+    /** What one rank computes. */
+    @FunctionalInterface
+    public interface Function<T> {
+        T apply(Fabric fabric) throws Exception;
+    }
+
+    /** {@code ranks} threads of this JVM, with the default deadline. */
+    public static World threads(int ranks) {
+        return threads(ranks, DEFAULT_DEADLINE);
+    }
+
+    public static World threads(int ranks, Duration deadline) {
+        checkRanks(ranks);
+        checkDeadline(deadline);
+        Arena arena = Arena.ofShared();
+        return new World(ThreadFabric.world(ranks, deadline, arena), arena::close);
+    }
+
+    /** The rank that this process's environment says it is ({@link ShmJob#environment}). */
+    public static World joined() {
+        return joined(System.getenv());
+    }
+
+    static World joined(Map<String, String> environment) {
+        int ranks = number(environment, ShmJob.RANKS);
+        int rank = number(environment, ShmJob.RANK);
+        String folder = environment.get(ShmJob.FOLDER);
+        checkRanks(ranks);
+        if (rank >= ranks || folder == null) {
+            throw new IllegalArgumentException(
+                    ShmJob.RANK
+                            + "="
+                            + rank
+                            + ", "
+                            + ShmJob.RANKS
+                            + "="
+                            + ranks
+                            + ", "
+                            + ShmJob.FOLDER
+                            + "="
+                            + folder
+                            + ": expected a rank below the ranks and a folder to meet in");
+        }
+        Duration deadline =
+                environment.containsKey(ShmJob.DEADLINE_MS)
+                        ? Duration.ofMillis(number(environment, ShmJob.DEADLINE_MS))
+                        : DEFAULT_DEADLINE;
+        checkDeadline(deadline);
+        MemoryFabric fabric = Rendezvous.join(Path.of(folder), rank, ranks, deadline);
+        return new World(new MemoryFabric[] {fabric}, () -> {});
+    }
+
+    private static int number(Map<String, String> environment, String name) {
+        String value = environment.get(name);
+        try {
+            int number = Integer.parseInt(value == null ? "" : value);
+            if (number >= 0) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // reported below, with the value
+        }
+        throw new IllegalArgumentException(
+                "environment variable "
+                        + name
+                        + " is "
+                        + (value == null ? "not set" : value)
+                        + ": expected a number of zero or more");
+    }
+
+    private static void checkRanks(int ranks) {
+        if (ranks < 1 || ranks > MAX_RANKS) {
+            throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
+        }
+    }
+
+    private static void checkDeadline(Duration deadline) {
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException(
+                    "a deadline of " + deadline.toMillis() + " ms: expected more than zero");
+        }
+    }
+
+    /** Runs the body once per rank of this process and returns when all have ended. */
+    public void run(Body body) {
+        call(
+                fabric -> {
+                    body.run(fabric);
+                    return null;
+                });
+    }
+
+    /** Runs the function once per rank of this process; the results in rank order. */
+    public <T> List<T> call(Function<T> function) {
+        List<Outcome<T>> outcomes = new ArrayList<>();
+        for (MemoryFabric fabric : fabrics) {
+            fabric.health.present();
+            outcomes.add(new Outcome<>(fabric, function, fabrics.length > 1));
+        }
+        if (fabrics.length == 1) {
+            outcomes.getFirst().run();
+        } else {
+            runThreads(outcomes);
+        }
+        rethrow(outcomes);
+        List<T> results = new ArrayList<>();
+        for (Outcome<T> outcome : outcomes) {
+            results.add(outcome.result);
+        }
+        return results;
+    }
+
+    private static <T> void runThreads(List<Outcome<T>> outcomes) {
+        List<Thread> threads = new ArrayList<>();
+        for (Outcome<T> outcome : outcomes) {
+            threads.add(
+                    Thread.ofPlatform().name("weft-rank-" + outcome.fabric.rank()).start(outcome));
+        }
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    // The ranks' memory must not be freed under them: wait, then pass it on.
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** The first cause is thrown; what peers noticed of it is kept as suppressed. */
+    private static <T> void rethrow(List<Outcome<T>> outcomes) {
+        Throwable cause = null;
+        for (Outcome<T> outcome : outcomes) {
+            Throwable failure = outcome.failure;
+            if (failure != null
+                    && (cause == null
+                            || cause instanceof PeerFailedException
+                                    && !(failure instanceof PeerFailedException))) {
+                cause = failure;
+            }
+        }
+        if (cause == null) {
+            return;
+        }
+        for (Outcome<T> outcome : outcomes) {
+            if (outcome.failure != null && outcome.failure != cause) {
+                cause.addSuppressed(outcome.failure);
+            }
+        }
+        switch (cause) {
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            default -> throw new IllegalStateException(cause.toString(), cause);
+        }
+    }
+
+    /** One rank's run. */
+    private static final class Outcome<T> implements Runnable {
+        final MemoryFabric fabric;
+        final Function<T> function;
+        final boolean leaves;
+        T result;
+        Throwable failure;
+
+        /**
+         * @param leaves whether the end of the body is known to be the end of the rank's part
+         */
+        Outcome(MemoryFabric fabric, Function<T> function, boolean leaves) {
+            this.fabric = fabric;
+            this.function = function;
+            this.leaves = leaves;
+        }
+
+        @Override
+        public void run() {
+            try {
+                result = function.apply(fabric);
+            } catch (Throwable e) {
+                failure = e;
+                fabric.fail(e);
+            } finally {
+                // Peers that still wait for this rank learn at once that it signals no more.
+                if (leaves) {
+                    fabric.health.leave();
+                }
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        for (MemoryFabric fabric : fabrics) {
+            fabric.close();
+        }
+        release.run();
+    }
+}

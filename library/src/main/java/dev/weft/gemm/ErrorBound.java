@@ -1,0 +1,48 @@
+package dev.weft.gemm;
+
+import dev.weft.tensor.DType;
+
+/**
+ * How far a product may lie from the exact one: {@code 2 sqrt(K) eps32 (|A| x |B|)} for the chain
+ * of fp32 multiply-adds, and one rounding to the output type. Pure functions.
+ */
+final class ErrorBound {
+
+    private static final double EPS32 = 0x1p-23;
+
+    /** Below the normal range a step may lose up to this much, however small its operands are. */
+    private static final double SMALLEST_FP32 = 0x1p-149;
+
+    private ErrorBound() {}
+
+    /** The share of {@code |A| x |B|} that K steps may lose. */
+    static double relative(long k) {
+        return 2 * Math.sqrt(k) * EPS32;
+    }
+
+    /** What K steps may lose to underflow, beside {@link #relative}. */
+    static double underflow(long k) {
+        return 2 * Math.sqrt(k) * SMALLEST_FP32;
+    }
+
+    /**
+     * What rounding a value of this magnitude to {@code dtype} may lose: half a unit, everywhere.
+     */
+    static double rounding(DType dtype, double magnitude) {
+        int exponent = Math.max(Math.getExponent(magnitude), minExponent(dtype));
+        return Math.scalb(dtype.epsilon() / 2, Math.min(exponent, maxExponent(dtype)));
+    }
+
+    /** The smallest magnitude that {@code dtype} rounds to infinity. */
+    static double overflowFrom(DType dtype) {
+        return Math.scalb(2 - dtype.epsilon() / 2, maxExponent(dtype));
+    }
+
+    private static int minExponent(DType dtype) {
+        return dtype == DType.FP16 ? -14 : -126;
+    }
+
+    private static int maxExponent(DType dtype) {
+        return dtype == DType.FP16 ? 15 : 127;
+    }
+}

@@ -1,0 +1,187 @@
+package dev.weft.gemm;
+
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.function.LongConsumer;
+import java.util.function.LongUnaryOperator;
+import java.util.stream.LongStream;
+
+/**
+ * The product of A and B in float64, to check engines against; it shares no code with any of them.
+ * Judges an output by {@code |c - ref| <= 2 sqrt(K) eps32 (|A| x |B|)} plus one rounding to the
+ * output's type. Any thread may call it; the work is spread over all cores where the matrices may
+ * be read by all threads. Does not judge products whose partial sums overflow fp32.
+ */
+public final class Float64Oracle {
+
+    private final Matrix a;
+    private final Matrix b;
+    private final boolean transposed;
+    private final long n;
+
+    /**
+     * @param b [K, N], or [N, K] where {@code transposed}
+     */
+    public Float64Oracle(Matrix a, Matrix b, boolean transposed) {
+        long k = transposed ? b.cols() : b.rows();
+        if (a.cols() != k) {
+            throw new IllegalArgumentException(
+                    "A "
+                            + a.describe()
+                            + " and B "
+                            + b.describe()
+                            + (transposed ? " (transposed)" : "")
+                            + " differ in K: "
+                            + a.cols()
+                            + " and "
+                            + k);
+        }
+        this.a = a;
+        this.b = b;
+        this.transposed = transposed;
+        this.n = transposed ? b.rows() : b.cols();
+    }
+
+    /** Checks all rows of {@code c} against the same rows of A. */
+    public Deviation check(Matrix c) {
+        requireShape(c);
+        return check(c, c.rows(), index -> index);
+    }
+
+    /** Checks the rows numbered {@code rows} of {@code c} against the same rows of A. */
+    public Deviation check(Matrix c, long... rows) {
+        requireShape(c);
+        for (long row : rows) {
+            requireRows(row, 1);
+        }
+        return check(c, rows.length, index -> rows[(int) index]);
+    }
+
+    /** Writes rows of {@code A x B}, N to a row without gaps, to the start of {@code target}. */
+    public void products(long firstRow, int rows, double[] target) {
+        fill(firstRow, rows, target, false);
+    }
+
+    /**
+     * Writes rows of {@code |A| x |B|}, N to a row without gaps, to the start of {@code target}.
+     */
+    public void magnitudes(long firstRow, int rows, double[] target) {
+        fill(firstRow, rows, target, true);
+    }
+
+    /**
+     * The float64 product of some rows, rounded to fp32, computed a strip of rows at a time.
+     *
+     * @param rowsDone told after every strip, by the calling thread, how many rows are done
+     */
+    public Matrix golden(long firstRow, long rows, Arena arena, LongConsumer rowsDone) {
+        requireRows(firstRow, rows);
+        Matrix target = Matrix.allocate(arena, DType.FP32, rows, n);
+        boolean parallel = operandsShared() && shared(target);
+        long stripRows = stripRows();
+        for (long done = 0; done < rows; done += stripRows) {
+            long from = done;
+            long count = Math.min(stripRows, rows - done);
+            tiles(count, parallel)
+                    .forEach(
+                            number -> {
+                                Float64Tile tile = tile(number, count, i -> firstRow + from + i);
+                                tile.compute(false);
+                                tile.forEach(
+                                        (index, col, product, magnitude) ->
+                                                target.set(from + index, col, (float) product));
+                            });
+            rowsDone.accept(done + count);
+        }
+        return target;
+    }
+
+    private void fill(long firstRow, int rows, double[] target, boolean magnitudes) {
+        requireRows(firstRow, rows);
+        long elements = Math.multiplyExact(rows, n);
+        if (target.length < elements) {
+            throw new IllegalArgumentException(
+                    rows
+                            + " rows of "
+                            + n
+                            + " columns need an array of "
+                            + elements
+                            + " values, the given one holds "
+                            + target.length);
+        }
+        tiles(rows, operandsShared())
+                .forEach(
+                        number -> {
+                            Float64Tile tile = tile(number, rows, i -> firstRow + i);
+                            tile.compute(magnitudes);
+                            tile.forEach(
+                                    (index, col, product, magnitude) ->
+                                            target[(int) (index * n + col)] =
+                                                    magnitudes ? magnitude : product);
+                        });
+    }
+
+    private Deviation check(Matrix c, long rows, LongUnaryOperator rowAt) {
+        return tiles(rows, operandsShared() && shared(c))
+                .mapToObj(
+                        number -> {
+                            Float64Tile tile = tile(number, rows, rowAt);
+                            tile.compute(true);
+                            DeviationMeter meter = new DeviationMeter(c, a.cols());
+                            tile.forEach(
+                                    (index, col, product, magnitude) ->
+                                            meter.add(
+                                                    rowAt.applyAsLong(index),
+                                                    col,
+                                                    product,
+                                                    magnitude));
+                            return meter.result();
+                        })
+                .reduce(Deviation.NONE, Deviation::merge);
+    }
+
+    private LongStream tiles(long rows, boolean parallel) {
+        LongStream numbers = LongStream.range(0, Math.ceilDiv(rows, Float64Tile.SIZE) * colTiles());
+        return parallel ? numbers.parallel() : numbers;
+    }
+
+    private Float64Tile tile(long number, long rows, LongUnaryOperator rowAt) {
+        long index = number / colTiles() * Float64Tile.SIZE;
+        long col = number % colTiles() * Float64Tile.SIZE;
+        return new Float64Tile(a, b, transposed, rows, rowAt, index, n, col);
+    }
+
+    private long colTiles() {
+        return Math.ceilDiv(n, Float64Tile.SIZE);
+    }
+
+    /** Enough rows for some tiles on every core. */
+    private long stripRows() {
+        long wantedTiles = 4L * Runtime.getRuntime().availableProcessors();
+        return Float64Tile.SIZE * Math.ceilDiv(wantedTiles, Math.max(1, colTiles()));
+    }
+
+    private boolean operandsShared() {
+        return shared(a) && shared(b);
+    }
+
+    /** Whether other threads may read the matrix: an arena may be confined to one. */
+    private static boolean shared(Matrix matrix) {
+        return matrix.data().isAccessibleBy(new Thread());
+    }
+
+    private void requireShape(Matrix c) {
+        if (c.rows() != a.rows() || c.cols() != n) {
+            throw new IllegalArgumentException(
+                    "C " + c.describe() + " is not the product's [" + a.rows() + ", " + n + "]");
+        }
+    }
+
+    private void requireRows(long firstRow, long rows) {
+        if (firstRow < 0 || rows < 0 || firstRow > a.rows() - rows) {
+            throw new IllegalArgumentException(
+                    rows + " rows from row " + firstRow + " lie outside of A " + a.describe());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package dev.weft.gemm;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Chooses an engine. Any thread may call it. The vector engine's class is loaded only after the
+ * module that it needs was found, so that Weft runs without it.
+ */
+public final class Gemms {
+
+    private static final String VECTOR_MODULE = "jdk.incubator.vector";
+    private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
+    private static final AtomicBoolean FALLBACK_SAID = new AtomicBoolean();
+
+    private Gemms() {}
+
+    /**
+     * The vector engine, or the scalar one where Java was started without the Vector API; the first
+     * such fallback is logged.
+     */
+    public static Gemm auto() {
+        if (vectorModulePresent()) {
+            return VectorEngine.create();
+        }
+        if (FALLBACK_SAID.compareAndSet(false, true)) {
+            System.getLogger(Gemms.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "module "
+                                    + VECTOR_MODULE
+                                    + " is not there, the slower scalar engine serves: "
+                                    + HOW_TO_GET_IT);
+        }
+        return new ScalarGemm();
+    }
+
+    /** The engine called {@code auto}, {@code scalar} or {@code vector}. */
+    public static Gemm byName(String name) {
+        return switch (name) {
+            case "auto" -> auto();
+            case "scalar" -> new ScalarGemm();
+            case "vector" -> {
+                if (!vectorModulePresent()) {
+                    throw new IllegalArgumentException(
+                            "engine 'vector' needs module " + VECTOR_MODULE + ": " + HOW_TO_GET_IT);
+                }
+                yield VectorEngine.create();
+            }
+            default ->
+                    throw new IllegalArgumentException(
+                            "unknown engine '" + name + "': expected auto, scalar or vector");
+        };
+    }
+
+    private static boolean vectorModulePresent() {
+        return ModuleLayer.boot().findModule(VECTOR_MODULE).isPresent();
+    }
+
+    /** Keeps the reference to {@link VectorGemm} out of the class that must load without it. */
+    private static final class VectorEngine {
+        static Gemm create() {
+            return new VectorGemm();
+        }
+    }
+}

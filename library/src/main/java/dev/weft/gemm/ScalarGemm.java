@@ -1,0 +1,134 @@
+package dev.weft.gemm;
+
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+
+/**
+ * The reference engine: plain Java, runs on every JDK, and defines the bits that every other engine
+ * of Weft must give. Each element is one chain of {@link Math#fma(float, float, float)} over k = 0
+ * .. K-1 from +0, rounded once. Stateless, any thread may call it.
+ */
+public final class ScalarGemm implements Gemm {
+
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    /** Four rows and four columns: 16 chains hide the latency of a multiply-add. */
+    private static final int ROWS = 4;
+
+    private static final int COLS = 4;
+
+    @Override
+    public String name() {
+        return "scalar";
+    }
+
+    @Override
+    public int rowQuantum() {
+        return ROWS;
+    }
+
+    @Override
+    public long blockRows() {
+        return 8 * ROWS;
+    }
+
+    @Override
+    public PackedB pack(Matrix b, boolean transposed, Arena arena) {
+        long k = transposed ? b.cols() : b.rows();
+        return PackedB.pack(b, transposed, COLS, Math.max(1, k), arena);
+    }
+
+    @Override
+    public Scratch scratch(long k, long n, Arena arena) {
+        return new ScalarScratch(k, ROWS, COLS, arena);
+    }
+
+    @Override
+    public void multiply(
+            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
+        Gemm.check(a, aRow, rows, b, c, cRow);
+        b.requireLayout(COLS, Math.max(1, b.k()), name());
+        ScalarScratch own = ScalarScratch.of(scratch, b.k());
+        for (long row = 0; row < rows; row += ROWS) {
+            long height = Math.min(ROWS, rows - row);
+            for (long i = 0; i < height; i++) {
+                widenRow(a, aRow + row + i, own.rows(), i * b.k() * Float.BYTES);
+            }
+            for (long col = 0; col < b.n(); col += COLS) {
+                sumTile(own, b, b.panelOffset(0, b.k(), col));
+                storeTile(own.sums(), c, cRow + row, height, col);
+            }
+        }
+    }
+
+    private static void widenRow(Matrix a, long row, MemorySegment target, long offset) {
+        for (long k = 0; k < a.cols(); k++) {
+            target.set(FLOAT, offset + k * Float.BYTES, a.get(row, k));
+        }
+    }
+
+    /** Rows past the last one of A hold an earlier product's values; nobody reads their sums. */
+    private static void sumTile(ScalarScratch scratch, PackedB b, long panel) {
+        MemorySegment rows = scratch.rows();
+        MemorySegment panels = b.panels();
+        long pitch = b.k() * Float.BYTES;
+        float s00 = 0f, s01 = 0f, s02 = 0f, s03 = 0f;
+        float s10 = 0f, s11 = 0f, s12 = 0f, s13 = 0f;
+        float s20 = 0f, s21 = 0f, s22 = 0f, s23 = 0f;
+        float s30 = 0f, s31 = 0f, s32 = 0f, s33 = 0f;
+        for (long at = 0; at < pitch; at += Float.BYTES) {
+            float a0 = rows.get(FLOAT, at);
+            float a1 = rows.get(FLOAT, at + pitch);
+            float a2 = rows.get(FLOAT, at + 2 * pitch);
+            float a3 = rows.get(FLOAT, at + 3 * pitch);
+            long bAt = panel + at * COLS;
+            float b0 = panels.get(FLOAT, bAt);
+            float b1 = panels.get(FLOAT, bAt + 4);
+            float b2 = panels.get(FLOAT, bAt + 8);
+            float b3 = panels.get(FLOAT, bAt + 12);
+            s00 = Math.fma(a0, b0, s00);
+            s01 = Math.fma(a0, b1, s01);
+            s02 = Math.fma(a0, b2, s02);
+            s03 = Math.fma(a0, b3, s03);
+            s10 = Math.fma(a1, b0, s10);
+            s11 = Math.fma(a1, b1, s11);
+            s12 = Math.fma(a1, b2, s12);
+            s13 = Math.fma(a1, b3, s13);
+            s20 = Math.fma(a2, b0, s20);
+            s21 = Math.fma(a2, b1, s21);
+            s22 = Math.fma(a2, b2, s22);
+            s23 = Math.fma(a2, b3, s23);
+            s30 = Math.fma(a3, b0, s30);
+            s31 = Math.fma(a3, b1, s31);
+            s32 = Math.fma(a3, b2, s32);
+            s33 = Math.fma(a3, b3, s33);
+        }
+        MemorySegment sums = scratch.sums();
+        putRow(sums, 0, s00, s01, s02, s03);
+        putRow(sums, 1, s10, s11, s12, s13);
+        putRow(sums, 2, s20, s21, s22, s23);
+        putRow(sums, 3, s30, s31, s32, s33);
+    }
+
+    private static void putRow(
+            MemorySegment sums, long row, float s0, float s1, float s2, float s3) {
+        long at = row * COLS * Float.BYTES;
+        sums.set(FLOAT, at, s0);
+        sums.set(FLOAT, at + 4, s1);
+        sums.set(FLOAT, at + 8, s2);
+        sums.set(FLOAT, at + 12, s3);
+    }
+
+    private static void storeTile(MemorySegment sums, Matrix c, long cRow, long height, long col) {
+        long width = Math.min(COLS, c.cols() - col);
+        for (long i = 0; i < height; i++) {
+            for (long j = 0; j < width; j++) {
+                c.set(cRow + i, col + j, sums.get(FLOAT, (i * COLS + j) * Float.BYTES));
+            }
+        }
+    }
+}

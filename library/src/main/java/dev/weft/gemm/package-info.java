@@ -1,0 +1,8 @@
+/**
+ * The product of some rows of A with all of B. B is packed once, rows are streamed.
+ *
+ * <p>Invariant, on which every bitwise guarantee of Weft rests: each element of the product is the
+ * chain of fused multiply-adds over k = 0 .. K-1 in fp32, starting from +0, whatever the blocking,
+ * the vector width and the number of rows in a call; the result is rounded once to the output type.
+ */
+package dev.weft.gemm;

@@ -1,0 +1,254 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * C = allgather(A) x B, prepared once and called many times. Every rank of the fabric prepares it,
+ * calls it and closes it, in the same order.
+ *
+ * <p>The result is bitwise the unfused product, whatever the algorithm, the chunks, the number of
+ * ranks and the order of arrival. A call allocates nothing on the heap. A rank may be one whole
+ * call ahead of a slow peer; there is no barrier. A call that cannot complete ends on every rank
+ * with a {@link dev.weft.fabric.FabricException}, after which the operator can only be closed.
+ *
+ * <p>One thread at a time uses an operator; several operators may be in use at once.
+ */
+public final class AllGatherMatmul implements AutoCloseable {
+
+    private final Fabric fabric;
+    private final RankPlan plan;
+    private final Gemm engine;
+    private final DType aType;
+    private final OperatorMemory memory;
+    private final Arena arena;
+    private final CallState state = new CallState();
+    private final SpanLog staging = new SpanLog("caller", 1);
+    private final Team team;
+    private final Result result;
+    private final PendingCall pending = new PendingCall(this);
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final Awaited[] starts;
+    private final int computeWorkers;
+    private boolean underWay;
+    private boolean closed;
+
+    /** Takes over the memory and the arena, and closes them. */
+    AllGatherMatmul(
+            Fabric fabric,
+            RankPlan plan,
+            Gemm engine,
+            DType aType,
+            OperatorMemory memory,
+            List<Product> products,
+            boolean keepGathered,
+            int computeWorkers,
+            Arena arena) {
+        this.fabric = fabric;
+        this.plan = plan;
+        this.engine = engine;
+        this.aType = aType;
+        this.memory = memory;
+        this.arena = arena;
+        this.computeWorkers = computeWorkers;
+        this.starts = new Awaited[fabric.size()];
+        for (int r = 0; r < starts.length; r++) {
+            starts[r] = Awaited.of("the start of a call", r);
+        }
+        List<Runnable> tasks = new ArrayList<>();
+        List<SpanLog> logs = new ArrayList<>(List.of(staging));
+        Arrivals arrivals = new Arrivals(plan);
+        for (Lane lane : plan.lanes()) {
+            LaneWorker worker = new LaneWorker(lane, plan, arrivals, fabric, memory, state);
+            tasks.add(worker);
+            logs.add(worker.log());
+        }
+        for (int i = 0; i < computeWorkers; i++) {
+            ComputeWorker worker =
+                    new ComputeWorker(
+                            i,
+                            plan,
+                            arrivals,
+                            fabric,
+                            memory,
+                            state,
+                            engine,
+                            products,
+                            keepGathered,
+                            arena);
+            tasks.add(worker);
+            logs.add(worker.log());
+        }
+        this.result = new Result(fabric.rank(), products, memory, keepGathered, state, logs);
+        String name = "weft-" + fabric.worldRank(fabric.rank());
+        this.team = new Team(name, tasks.toArray(Runnable[]::new), this::failed);
+    }
+
+    /** Starts to describe an operator on the ranks of {@code fabric}. */
+    public static AllGatherMatmulBuilder on(Fabric fabric) {
+        return new AllGatherMatmulBuilder(fabric);
+    }
+
+    /** What every call does on this rank. */
+    public RankPlan plan() {
+        return plan;
+    }
+
+    /** The engine that multiplies. */
+    public Gemm engine() {
+        return engine;
+    }
+
+    /** Threads of this rank that multiply. */
+    public int computeWorkers() {
+        return computeWorkers;
+    }
+
+    /** The latest call's result, as that call returned it. */
+    public Result lastResult() {
+        if (state.call == 0) {
+            throw new IllegalStateException("no call has been made yet");
+        }
+        checkUsable();
+        return result;
+    }
+
+    /**
+     * The place of the next call's shard, [rows of this rank, K], for producers that write it there
+     * themselves; given to {@link #call} it is not copied. Waits, like {@link #start}, for peers
+     * that are a call behind. Its content is what an earlier call left there.
+     */
+    public Matrix nextShard() {
+        checkUsable();
+        return awaitNextShard();
+    }
+
+    /** Gathers, multiplies and returns the result. Collective. */
+    public Result call(Matrix shard) {
+        return start(shard).await();
+    }
+
+    /** As {@link #call}, with the shard that lies in {@link #nextShard()}, and one of the views. */
+    public Result callInPlace(View view) {
+        begin(null, view);
+        return finish();
+    }
+
+    /** Starts a call and returns while it runs; the shard must not change until it has ended. */
+    public PendingCall start(Matrix shard) {
+        checkShard(shard);
+        begin(shard, View.PIPELINED);
+        return pending;
+    }
+
+    private void checkShard(Matrix shard) {
+        long rows = plan.chunks().shards().rows(plan.rank());
+        if (shard.rows() != rows
+                || shard.cols() != plan.chunks().cols()
+                || shard.dtype() != aType) {
+            throw new IllegalArgumentException(
+                    "the shard of rank "
+                            + fabric.worldRank(plan.rank())
+                            + " is "
+                            + shard.describe()
+                            + ": expected ["
+                            + rows
+                            + ", "
+                            + plan.chunks().cols()
+                            + "] "
+                            + aType.label());
+        }
+    }
+
+    private void checkUsable() {
+        if (closed || failure.get() != null) {
+            throw new IllegalStateException(
+                    closed ? "the operator is closed" : "the operator has failed", failure.get());
+        }
+        if (underWay) {
+            throw new IllegalStateException("a call is under way: await it first");
+        }
+    }
+
+    private void begin(Matrix shard, View view) {
+        checkUsable();
+        state.startNs = System.nanoTime();
+        staging.clear();
+        Matrix slot = awaitNextShard();
+        if (shard != null && shard.data().address() != slot.data().address()) {
+            slot.copyFrom(shard);
+            staging.add(
+                    Timeline.Kind.STAGE, plan.rank(), plan.rank(), 0, slot.rows(), state.startNs);
+        }
+        // Only now: a copy that throws has started nothing, and the peers still wait for this call.
+        state.call++;
+        state.view = view;
+        state.gatheredNs = 0;
+        state.nextBlock.set(0);
+        // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
+        // and of peers that want to reuse the other slot.
+        fabric.signal(memory.region(), plan.rank(), OperatorMemory.START_AT, state.call);
+        underWay = true;
+        team.start();
+    }
+
+    /** The reuse rule (see the package): every peer has started the latest call of this rank. */
+    private Matrix awaitNextShard() {
+        try {
+            for (int r = 0; r < starts.length; r++) {
+                fabric.await(memory.region(), r, OperatorMemory.START_AT, state.call, starts[r]);
+            }
+        } catch (RuntimeException e) {
+            failed(e);
+            throw e;
+        }
+        return memory.shard(plan.rank(), state.call + 1);
+    }
+
+    /** Also called by the team's threads. */
+    private void failed(Throwable cause) {
+        failure.compareAndSet(null, cause);
+        fabric.fail(cause);
+    }
+
+    boolean isDone() {
+        return team.isDone();
+    }
+
+    Result finish() {
+        if (!underWay) {
+            throw new IllegalStateException("no call is under way");
+        }
+        team.await();
+        underWay = false;
+        result.ended(System.nanoTime());
+        Throwable cause = failure.get();
+        if (cause != null) {
+            throw cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
+        }
+        CallEvent.ended(fabric.worldRank(plan.rank()), state, plan.algorithm(), result.elapsedNs());
+        return result;
+    }
+
+    /** Waits for a call under way, ends the workers and frees all memory. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        team.await();
+        team.close();
+        memory.close();
+        arena.close();
+    }
+}

@@ -1,0 +1,272 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Describes an {@link AllGatherMatmul}. All ranks describe the same one, except for B: with B
+ * sharded by columns each rank gives its own columns. Used by one thread.
+ */
+public final class AllGatherMatmulBuilder {
+
+    private final Fabric fabric;
+    private final List<Matrix> matrices = new ArrayList<>();
+    private final List<Boolean> transposed = new ArrayList<>();
+    private Shards shards;
+    private DType aType;
+    private DType outType;
+    private Algorithm algorithm = Algorithm.AUTO;
+    private Gemm engine;
+    private long chunkRows;
+    private int splitsPerRank;
+    private long chunkCols;
+    private int computeWorkers;
+    private int commWorkers;
+    private boolean keepGathered;
+
+    AllGatherMatmulBuilder(Fabric fabric) {
+        this.fabric = Objects.requireNonNull(fabric, "fabric");
+    }
+
+    /** How the rows of A lie on the ranks, and the type of A's elements. */
+    public AllGatherMatmulBuilder a(Shards shards, DType dtype) {
+        if (shards.ranks() != fabric.size()) {
+            throw new IllegalArgumentException(
+                    "shards for " + shards.ranks() + " ranks in a group of " + fabric.size());
+        }
+        this.shards = shards;
+        this.aType = dtype;
+        return this;
+    }
+
+    /** A right-hand side, [K, N]. Several share one gather; each gives a product. */
+    public AllGatherMatmulBuilder b(Matrix b) {
+        return b(b, false);
+    }
+
+    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
+    public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
+        matrices.add(b);
+        this.transposed.add(transposed);
+        return this;
+    }
+
+    /** The type of the products; by default what holds A and B without loss. */
+    public AllGatherMatmulBuilder output(DType dtype) {
+        this.outType = dtype;
+        return this;
+    }
+
+    public AllGatherMatmulBuilder algorithm(Algorithm algorithm) {
+        this.algorithm = algorithm;
+        return this;
+    }
+
+    /** The engine that multiplies; by default the best this JVM has. */
+    public AllGatherMatmulBuilder engine(Gemm engine) {
+        this.engine = engine;
+        return this;
+    }
+
+    /** Chunks of this many rows, instead of Weft's own choice. */
+    public AllGatherMatmulBuilder chunkRows(long rows) {
+        this.chunkRows = positive("chunk rows", rows);
+        return this;
+    }
+
+    /** Every shard in this many chunks, instead of Weft's own choice. */
+    public AllGatherMatmulBuilder splitsPerRank(int splits) {
+        this.splitsPerRank = (int) positive("splits per rank", splits);
+        return this;
+    }
+
+    /** Chunks of this many columns; by default chunks are whole rows. */
+    public AllGatherMatmulBuilder chunkCols(long cols) {
+        this.chunkCols = positive("chunk columns", cols);
+        return this;
+    }
+
+    /** Threads of this rank that multiply; by default its share of the cores. */
+    public AllGatherMatmulBuilder computeWorkers(int workers) {
+        this.computeWorkers = (int) positive("compute workers", workers);
+        return this;
+    }
+
+    /** Threads of this rank that move chunks; by default as few as the algorithm needs. */
+    public AllGatherMatmulBuilder commWorkers(int workers) {
+        this.commWorkers = (int) positive("communication workers", workers);
+        return this;
+    }
+
+    /** Leaves gathered A in {@link Result#gathered}. */
+    public AllGatherMatmulBuilder keepGathered() {
+        this.keepGathered = true;
+        return this;
+    }
+
+    private static long positive(String what, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
+        }
+        return value;
+    }
+
+    /**
+     * Agrees with the other ranks, packs B, reserves memory and starts the workers. Collective. The
+     * matrices given as B may be freed afterwards.
+     */
+    public AllGatherMatmul prepare() {
+        try {
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            fabric.fail(e);
+            throw e;
+        }
+    }
+
+    private AllGatherMatmul prepareAgreed() {
+        long k = checkOperands();
+        Gemm gemm = engine == null ? Gemms.auto() : engine;
+        RankPlan plan = agreedPlan(k, gemm);
+        Arena arena = Arena.ofShared();
+        OperatorMemory memory = null;
+        try {
+            boolean gathered = keepGathered || plan.storage() == RankPlan.Storage.GATHERED;
+            memory = new OperatorMemory(fabric, plan.chunks(), aType, gathered);
+            List<Product> products = products(gemm, arena);
+            return new AllGatherMatmul(
+                    fabric, plan, gemm, aType, memory, products, keepGathered, workers(), arena);
+        } catch (RuntimeException | Error e) {
+            if (memory != null) {
+                memory.close();
+            }
+            arena.close();
+            throw e;
+        }
+    }
+
+    private long checkOperands() {
+        if (shards == null || matrices.isEmpty()) {
+            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        long k = innerSize(0);
+        for (int i = 0; i < matrices.size(); i++) {
+            if (innerSize(i) != k || k < 1) {
+                throw new IllegalArgumentException(
+                        "B number "
+                                + i
+                                + " is "
+                                + matrices.get(i).describe()
+                                + (transposed.get(i) ? " transposed" : "")
+                                + ": expected K = "
+                                + Math.max(k, 1)
+                                + " as of B number 0");
+            }
+        }
+        return k;
+    }
+
+    private long innerSize(int index) {
+        Matrix b = matrices.get(index);
+        return transposed.get(index) ? b.cols() : b.rows();
+    }
+
+    private RankPlan agreedPlan(long k, Gemm gemm) {
+        Agreement agreement = new Agreement(fabric);
+        agreement.on("K", k);
+        agreement.on("M", shards.totalRows());
+        agreement.on("the hash of the shard sizes", shards.hashCode());
+        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
+        agreement.on("the algorithm's number", algorithm.ordinal());
+        agreement.on("chunk rows", chunkRows);
+        agreement.on("splits per rank", splitsPerRank);
+        agreement.on("chunk columns", chunkCols);
+        agreement.on("communication workers", commWorkers);
+        agreement.on("keeping gathered A", keepGathered ? 1 : 0);
+        Algorithm chosen = algorithm;
+        if (algorithm == Algorithm.AUTO) {
+            Algorithm mine = AutoRule.choose(fabric, shards);
+            chosen = Algorithm.values()[(int) agreement.ofFirst(mine.ordinal())];
+        }
+        // The engine's quantum may differ between unlike hosts: the first rank's cut counts for
+        // all.
+        long quantum = agreement.ofFirst(gemm.rowQuantum());
+        long blockRows = agreement.ofFirst(gemm.blockRows());
+        long lanes = agreement.ofFirst(lanes(chosen));
+        Chunks chunks = cut(k, (int) quantum, blockRows);
+        RankPlan plan = Planner.plan(chosen, chunks, (int) lanes, fabric.rank());
+        System.getLogger("dev.weft")
+                .log(
+                        Level.DEBUG,
+                        "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
+                        fabric.rank(),
+                        chosen.label(),
+                        chunks.total(),
+                        plan.lanes().size(),
+                        plan.consumption().size());
+        return plan;
+    }
+
+    /**
+     * A sequential operator's compute workers are idle while it gathers: it may use as many lanes.
+     */
+    private int lanes(Algorithm chosen) {
+        if (commWorkers > 0) {
+            return commWorkers;
+        }
+        return chosen == Algorithm.SEQUENTIAL ? workers() : 1;
+    }
+
+    private Chunks cut(long k, int quantum, long blockRows) {
+        if (chunkRows > 0 && splitsPerRank > 0) {
+            throw new IllegalArgumentException(
+                    "chunk rows "
+                            + chunkRows
+                            + " and splits per rank "
+                            + splitsPerRank
+                            + ": give one of the two");
+        }
+        Chunks chunks;
+        if (chunkRows > 0) {
+            chunks = Chunks.byRows(shards, k, chunkRows, blockRows);
+        } else if (splitsPerRank > 0) {
+            chunks = Chunks.bySplits(shards, k, splitsPerRank, blockRows);
+        } else {
+            chunks = Chunks.automatic(shards, k, quantum, blockRows);
+        }
+        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+    }
+
+    private int workers() {
+        if (computeWorkers > 0) {
+            return computeWorkers;
+        }
+        return Math.max(1, Runtime.getRuntime().availableProcessors() / fabric.size());
+    }
+
+    private List<Product> products(Gemm gemm, Arena arena) {
+        List<Product> products = new ArrayList<>();
+        for (int i = 0; i < matrices.size(); i++) {
+            PackedB packed = gemm.pack(matrices.get(i), transposed.get(i), arena);
+            DType type = outType == null ? DType.promote(aType, matrices.get(i).dtype()) : outType;
+            products.add(
+                    new Product(
+                            packed, Matrix.allocate(arena, type, shards.totalRows(), packed.n())));
+        }
+        return List.copyOf(products);
+    }
+}

@@ -1,0 +1,37 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Transfer;
+
+/**
+ * For every chunk that arrives at a rank: who raises its flag, as what a wait for it says when it
+ * does not come. Immutable, shared by the rank's workers.
+ */
+final class Arrivals {
+
+    /** By source and chunk. */
+    private final Awaited[][] awaited;
+
+    Arrivals(RankPlan plan) {
+        awaited = new Awaited[plan.ranks()][];
+        for (int s = 0; s < awaited.length; s++) {
+            awaited[s] = new Awaited[plan.chunks().count(s)];
+        }
+        for (Lane lane : plan.arrivals()) {
+            for (Transfer transfer : lane.transfers()) {
+                boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
+                awaited[transfer.source()][transfer.chunk()] =
+                        Awaited.chunk(
+                                put ? transfer.from() : plan.rank(),
+                                transfer.source(),
+                                transfer.chunk());
+            }
+        }
+    }
+
+    Awaited of(int source, int chunk) {
+        return awaited[source][chunk];
+    }
+}

@@ -1,0 +1,49 @@
+package dev.weft.op;
+
+import dev.weft.plan.Algorithm;
+import jdk.jfr.Category;
+import jdk.jfr.Event;
+import jdk.jfr.EventType;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import jdk.jfr.Timespan;
+
+/** One call of an operator on one rank. Not built while nobody records. */
+@Name("dev.weft.Call")
+@Label("All-gather matmul")
+@Category("Weft")
+@StackTrace(false)
+final class CallEvent extends Event {
+
+    private static final EventType TYPE = EventType.getEventType(CallEvent.class);
+
+    @Label("Rank")
+    int rank;
+
+    @Label("Call")
+    int call;
+
+    @Label("Algorithm")
+    String algorithm;
+
+    @Label("View")
+    String view;
+
+    @Label("Elapsed")
+    @Timespan(Timespan.NANOSECONDS)
+    long elapsedNs;
+
+    static void ended(int rank, CallState state, Algorithm algorithm, long elapsedNs) {
+        if (!TYPE.isEnabled()) {
+            return;
+        }
+        CallEvent event = new CallEvent();
+        event.rank = rank;
+        event.call = state.call;
+        event.algorithm = algorithm.label();
+        event.view = state.view.name();
+        event.elapsedNs = elapsedNs;
+        event.commit();
+    }
+}

@@ -1,0 +1,24 @@
+package dev.weft.op;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * What the workers of one rank share during a call. Set by the caller before the team starts, which
+ * makes it visible to them.
+ */
+final class CallState {
+
+    /** The number of the call, from 1 on; wraps after 2^32 calls, which comparisons allow for. */
+    int call;
+
+    View view;
+
+    /** When the caller began, by {@link System#nanoTime()}. */
+    long startNs;
+
+    /** Position in the consumption order of the next block to take; workers add. */
+    final AtomicInteger nextBlock = new AtomicInteger();
+
+    /** When every chunk had arrived, as seen by the first compute worker; 0 if it did not look. */
+    long gatheredNs;
+}

@@ -1,0 +1,184 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Scratch;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * Takes row blocks in consumption order, waits for the chunks that cover them, and multiplies. Own
+ * rows need no wait, so that compute starts at once. Several workers of a rank share the order:
+ * each takes the next block that nobody has.
+ */
+final class ComputeWorker implements Runnable {
+
+    private final String name;
+    private final boolean first;
+    private final RankPlan plan;
+    private final Fabric fabric;
+    private final OperatorMemory memory;
+    private final CallState state;
+    private final Gemm gemm;
+    private final List<Product> products;
+    private final boolean keepGathered;
+    private final Scratch scratch;
+    private final RowBlock[] order;
+    private final Arrivals arrivals;
+    private final Transfer[] lastArrivals;
+    private final Awaited[] starts;
+    private final SpanLog log;
+
+    ComputeWorker(
+            int index,
+            RankPlan plan,
+            Arrivals arrivals,
+            Fabric fabric,
+            OperatorMemory memory,
+            CallState state,
+            Gemm gemm,
+            List<Product> products,
+            boolean keepGathered,
+            Arena arena) {
+        this.name = "compute-" + index;
+        this.first = index == 0;
+        this.plan = plan;
+        this.fabric = fabric;
+        this.memory = memory;
+        this.state = state;
+        this.gemm = gemm;
+        this.products = products;
+        this.keepGathered = keepGathered;
+        long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
+        this.scratch = gemm.scratch(plan.chunks().cols(), widest, arena);
+        this.order = plan.consumption().toArray(RowBlock[]::new);
+        this.arrivals = arrivals;
+        this.lastArrivals =
+                plan.arrivals().stream()
+                        .map(Lane::transfers)
+                        .map(List::getLast)
+                        .toArray(Transfer[]::new);
+        this.starts = new Awaited[plan.ranks()];
+        for (int r = 0; r < starts.length; r++) {
+            starts[r] = new Awaited("the shard", r, r, -1);
+        }
+        // A wait and a product per block, and a wait per arrival lane or peer.
+        this.log = new SpanLog(name, 2 * order.length + lastArrivals.length + plan.ranks());
+    }
+
+    SpanLog log() {
+        return log;
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+
+    @Override
+    public void run() {
+        log.clear();
+        boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
+        if (state.view == View.COMM_ONLY || gatherFirst && state.view == View.PIPELINED) {
+            awaitEverything();
+        }
+        if (state.view == View.COMM_ONLY) {
+            return;
+        }
+        for (int i = state.nextBlock.getAndIncrement();
+                i < order.length;
+                i = state.nextBlock.getAndIncrement()) {
+            RowBlock block = order[i];
+            if (state.view == View.PIPELINED) {
+                awaitRows(block);
+            }
+            multiply(block);
+            fabric.worked();
+        }
+    }
+
+    /** The flags of one lane are raised in order by one thread: its last one covers them all. */
+    private void awaitEverything() {
+        for (Transfer last : lastArrivals) {
+            long flag = memory.flagAt(last.source(), last.chunk());
+            Awaited need = arrivals.of(last.source(), last.chunk());
+            await(fabric.rank(), flag, need, 0, plan.chunks().shards().rows(last.source()));
+        }
+        if (plan.storage() == RankPlan.Storage.IN_PLACE) {
+            for (int r = 0; r < starts.length; r++) {
+                await(r, OperatorMemory.START_AT, starts[r], 0, 0);
+            }
+        }
+        if (first) {
+            state.gatheredNs = System.nanoTime();
+        }
+    }
+
+    private void awaitRows(RowBlock block) {
+        int source = block.source();
+        if (source == plan.rank()) {
+            return;
+        }
+        if (plan.storage() == RankPlan.Storage.IN_PLACE) {
+            await(source, OperatorMemory.START_AT, starts[source], block.firstRow(), block.rows());
+            return;
+        }
+        long start = 0;
+        for (int c = block.firstChunk(); c < block.firstChunk() + block.chunkCount(); c++) {
+            long flag = memory.flagAt(source, c);
+            if (!fabric.reached(memory.region(), fabric.rank(), flag, state.call)) {
+                start = start == 0 ? System.nanoTime() : start;
+                fabric.await(
+                        memory.region(), fabric.rank(), flag, state.call, arrivals.of(source, c));
+            }
+        }
+        if (start != 0) {
+            int writer = arrivals.of(source, block.firstChunk()).writer();
+            log.add(Timeline.Kind.WAIT, source, writer, block.firstRow(), block.rows(), start);
+        }
+    }
+
+    private void await(int home, long word, Awaited need, long firstRow, long rows) {
+        if (fabric.reached(memory.region(), home, word, state.call)) {
+            return;
+        }
+        long start = System.nanoTime();
+        fabric.await(memory.region(), home, word, state.call, need);
+        log.add(Timeline.Kind.WAIT, need.source(), need.writer(), firstRow, rows, start);
+    }
+
+    private void multiply(RowBlock block) {
+        long start = System.nanoTime();
+        int source = block.source();
+        long productRow = plan.chunks().shards().firstRow(source) + block.firstRow();
+        boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
+        Matrix rows =
+                fromShard
+                        ? memory.shard(source, state.call)
+                        : memory.gathered(plan.rank(), state.call);
+        long firstRow = fromShard ? block.firstRow() : productRow;
+        if (keepGathered && fromShard && state.view == View.PIPELINED) {
+            Matrix gathered = memory.gathered(plan.rank(), state.call);
+            MemorySegment.copy(
+                    rows.data(),
+                    rows.offset(firstRow, 0),
+                    gathered.data(),
+                    gathered.offset(productRow, 0),
+                    block.rows() * rows.rowBytes());
+        }
+        for (int p = 0; p < products.size(); p++) {
+            Product product = products.get(p);
+            gemm.multiply(
+                    rows, firstRow, block.rows(), product.b(), product.c(), productRow, scratch);
+        }
+        log.add(Timeline.Kind.COMPUTE, source, plan.rank(), block.firstRow(), block.rows(), start);
+    }
+}

@@ -1,0 +1,123 @@
+package dev.weft.op;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+
+/**
+ * A fixed team of threads that runs the same tasks call after call. Starting and ending a round
+ * allocates nothing. One thread starts rounds and awaits them.
+ *
+ * <p>Order: what the starter wrote before {@link #start} is visible to the tasks (volatile {@code
+ * round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
+ * Waiting for the team needs no deadline of its own: each task's waits have theirs.
+ */
+final class Team implements AutoCloseable {
+
+    /** Looks before parking; a round often follows the last one closely. */
+    private static final int SPINS = 100;
+
+    private final Thread[] threads;
+    private final AtomicInteger running = new AtomicInteger();
+    private final Consumer<Throwable> onFailure;
+    private volatile int round;
+    private volatile int finished;
+    private volatile Thread awaiting;
+    private volatile boolean closed;
+
+    /** One thread per task; {@code onFailure} gets what a task throws, on the task's thread. */
+    Team(String name, Runnable[] tasks, Consumer<Throwable> onFailure) {
+        this.onFailure = onFailure;
+        threads = new Thread[tasks.length];
+        for (int i = 0; i < tasks.length; i++) {
+            Runnable task = tasks[i];
+            threads[i] =
+                    Thread.ofPlatform().daemon().name(name + "-" + task).start(() -> rounds(task));
+        }
+    }
+
+    private void rounds(Runnable task) {
+        int seen = 0;
+        while (awaitRoundAfter(seen)) {
+            seen++;
+            try {
+                task.run();
+            } catch (Throwable e) {
+                onFailure.accept(e);
+            } finally {
+                // Whatever happens: who awaits the round has no deadline.
+                ended(seen);
+            }
+        }
+    }
+
+    private void ended(int seen) {
+        if (running.decrementAndGet() == 0) {
+            finished = seen;
+            LockSupport.unpark(awaiting);
+        }
+    }
+
+    private boolean awaitRoundAfter(int seen) {
+        for (int spin = 0; round == seen; spin++) {
+            if (closed) {
+                return false;
+            }
+            if (spin < SPINS) {
+                Thread.onSpinWait();
+            } else {
+                LockSupport.park(this);
+            }
+        }
+        return true;
+    }
+
+    void start() {
+        running.set(threads.length);
+        awaiting = Thread.currentThread();
+        round++;
+        for (Thread thread : threads) {
+            LockSupport.unpark(thread);
+        }
+    }
+
+    boolean isDone() {
+        return finished == round;
+    }
+
+    /** Waits for the end of the round. May be called from another thread than {@link #start}. */
+    void await() {
+        awaiting = Thread.currentThread();
+        boolean interrupted = false;
+        while (!isDone()) {
+            LockSupport.park(this);
+            // An interrupt must not end the call half-way: peers depend on it. Pass it on later.
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Ends the threads; no round may be under way. */
+    @Override
+    public void close() {
+        closed = true;
+        for (Thread thread : threads) {
+            LockSupport.unpark(thread);
+        }
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+package dev.weft.op;
+
+import java.util.List;
+
+/**
+ * What one rank did in one call, span by span. Times are nanoseconds since the call's start; on one
+ * host, {@link #startNs()} of different processes are on the same clock.
+ *
+ * @param rank in the group
+ * @param startNs the call's start, by {@link System#nanoTime()}
+ * @param elapsedNs from start until product and transfers were done
+ */
+public record Timeline(int rank, long startNs, long elapsedNs, List<Track> tracks) {
+
+    /** What kind of thing a span is. */
+    public enum Kind {
+        /** Copying the caller's shard into memory that peers can reach. */
+        STAGE,
+        /** Blocked until a peer's signal. */
+        WAIT,
+        /** Moving a chunk. */
+        TRANSFER,
+        /** Multiplying a row block. */
+        COMPUTE
+    }
+
+    /** One worker: a lane of transfers or a compute worker. */
+    public record Track(String name, List<Span> spans) {}
+
+    /**
+     * @param source the rank whose rows the span is about
+     * @param peer the other end of a transfer, otherwise this rank
+     * @param firstRow relative to the source's shard
+     */
+    public record Span(
+            Kind kind, int source, int peer, long firstRow, long rows, long startNs, long endNs) {}
+}

@@ -1,0 +1,262 @@
+package dev.weft.plan;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * How every shard is cut into chunks (what travels) and into row blocks (what is multiplied in one
+ * go). A block never straddles half a chunk: either it is a whole number of chunks, or a chunk is a
+ * whole number of blocks, the last one shorter where it does not come out even. The larger of the
+ * two is a <em>span</em>, the unit that planners deal to lanes. Only two numbers per rank are kept;
+ * the rest is worked out on demand, so that a plan for thousands of ranks costs no memory here.
+ * Immutable: any thread may call it.
+ */
+public final class Chunks {
+
+    /** More chunks give a finer pipeline, fewer give less signalling: aim between these two. */
+    static final int MIN_CHUNKS_PER_SOURCE = 64;
+
+    private final Shards shards;
+    private final long cols;
+    private final long chunkCols;
+    private final long[] chunkRows;
+    private final long blockRows;
+    private final int[] firstTag;
+
+    private Chunks(Shards shards, long cols, long chunkCols, long[] chunkRows, long blockRows) {
+        if (cols < 1 || chunkCols < 1 || blockRows < 1) {
+            throw new IllegalArgumentException(
+                    cols
+                            + " columns, chunks of "
+                            + chunkCols
+                            + " columns and blocks of "
+                            + blockRows
+                            + " rows: expected at least one of each");
+        }
+        this.shards = shards;
+        this.cols = cols;
+        this.chunkCols = Math.min(chunkCols, cols);
+        this.chunkRows = chunkRows;
+        this.blockRows = blockRows;
+        this.firstTag = new int[shards.ranks() + 1];
+        for (int s = 0; s < shards.ranks(); s++) {
+            int count = Math.multiplyExact(rowChunks(s), colChunks());
+            firstTag[s + 1] = Math.addExact(firstTag[s], count);
+        }
+    }
+
+    /** Chunks of {@code chunkRows} full rows; the last one of a shard may be shorter. */
+    public static Chunks byRows(Shards shards, long cols, long chunkRows, long blockRows) {
+        if (chunkRows < 1) {
+            throw new IllegalArgumentException(
+                    "chunks of " + chunkRows + " rows: expected at least one");
+        }
+        long[] rows = new long[shards.ranks()];
+        Arrays.fill(rows, chunkRows);
+        return new Chunks(shards, cols, cols, rows, blockRows);
+    }
+
+    /**
+     * Every shard in chunks of {@code ceil(rows / splits)} full rows, the last one shorter: exactly
+     * {@code splits} chunks where that number divides the rows, otherwise that many at most.
+     */
+    public static Chunks bySplits(Shards shards, long cols, int splits, long blockRows) {
+        if (splits < 1) {
+            throw new IllegalArgumentException(splits + " splits per rank: expected at least one");
+        }
+        long[] rows = new long[shards.ranks()];
+        for (int s = 0; s < rows.length; s++) {
+            rows[s] = Math.max(1, Math.ceilDiv(shards.rows(s), splits));
+        }
+        return new Chunks(shards, cols, cols, rows, blockRows);
+    }
+
+    /**
+     * 64 to 128 chunks of full rows per source where it has 64 quanta or more, otherwise one chunk
+     * per quantum. Every chunk is a multiple of {@code rowQuantum} rows, but for a shard's last.
+     */
+    public static Chunks automatic(Shards shards, long cols, int rowQuantum, long blockRows) {
+        if (rowQuantum < 1) {
+            throw new IllegalArgumentException(
+                    "row quantum of " + rowQuantum + " rows: expected at least one");
+        }
+        long[] rows = new long[shards.ranks()];
+        for (int s = 0; s < rows.length; s++) {
+            long quanta = shards.rows(s) / ((long) rowQuantum * MIN_CHUNKS_PER_SOURCE);
+            rows[s] = Math.max(1, quanta) * rowQuantum;
+        }
+        return new Chunks(shards, cols, cols, rows, blockRows);
+    }
+
+    /** The same cut with every chunk cut again into {@code chunkCols} columns. */
+    public Chunks withChunkCols(long chunkCols) {
+        return new Chunks(shards, cols, chunkCols, chunkRows, blockRows);
+    }
+
+    public Shards shards() {
+        return shards;
+    }
+
+    /** Columns of A, the K of the product. */
+    public long cols() {
+        return cols;
+    }
+
+    /** Rows of a full chunk of {@code source}. */
+    public long chunkRows(int source) {
+        return chunkRows[source];
+    }
+
+    /** Chunks of one shard. */
+    public int count(int source) {
+        return firstTag[source + 1] - firstTag[source];
+    }
+
+    /** Chunks of all shards together. */
+    public int total() {
+        return firstTag[shards.ranks()];
+    }
+
+    /**
+     * The number of a chunk among all shards' chunks; {@code count(source)} gives the number at
+     * which the next shard's chunks start.
+     */
+    public int tag(int source, int index) {
+        if (index != count(source)) {
+            checkIndex("chunk", source, index, count(source));
+        }
+        return firstTag[source] + index;
+    }
+
+    private int rowChunks(int source) {
+        return Math.toIntExact(Math.ceilDiv(shards.rows(source), chunkRows[source]));
+    }
+
+    /** Chunks side by side in one row of chunks; 1 where chunks are full rows. */
+    public int colChunks() {
+        return Math.toIntExact(Math.ceilDiv(cols, chunkCols));
+    }
+
+    /** Chunk {@code index} of the shard of {@code source}. */
+    public Chunk chunk(int source, int index) {
+        checkIndex("chunk", source, index, count(source));
+        long firstRow = index / colChunks() * chunkRows[source];
+        long firstCol = index % colChunks() * chunkCols;
+        return new Chunk(
+                source,
+                index,
+                firstRow,
+                Math.min(chunkRows[source], shards.rows(source) - firstRow),
+                firstCol,
+                Math.min(chunkCols, cols - firstCol));
+    }
+
+    /** Rows of a full block of {@code source}. */
+    private long blockRows(int source) {
+        long chunk = chunkRows[source];
+        return blockRows < chunk ? blockRows : blockRows / chunk * chunk;
+    }
+
+    /** Rows of a full span of {@code source}. */
+    long spanRows(int source) {
+        return Math.max(blockRows(source), chunkRows[source]);
+    }
+
+    /** Spans of one shard: each is a whole number of chunks and a whole number of blocks. */
+    public int spans(int source) {
+        return Math.toIntExact(Math.ceilDiv(shards.rows(source), spanRows(source)));
+    }
+
+    /** First chunk of a span; {@code spans(source)} gives the number of chunks. */
+    public int firstChunkOfSpan(int source, int span) {
+        if (span == spans(source)) {
+            return count(source);
+        }
+        checkIndex("span", source, span, spans(source));
+        return Math.toIntExact(span * (spanRows(source) / chunkRows[source]) * colChunks());
+    }
+
+    /** Blocks of one shard. */
+    public int blocks(int source) {
+        long span = spanRows(source);
+        long rows = shards.rows(source);
+        return Math.toIntExact(
+                rows / span * blocksPerSpan(source) + Math.ceilDiv(rows % span, blockRows(source)));
+    }
+
+    /** Block {@code index} of the shard of {@code source}, in row order. */
+    public RowBlock block(int source, int index) {
+        checkIndex("block", source, index, blocks(source));
+        long perSpan = blocksPerSpan(source);
+        long spanStart = index / perSpan * spanRows(source);
+        long firstRow = spanStart + index % perSpan * blockRows(source);
+        long end =
+                Math.min(
+                        Math.min(firstRow + blockRows(source), spanStart + spanRows(source)),
+                        shards.rows(source));
+        int firstRowChunk = Math.toIntExact(firstRow / chunkRows[source]);
+        int endRowChunk = Math.toIntExact(Math.ceilDiv(end, chunkRows[source]));
+        return new RowBlock(
+                source,
+                firstRow,
+                end - firstRow,
+                firstRowChunk * colChunks(),
+                (endRowChunk - firstRowChunk) * colChunks());
+    }
+
+    /** The span that block {@code index} of {@code source} lies in. */
+    public int spanOfBlock(int source, int index) {
+        checkIndex("block", source, index, blocks(source));
+        return Math.toIntExact(index / blocksPerSpan(source));
+    }
+
+    /** First block of a span; {@code spans(source)} gives the number of blocks. */
+    public int firstBlockOfSpan(int source, int span) {
+        if (span == spans(source)) {
+            return blocks(source);
+        }
+        checkIndex("span", source, span, spans(source));
+        return Math.toIntExact(span * blocksPerSpan(source));
+    }
+
+    private long blocksPerSpan(int source) {
+        return Math.ceilDiv(spanRows(source), blockRows(source));
+    }
+
+    private static void checkIndex(String what, int source, int index, int count) {
+        if (index < 0 || index >= count) {
+            throw new IllegalArgumentException(
+                    what + " " + index + " of source " + source + ": it has " + count);
+        }
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Chunks chunks
+                && shards.equals(chunks.shards)
+                && cols == chunks.cols
+                && chunkCols == chunks.chunkCols
+                && blockRows == chunks.blockRows
+                && Arrays.equals(chunkRows, chunks.chunkRows);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(shards, cols, chunkCols, blockRows, Arrays.hashCode(chunkRows));
+    }
+
+    @Override
+    public String toString() {
+        return "shards of "
+                + shards
+                + " rows x "
+                + cols
+                + " columns in chunks of "
+                + Arrays.toString(chunkRows)
+                + " rows x "
+                + chunkCols
+                + " columns and blocks of "
+                + blockRows
+                + " rows";
+    }
+}

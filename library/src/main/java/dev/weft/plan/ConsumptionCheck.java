@@ -1,0 +1,146 @@
+package dev.weft.plan;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * Every row of every shard is consumed exactly once, by blocks that name the chunks that cover
+ * them, own rows first and the rest as the lanes deliver; sequential plans in natural order.
+ */
+final class ConsumptionCheck {
+
+    private final RankPlan plan;
+    private final Chunks chunks;
+
+    private ConsumptionCheck(RankPlan plan) {
+        this.plan = plan;
+        this.chunks = plan.chunks();
+    }
+
+    static void check(List<RankPlan> plans) {
+        for (RankPlan plan : plans) {
+            ConsumptionCheck consumption = new ConsumptionCheck(plan);
+            plan.consumption().forEach(consumption::checkBlock);
+            consumption.checkEachRowOnce();
+            if (plan.algorithm() == Algorithm.SEQUENTIAL) {
+                consumption.checkNaturalOrder();
+            } else {
+                consumption.checkOwnRowsFirst();
+                consumption.checkDeliveryOrder();
+            }
+        }
+    }
+
+    private void checkBlock(RowBlock block) {
+        int source = block.source();
+        if (source < 0 || source >= plan.ranks()) {
+            throw fault(block, "is a block of no rank of the group");
+        }
+        long rowsLeft = chunks.shards().rows(source) - block.firstRow();
+        if (block.firstRow() < 0 || block.rows() < 1 || block.rows() > rowsLeft) {
+            throw fault(block, "is not within the shard");
+        }
+        long end = block.firstRow() + block.rows();
+        long chunkRows = chunks.chunkRows(source);
+        long first = block.firstRow() / chunkRows * chunks.colChunks();
+        long count = Math.ceilDiv(end, chunkRows) * chunks.colChunks() - first;
+        if (block.firstChunk() != first || block.chunkCount() != count) {
+            throw fault(block, "is covered by " + count + " chunks from chunk " + first + " on");
+        }
+    }
+
+    private void checkEachRowOnce() {
+        List<RowBlock> sorted = new ArrayList<>(plan.consumption());
+        sorted.sort(naturalOrder());
+        long[] consumed = new long[plan.ranks()];
+        for (RowBlock block : sorted) {
+            if (block.firstRow() < consumed[block.source()]) {
+                throw fault(block, "is consumed more than once");
+            }
+            if (block.firstRow() > consumed[block.source()]) {
+                throw notConsumed(block.source(), consumed[block.source()]);
+            }
+            consumed[block.source()] += block.rows();
+        }
+        for (int source = 0; source < consumed.length; source++) {
+            if (consumed[source] < chunks.shards().rows(source)) {
+                throw notConsumed(source, consumed[source]);
+            }
+        }
+    }
+
+    private void checkNaturalOrder() {
+        RowBlock previous = null;
+        for (RowBlock block : plan.consumption()) {
+            if (previous != null && naturalOrder().compare(previous, block) > 0) {
+                throw fault(block, "is consumed out of natural order");
+            }
+            previous = block;
+        }
+    }
+
+    private void checkOwnRowsFirst() {
+        boolean remote = false;
+        for (RowBlock block : plan.consumption()) {
+            boolean own = block.source() == plan.rank();
+            if (own && remote) {
+                throw fault(block, "is the rank's own and comes after remote rows");
+            }
+            remote = !own;
+        }
+    }
+
+    private void checkDeliveryOrder() {
+        int[] laneOfTag = new int[chunks.total()];
+        int[] positionOfTag = new int[chunks.total()];
+        Arrays.fill(laneOfTag, -1);
+        for (int lane = 0; lane < plan.arrivals().size(); lane++) {
+            int position = 0;
+            for (Transfer transfer : plan.arrivals().get(lane).transfers()) {
+                laneOfTag[transfer.tag()] = lane;
+                positionOfTag[transfer.tag()] = position++;
+            }
+        }
+        int[] reached = new int[plan.arrivals().size()];
+        for (RowBlock block : plan.consumption()) {
+            checkNoOvertaking(block, laneOfTag, positionOfTag, reached);
+        }
+    }
+
+    /** A block counts for the position of its last chunk: it can be consumed no sooner. */
+    private void checkNoOvertaking(RowBlock block, int[] laneOf, int[] positionOf, int[] reached) {
+        int first = chunks.tag(block.source(), block.firstChunk());
+        int lane = laneOf[first];
+        if (lane < 0) {
+            return;
+        }
+        int complete = 0;
+        for (int tag = first; tag < first + block.chunkCount(); tag++) {
+            if (laneOf[tag] != lane) {
+                throw fault(block, "is delivered by two lanes");
+            }
+            complete = Math.max(complete, positionOf[tag]);
+        }
+        if (complete < reached[lane]) {
+            throw fault(block, "is consumed after rows that its lane delivers later");
+        }
+        reached[lane] = complete;
+    }
+
+    private static Comparator<RowBlock> naturalOrder() {
+        return Comparator.comparingInt(RowBlock::source).thenComparingLong(RowBlock::firstRow);
+    }
+
+    private PlanException notConsumed(int source, long row) {
+        int chunk = Math.toIntExact(row / chunks.chunkRows(source)) * chunks.colChunks();
+        return new PlanException(
+                plan.rank(), source, chunk, "row " + row + " of the shard is never consumed");
+    }
+
+    private PlanException fault(RowBlock block, String fault) {
+        String rows = "block of " + block.rows() + " rows from row " + block.firstRow() + " on ";
+        return new PlanException(plan.rank(), block, rows + fault);
+    }
+}

@@ -1,0 +1,201 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.Storage;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Runs the plans of all ranks symbolically and finds out whether everything finishes. Every lane
+ * and every rank's consumption is a worker that takes its items strictly in order. A worker that
+ * cannot go on waits for one event and is looked at again only when that has happened, so that a
+ * run takes time in proportion to the items.
+ */
+final class DryRun {
+
+    private static final int NOBODY = -1;
+
+    private final List<RankPlan> plans;
+    private final Chunks chunks;
+    private final int ranks;
+    private final Storage storage;
+
+    /** Workers: the lanes of all ranks, and after them one consumer per rank. */
+    private final List<Lane> lanes = new ArrayList<>();
+
+    /** Per worker: how many of its items are done. */
+    private final int[] done;
+
+    /** Per rank: how many chunks of the block in turn are known to be there. */
+    private final int[] chunksSeen;
+
+    /**
+     * Per event: the first worker that waits for it. Arrivals come first, then releases by rank.
+     */
+    private final int[] firstWaiter;
+
+    /** Per waiting worker: the next one that waits for the same event. */
+    private final int[] nextWaiter;
+
+    /** Per arrival event: whether it has happened. */
+    private final boolean[] arrived;
+
+    private final ShardReleases releases;
+    private final ArrayDeque<Integer> runnable = new ArrayDeque<>();
+
+    private DryRun(List<RankPlan> plans) {
+        this.plans = plans;
+        this.chunks = plans.getFirst().chunks();
+        this.ranks = plans.size();
+        this.storage = plans.getFirst().storage();
+        plans.forEach(plan -> lanes.addAll(plan.lanes()));
+        int workers = lanes.size() + ranks;
+        this.done = new int[workers];
+        this.chunksSeen = new int[ranks];
+        this.arrived = new boolean[Math.multiplyExact(ranks, chunks.total())];
+        this.firstWaiter = new int[arrived.length + ranks];
+        Arrays.fill(firstWaiter, NOBODY);
+        this.nextWaiter = new int[workers];
+        this.releases = new ShardReleases(plans);
+        for (int worker = 0; worker < workers; worker++) {
+            runnable.add(worker);
+        }
+    }
+
+    /** {@link PlanException} names a waiting transfer or block unless everything finishes. */
+    static void run(List<RankPlan> plans) {
+        DryRun run = new DryRun(plans);
+        while (!run.runnable.isEmpty()) {
+            int worker = run.runnable.remove();
+            if (worker < run.lanes.size()) {
+                run.runLane(worker);
+            } else {
+                run.runConsumer(worker, worker - run.lanes.size());
+            }
+        }
+        run.checkAllFinished();
+    }
+
+    private void runLane(int worker) {
+        List<Transfer> transfers = lanes.get(worker).transfers();
+        while (done[worker] < transfers.size()) {
+            Transfer transfer = transfers.get(done[worker]);
+            int need = arrival(transfer.from(), transfer.tag());
+            if (transfer.isForward() && !arrived[need]) {
+                await(need, worker);
+                return;
+            }
+            if (releases.released(transfer.to()) < transfer.credit()) {
+                await(release(transfer.to()), worker);
+                return;
+            }
+            done[worker]++;
+            finish(transfer);
+        }
+    }
+
+    private void finish(Transfer transfer) {
+        int arrival = arrival(transfer.to(), transfer.tag());
+        arrived[arrival] = true;
+        wake(arrival);
+        if (transfer.isForward() && releases.used(transfer.from(), transfer.source())) {
+            wake(release(transfer.from()));
+        }
+    }
+
+    private void runConsumer(int worker, int rank) {
+        List<RowBlock> blocks = plans.get(rank).consumption();
+        while (done[worker] < blocks.size()) {
+            RowBlock block = blocks.get(done[worker]);
+            int missing = missingArrival(rank, block);
+            if (missing >= 0) {
+                await(missing, worker);
+                return;
+            }
+            done[worker]++;
+            chunksSeen[rank] = 0;
+            if (block.source() != rank && releases.used(rank, block.source())) {
+                wake(release(rank));
+            }
+        }
+    }
+
+    /** The first arrival that the block still needs, or -1. */
+    private int missingArrival(int rank, RowBlock block) {
+        if (block.source() == rank || storage == Storage.IN_PLACE) {
+            return -1;
+        }
+        for (; chunksSeen[rank] < block.chunkCount(); chunksSeen[rank]++) {
+            int chunk = block.firstChunk() + chunksSeen[rank];
+            int arrival = arrival(rank, chunks.tag(block.source(), chunk));
+            if (!arrived[arrival]) {
+                return arrival;
+            }
+        }
+        return -1;
+    }
+
+    private int arrival(int rank, int tag) {
+        return rank * chunks.total() + tag;
+    }
+
+    private int release(int rank) {
+        return arrived.length + rank;
+    }
+
+    private void await(int event, int worker) {
+        nextWaiter[worker] = firstWaiter[event];
+        firstWaiter[event] = worker;
+    }
+
+    private void wake(int event) {
+        int worker = firstWaiter[event];
+        firstWaiter[event] = NOBODY;
+        for (; worker != NOBODY; worker = nextWaiter[worker]) {
+            runnable.add(worker);
+        }
+    }
+
+    private void checkAllFinished() {
+        int worker = 0;
+        for (RankPlan plan : plans) {
+            for (Lane lane : plan.lanes()) {
+                if (done[worker] < lane.transfers().size()) {
+                    throw waiting(plan.rank(), lane.transfers().get(done[worker]));
+                }
+                worker++;
+            }
+        }
+        for (RankPlan plan : plans) {
+            if (done[worker] < plan.consumption().size()) {
+                RowBlock block = plan.consumption().get(done[worker]);
+                throw new PlanException(
+                        plan.rank(),
+                        block,
+                        "waits forever: block from row " + block.firstRow() + " on is incomplete");
+            }
+            worker++;
+        }
+    }
+
+    private PlanException waiting(int rank, Transfer transfer) {
+        boolean forArrival =
+                transfer.isForward() && !arrived[arrival(transfer.from(), transfer.tag())];
+        return new PlanException(
+                rank,
+                transfer,
+                "waits forever: transfer from rank "
+                        + transfer.from()
+                        + " to rank "
+                        + transfer.to()
+                        + (forArrival
+                                ? " needs the chunk to arrive at rank " + transfer.from()
+                                : " needs "
+                                        + transfer.credit()
+                                        + " released shards, rank "
+                                        + transfer.to()
+                                        + " releases "
+                                        + releases.released(transfer.to())));
+    }
+}

@@ -1,0 +1,55 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.Storage;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Writes a routing down as the records of one rank's plan. Both ends of a transfer are written by
+ * the same code from the same hop, so they agree. Pure: any thread may call it.
+ */
+record PlanWriter(Algorithm algorithm, Storage storage, Chunks chunks, Routing routing) {
+
+    RankPlan write(int rank, int laneCount) {
+        List<Lane> lanes = new ArrayList<>(laneCount);
+        for (int lane = 0; lane < laneCount; lane++) {
+            lanes.add(lane(lane, routing.lane(rank, lane)));
+        }
+        List<Delivery> deliveries = routing.deliveries(rank);
+        List<Lane> arrivals = new ArrayList<>(deliveries.size());
+        for (Delivery delivery : deliveries) {
+            arrivals.add(lane(delivery.lane(), delivery.hops()));
+        }
+        List<RowBlock> consumption =
+                algorithm == Algorithm.SEQUENTIAL
+                        ? ConsumptionOrder.natural(chunks)
+                        : ConsumptionOrder.asDelivered(chunks, rank, deliveries);
+        return new RankPlan(algorithm, storage, rank, chunks, lanes, arrivals, consumption);
+    }
+
+    private Lane lane(int index, List<Hop> hops) {
+        List<Transfer> transfers = new ArrayList<>();
+        for (Hop hop : hops) {
+            int end = chunks.firstChunkOfSpan(hop.source(), hop.span() + 1);
+            int first = chunks.firstChunkOfSpan(hop.source(), hop.span());
+            for (int chunk = first; chunk < end; chunk++) {
+                transfers.add(transfer(hop, chunk));
+            }
+        }
+        return new Lane(index, transfers);
+    }
+
+    private Transfer transfer(Hop hop, int chunk) {
+        boolean hasOwnPlace = storage != Storage.PING_PONG;
+        int step = Math.floorMod(hop.to() - hop.source(), chunks.shards().ranks());
+        return new Transfer(
+                hop.from(),
+                hop.to(),
+                hop.source(),
+                chunk,
+                chunks.tag(hop.source(), chunk),
+                routing.initiator(),
+                hasOwnPlace ? hop.source() : step % 2,
+                hasOwnPlace ? 0 : Math.max(0, step - 2));
+    }
+}

@@ -1,0 +1,74 @@
+package dev.weft.plan;
+
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * Forwards: every chunk can be followed back to its owner, and a lane that both brings a chunk to a
+ * rank and forwards it from there does so in that order. What the lanes of different ranks owe each
+ * other in time is for {@link DryRun} to find.
+ */
+final class RouteCheck {
+
+    private final TransferIndex index;
+    private final Chunks chunks;
+
+    /** Per receiver and tag: the way back to the owner is known to be complete. */
+    private final BitSet reachesOwner = new BitSet();
+
+    private RouteCheck(TransferIndex index, Chunks chunks) {
+        this.index = index;
+        this.chunks = chunks;
+    }
+
+    static void check(List<RankPlan> plans, TransferIndex index) {
+        RouteCheck routes = new RouteCheck(index, plans.getFirst().chunks());
+        for (RankPlan plan : plans) {
+            for (Lane lane : plan.lanes()) {
+                for (Transfer transfer : lane.transfers()) {
+                    if (transfer.isForward()) {
+                        routes.checkOrderWithinLane(transfer);
+                        routes.checkReachesOwner(transfer);
+                    }
+                }
+            }
+        }
+    }
+
+    private void checkOrderWithinLane(Transfer forward) {
+        int tag = forward.tag();
+        Transfer arrival = index.delivering(forward.from(), tag);
+        boolean isSameLane =
+                TransferIndex.initiator(arrival) == TransferIndex.initiator(forward)
+                        && index.lane(forward.from(), tag) == index.lane(forward.to(), tag);
+        if (isSameLane && index.position(forward.to(), tag) < index.position(forward.from(), tag)) {
+            throw new PlanException(
+                    forward.from(), forward, "is forwarded before it arrives in the same lane");
+        }
+    }
+
+    private void checkReachesOwner(Transfer forward) {
+        int ranks = chunks.shards().ranks();
+        Transfer step = forward;
+        int hops = 0;
+        while (step.isForward() && !reachesOwner.get(key(step))) {
+            step = index.delivering(step.from(), step.tag());
+            hops++;
+            if (hops > ranks) {
+                throw new PlanException(
+                        forward.from(),
+                        forward,
+                        "is forwarded in a circle that its owner is not in");
+            }
+        }
+        // Marked so that a long way round is walked once, not once per rank on it.
+        for (Transfer known = forward; known != step; ) {
+            reachesOwner.set(key(known));
+            known = index.delivering(known.from(), known.tag());
+        }
+    }
+
+    private int key(Transfer transfer) {
+        return transfer.to() * chunks.total() + transfer.tag();
+    }
+}

@@ -1,0 +1,20 @@
+package dev.weft.plan;
+
+import dev.weft.plan.Transfer.Initiator;
+import java.util.List;
+
+/**
+ * How one family of algorithms deals spans to the lanes of the ranks. Both views of a rank cost no
+ * more than what passes through that rank. Pure: any thread may call it.
+ */
+interface Routing {
+
+    /** The end whose lanes carry the hops. */
+    Initiator initiator();
+
+    /** What lane {@code lane} of {@code rank} carries, in order; may be empty. */
+    List<Hop> lane(int rank, int lane);
+
+    /** What every lane that reaches {@code rank} brings to it; none of them is empty. */
+    List<Delivery> deliveries(int rank);
+}

@@ -1,0 +1,98 @@
+package dev.weft.plan;
+
+import java.util.Arrays;
+
+/**
+ * How the rows of A are spread over the ranks of a group: shard after shard in rank order. Shards
+ * may be uneven and a rank may own no rows at all. Immutable.
+ */
+public final class Shards {
+
+    /** {@code starts[r]} is the first row of rank r, {@code starts[ranks]} the total. */
+    private final long[] starts;
+
+    private Shards(long[] starts) {
+        this.starts = starts;
+    }
+
+    /** Shards of the given sizes, one per rank. */
+    public static Shards of(long... rowsPerRank) {
+        if (rowsPerRank.length == 0) {
+            throw new IllegalArgumentException("no shards: a group has at least one rank");
+        }
+        long[] starts = new long[rowsPerRank.length + 1];
+        for (int r = 0; r < rowsPerRank.length; r++) {
+            if (rowsPerRank[r] < 0) {
+                throw new IllegalArgumentException(
+                        "shard of rank "
+                                + r
+                                + " has "
+                                + rowsPerRank[r]
+                                + " rows: expected zero or more");
+            }
+            starts[r + 1] = Math.addExact(starts[r], rowsPerRank[r]);
+        }
+        return new Shards(starts);
+    }
+
+    /** Shards that differ by one row at most; the first ranks take the extra rows. */
+    public static Shards even(long totalRows, int ranks) {
+        if (ranks < 1 || totalRows < 0) {
+            throw new IllegalArgumentException(
+                    totalRows
+                            + " rows over "
+                            + ranks
+                            + " ranks: expected zero or more rows and at least one rank");
+        }
+        long[] rows = new long[ranks];
+        for (int r = 0; r < ranks; r++) {
+            rows[r] = totalRows / ranks + (r < totalRows % ranks ? 1 : 0);
+        }
+        return of(rows);
+    }
+
+    public int ranks() {
+        return starts.length - 1;
+    }
+
+    public long rows(int rank) {
+        return starts[rank + 1] - starts[rank];
+    }
+
+    /** Where the shard of {@code rank} starts in gathered A. */
+    public long firstRow(int rank) {
+        return starts[rank];
+    }
+
+    public long totalRows() {
+        return starts[ranks()];
+    }
+
+    /** The largest shard's rows. */
+    public long maxRows() {
+        long max = 0;
+        for (int r = 0; r < ranks(); r++) {
+            max = Math.max(max, rows(r));
+        }
+        return max;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Shards shards && Arrays.equals(starts, shards.starts);
+    }
+
+    @Override
+    public int hashCode() {
+        return Arrays.hashCode(starts);
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder();
+        for (int r = 0; r < ranks(); r++) {
+            text.append(r == 0 ? "" : ",").append(rows(r));
+        }
+        return text.toString();
+    }
+}

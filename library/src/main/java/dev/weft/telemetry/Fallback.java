@@ -1,0 +1,44 @@
+package dev.weft.telemetry;
+
+import java.lang.System.Logger.Level;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import jdk.jfr.Category;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+
+/** Something slower or plainer than wanted is used instead. Told once per process and subject. */
+@Name("dev.weft.Fallback")
+@Label("Fallback")
+@Category("Weft")
+@StackTrace(false)
+public final class Fallback extends Event {
+
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+
+    @Label("Used")
+    String used;
+
+    @Label("Reason")
+    String reason;
+
+    private Fallback(String used, String reason) {
+        this.used = used;
+        this.reason = reason;
+    }
+
+    /**
+     * Logs a warning and records an event, unless {@code used} was told before.
+     *
+     * @param used what serves instead
+     * @param reason why, and how to get the better one
+     */
+    public static void tell(String used, String reason) {
+        if (TOLD.add(used)) {
+            System.getLogger("dev.weft").log(Level.WARNING, "using {0}: {1}", used, reason);
+            new Fallback(used, reason).commit();
+        }
+    }
+}

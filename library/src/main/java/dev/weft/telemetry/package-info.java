@@ -1,0 +1,5 @@
+/**
+ * What Weft tells about itself besides results: one logger, and Flight Recorder events. Invariant:
+ * every fallback that Weft takes by itself is told here, once.
+ */
+package dev.weft.telemetry;

@@ -1,0 +1,63 @@
+package dev.weft.tensor;
+
+/**
+ * Made-up data: a value for every index, always the same one. Ranks therefore make their own shards
+ * and agree on the whole. Implementations hold no state; any thread may call them, and several may
+ * fill different parts of one matrix, as far as its segment allows.
+ */
+@FunctionalInterface
+public interface DataSource {
+
+    /** The value of element {@code index}, counted row after row from zero on. */
+    float value(long index);
+
+    /** Fills a whole matrix. */
+    default void fill(Matrix matrix) {
+        fill(matrix, 0, 0, matrix.cols());
+    }
+
+    /**
+     * Fills {@code rows} with as many rows, from {@code firstRow} on, of a matrix with {@code
+     * totalCols} columns.
+     */
+    default void fill(Matrix rows, long firstRow, long totalCols) {
+        fill(rows, firstRow, 0, totalCols);
+    }
+
+    /**
+     * Fills {@code block} with the rectangle that starts at ({@code firstRow}, {@code firstCol}) of
+     * a matrix with {@code totalCols} columns, each value rounded to the block's type.
+     */
+    default void fill(Matrix block, long firstRow, long firstCol, long totalCols) {
+        checkInside(block, firstRow, firstCol, totalCols);
+        DType dtype = block.dtype();
+        for (long row = 0; row < block.rows(); row++) {
+            long index = (firstRow + row) * totalCols + firstCol;
+            long offset = block.offset(row, 0);
+            for (long col = 0; col < block.cols(); col++) {
+                dtype.write(block.data(), offset + col * dtype.bytes(), value(index + col));
+            }
+        }
+    }
+
+    private static void checkInside(Matrix block, long firstRow, long firstCol, long totalCols) {
+        boolean inside =
+                firstRow >= 0
+                        && firstCol >= 0
+                        && block.cols() <= totalCols
+                        && firstCol <= totalCols - block.cols()
+                        && firstRow <= Long.MAX_VALUE / Math.max(1, totalCols) - block.rows();
+        if (!inside) {
+            throw new IllegalArgumentException(
+                    "cannot fill "
+                            + block.describe()
+                            + " from row "
+                            + firstRow
+                            + " and column "
+                            + firstCol
+                            + " of a matrix of "
+                            + totalCols
+                            + " columns: it must lie inside, and its indices in 64 bits");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package dev.weft.tensor;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * A file that is open for reading. Every read is checked against the file's size before memory is
+ * taken for it, and nothing is mapped before the headers have been found valid. A file that is
+ * missing or wrong is an {@link IllegalArgumentException} of one line that begins with its name.
+ * For one thread at a time.
+ */
+final class InputFile implements Closeable {
+
+    /** Longer texts out of a file are cut in messages. */
+    private static final int EXCERPT_CHARS = 60;
+
+    private final Path path;
+    private final FileChannel channel;
+    private final long sizeBytes;
+
+    private InputFile(Path path, FileChannel channel) throws IOException {
+        this.path = path;
+        this.channel = channel;
+        this.sizeBytes = channel.size();
+    }
+
+    static InputFile open(Path path) throws IOException {
+        // Asked before opening: opening a pipe would block, and a folder opens without complaint.
+        if (!Files.exists(path)) {
+            throw new IllegalArgumentException(path + ": no such file");
+        }
+        if (!Files.isRegularFile(path)) {
+            throw new IllegalArgumentException(
+                    path + ": not a regular file but " + kind(path) + ", which cannot be mapped");
+        }
+        try {
+            return open(path, FileChannel.open(path, StandardOpenOption.READ));
+        } catch (NoSuchFileException e) {
+            throw new IllegalArgumentException(path + ": no such file", e);
+        } catch (AccessDeniedException e) {
+            throw new IllegalArgumentException(path + ": no permission to read it", e);
+        }
+    }
+
+    private static InputFile open(Path path, FileChannel channel) throws IOException {
+        try {
+            return new InputFile(path, channel);
+        } catch (IOException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    private static String kind(Path path) {
+        return Files.isDirectory(path) ? "a folder" : "a device or pipe";
+    }
+
+    long sizeBytes() {
+        return sizeBytes;
+    }
+
+    /** An error about this file. */
+    IllegalArgumentException refusal(String reason) {
+        return new IllegalArgumentException(path + ": " + reason);
+    }
+
+    /** Text out of a file, made fit for a message: on one line, and not too long. */
+    static String excerpt(String text) {
+        String head = text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS);
+        String line = head.replaceAll("[\\p{Cntrl}\\u2028\\u2029]", "?");
+        return head.length() == text.length() ? line : line + "...";
+    }
+
+    /** A copy of {@code count} bytes, which {@code what} names in the error if there are fewer. */
+    byte[] bytes(long position, int count, String what) throws IOException {
+        if (count > sizeBytes - position) {
+            throw endsTooSoon(position + count, what);
+        }
+        ByteBuffer buffer = ByteBuffer.allocate(count);
+        while (buffer.hasRemaining()) {
+            if (channel.read(buffer, position + buffer.position()) < 0) {
+                throw endsTooSoon(position + count, what);
+            }
+        }
+        return buffer.array();
+    }
+
+    private IllegalArgumentException endsTooSoon(long neededBytes, String what) {
+        return refusal(
+                "is cut short: "
+                        + sizeBytes
+                        + " bytes, its "
+                        + what
+                        + " alone needs "
+                        + neededBytes);
+    }
+
+    /** Bytes of a contiguous matrix, or a refusal of a shape that cannot be. */
+    long elementBytes(DType dtype, long rows, long cols) {
+        try {
+            return Matrix.contiguousBytes(dtype, rows, cols);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(path + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Maps the rest of the file from {@code position} on, which must be exactly this matrix. */
+    Matrix mapRest(long position, DType dtype, long rows, long cols, Arena arena)
+            throws IOException {
+        long expected = elementBytes(dtype, rows, cols);
+        long actual = sizeBytes - position;
+        if (actual != expected) {
+            throw refusal(
+                    "holds "
+                            + actual
+                            + " bytes of elements: expected "
+                            + expected
+                            + " for ["
+                            + rows
+                            + ", "
+                            + cols
+                            + "] "
+                            + dtype.label());
+        }
+        return map(position, dtype, rows, cols, arena);
+    }
+
+    /** Maps a matrix, read-only, for as long as {@code arena} lives. */
+    Matrix map(long position, DType dtype, long rows, long cols, Arena arena) throws IOException {
+        MemorySegment data =
+                channel.map(
+                        FileChannel.MapMode.READ_ONLY,
+                        position,
+                        elementBytes(dtype, rows, cols),
+                        arena);
+        return Matrix.of(data, dtype, rows, cols);
+    }
+
+    @Override
+    public void close() throws IOException {
+        channel.close();
+    }
+}

@@ -1,0 +1,190 @@
+package dev.weft.tensor;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+
+/**
+ * A view of {@code rows x cols} elements over a memory segment, row after row, {@code rowPitch}
+ * elements apart. It owns nothing: the segment's arena decides how long the view may be used.
+ * Immutable itself, and safe to share between threads as far as its segment is.
+ *
+ * @param data starts at element (0, 0)
+ * @param rowPitch elements from one row's start to the next one's, at least {@code cols}
+ */
+public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long rowPitch) {
+
+    /** Rows of a fresh matrix start on their own cache line where the row length allows. */
+    private static final long ALIGNMENT_BYTES = 64;
+
+    public Matrix {
+        Objects.requireNonNull(data, "data");
+        Objects.requireNonNull(dtype, "dtype");
+        requireSizes(rows, cols, rowPitch);
+        long needed = bytes(dtype, rows, cols, rowPitch);
+        if (data.byteSize() < needed) {
+            throw new IllegalArgumentException(
+                    "matrix of "
+                            + rows
+                            + " x "
+                            + cols
+                            + " "
+                            + dtype.label()
+                            + " needs "
+                            + needed
+                            + " bytes, the segment has "
+                            + data.byteSize());
+        }
+    }
+
+    /** A contiguous view of the start of {@code data}. */
+    public static Matrix of(MemorySegment data, DType dtype, long rows, long cols) {
+        return new Matrix(data, dtype, rows, cols, cols);
+    }
+
+    /** A zeroed contiguous matrix that lives as long as {@code arena}. */
+    public static Matrix allocate(Arena arena, DType dtype, long rows, long cols) {
+        long bytes = contiguousBytes(dtype, rows, cols);
+        return of(arena.allocate(bytes, ALIGNMENT_BYTES), dtype, rows, cols);
+    }
+
+    /** A contiguous fp32 matrix with a copy of {@code values}, whose rows must be equally long. */
+    public static Matrix copyOf(Arena arena, float[][] values) {
+        int cols = values.length == 0 ? 0 : values[0].length;
+        Matrix matrix = allocate(arena, DType.FP32, values.length, cols);
+        for (int r = 0; r < values.length; r++) {
+            if (values[r].length != cols) {
+                throw new IllegalArgumentException(
+                        "row " + r + " has " + values[r].length + " values, row 0 has " + cols);
+            }
+            for (int c = 0; c < cols; c++) {
+                matrix.set(r, c, values[r][c]);
+            }
+        }
+        return matrix;
+    }
+
+    /** Bytes of a contiguous matrix, checked for overflow. */
+    public static long contiguousBytes(DType dtype, long rows, long cols) {
+        requireSizes(rows, cols, cols);
+        return bytes(dtype, rows, cols, cols);
+    }
+
+    private static void requireSizes(long rows, long cols, long rowPitch) {
+        if (rows < 0 || cols < 0 || rowPitch < cols) {
+            throw new IllegalArgumentException(
+                    "matrix of "
+                            + rows
+                            + " x "
+                            + cols
+                            + " with row pitch "
+                            + rowPitch
+                            + ": sizes must not be negative and the pitch not below the columns");
+        }
+    }
+
+    private static long bytes(DType dtype, long rows, long cols, long rowPitch) {
+        try {
+            long rowBytes = Math.multiplyExact(cols, (long) dtype.bytes());
+            return rows == 0
+                    ? 0
+                    : Math.addExact(
+                            Math.multiplyExact(
+                                    Math.multiplyExact(rows - 1, rowPitch), (long) dtype.bytes()),
+                            rowBytes);
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException(
+                    "matrix of "
+                            + rows
+                            + " x "
+                            + cols
+                            + " "
+                            + dtype.label()
+                            + " does not fit 64-bit addresses",
+                    e);
+        }
+    }
+
+    /** Byte offset of element ({@code row}, {@code col}) in {@link #data}. */
+    public long offset(long row, long col) {
+        return (row * rowPitch + col) * dtype.bytes();
+    }
+
+    public float get(long row, long col) {
+        return dtype.read(data, offset(row, col));
+    }
+
+    public void set(long row, long col, float value) {
+        dtype.write(data, offset(row, col), value);
+    }
+
+    /** Bytes of the elements of one row, without the gap to the next. */
+    public long rowBytes() {
+        return cols * dtype.bytes();
+    }
+
+    /** Bytes of all elements, without gaps. */
+    public long elementBytes() {
+        return rows * rowBytes();
+    }
+
+    /** Whether no gap lies between rows. */
+    public boolean isContiguous() {
+        return rowPitch == cols || rows <= 1;
+    }
+
+    /** A view of {@code count} rows from {@code first} on. */
+    public Matrix rows(long first, long count) {
+        return block(first, count, 0, cols);
+    }
+
+    /** A view of a rectangle. */
+    public Matrix block(long firstRow, long rowCount, long firstCol, long colCount) {
+        Objects.checkFromIndexSize(firstRow, rowCount, rows);
+        Objects.checkFromIndexSize(firstCol, colCount, cols);
+        long from = rowCount == 0 ? 0 : offset(firstRow, firstCol);
+        return new Matrix(data.asSlice(from), dtype, rowCount, colCount, rowPitch);
+    }
+
+    /** Copies all elements of {@code source}, which must have this shape and type. */
+    public void copyFrom(Matrix source) {
+        if (source.rows != rows || source.cols != cols || source.dtype != dtype) {
+            throw new IllegalArgumentException(
+                    "cannot copy " + source.describe() + " into " + describe());
+        }
+        if (isContiguous() && source.isContiguous()) {
+            MemorySegment.copy(source.data, 0, data, 0, elementBytes());
+            return;
+        }
+        for (long r = 0; r < rows; r++) {
+            MemorySegment.copy(source.data, source.offset(r, 0), data, offset(r, 0), rowBytes());
+        }
+    }
+
+    /** Whether both have the same shape, type and bits. */
+    public boolean bitwiseEquals(Matrix other) {
+        return other.rows == rows
+                && other.cols == cols
+                && other.dtype == dtype
+                && firstDifferentRow(other) < 0;
+    }
+
+    /** The first row whose bits differ from {@code other}'s (same shape and type), or -1. */
+    public long firstDifferentRow(Matrix other) {
+        for (long r = 0; r < rows; r++) {
+            long mine = offset(r, 0);
+            long theirs = other.offset(r, 0);
+            if (MemorySegment.mismatch(
+                            data, mine, mine + rowBytes(), other.data, theirs, theirs + rowBytes())
+                    >= 0) {
+                return r;
+            }
+        }
+        return -1;
+    }
+
+    /** Shape and type in words, as error messages use them: {@code [3, 5] fp16}. */
+    public String describe() {
+        return "[" + rows + ", " + cols + "] " + dtype.label();
+    }
+}

@@ -1,0 +1,111 @@
+package dev.weft.tensor;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * Matrices in files, named as users name them: {@code a.npy}, {@code model.safetensors:tensor}, and
+ * anything else is raw elements. A file that is missing, damaged or not what the caller expects is
+ * an {@link IllegalArgumentException} of one line that names it; {@link IOException} is left for a
+ * machine that fails. Any thread may call it.
+ */
+public final class MatrixFiles {
+
+    /** Stands for a number of rows or columns that the file decides. */
+    public static final long ANY = -1;
+
+    private static final String NPY = ".npy";
+    private static final String SAFETENSORS = ".safetensors";
+
+    private MatrixFiles() {}
+
+    /**
+     * Maps a matrix read-only for as long as {@code arena} lives. Do not shorten the file
+     * meanwhile; replacing it, as every write of this room does, is harmless.
+     *
+     * @param spec a path, for safetensors followed by a colon and the tensor's name
+     * @param dtypeOrNull the expected type; a raw file must have one
+     * @param rowsOrAny the expected rows, or {@link #ANY}; a raw file must have them
+     * @param colsOrAny the expected columns, likewise
+     */
+    public static Matrix read(
+            String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny, Arena arena)
+            throws IOException {
+        if (rowsOrAny < ANY || colsOrAny < ANY) {
+            throw new IllegalArgumentException(
+                    spec
+                            + ": asked for "
+                            + rowsOrAny
+                            + " x "
+                            + colsOrAny
+                            + " elements: expected sizes of zero or more, or "
+                            + ANY
+                            + " for any");
+        }
+        Matrix matrix = readUnchecked(spec, dtypeOrNull, rowsOrAny, colsOrAny, arena);
+        if ((dtypeOrNull != null && dtypeOrNull != matrix.dtype())
+                || (rowsOrAny != ANY && rowsOrAny != matrix.rows())
+                || (colsOrAny != ANY && colsOrAny != matrix.cols())) {
+            throw new IllegalArgumentException(
+                    spec
+                            + ": holds "
+                            + matrix.describe()
+                            + ": expected ["
+                            + size(rowsOrAny)
+                            + ", "
+                            + size(colsOrAny)
+                            + "] "
+                            + (dtypeOrNull == null ? "of any type" : dtypeOrNull.label()));
+        }
+        return matrix;
+    }
+
+    private static String size(long sizeOrAny) {
+        return sizeOrAny == ANY ? "any" : Long.toString(sizeOrAny);
+    }
+
+    private static Matrix readUnchecked(
+            String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny, Arena arena)
+            throws IOException {
+        if (spec.endsWith(NPY)) {
+            return NpyFile.read(Path.of(spec), arena);
+        }
+        int colon = tensorColon(spec);
+        if (colon >= 0) {
+            return SafetensorsFile.read(
+                    Path.of(spec.substring(0, colon)), spec.substring(colon + 1), arena);
+        }
+        if (dtypeOrNull == null || rowsOrAny == ANY || colsOrAny == ANY) {
+            throw new IllegalArgumentException(
+                    spec
+                            + ": a raw file does not say its type and shape: give dtype, rows and"
+                            + " columns, or use .npy or .safetensors");
+        }
+        return RawFile.read(Path.of(spec), dtypeOrNull, rowsOrAny, colsOrAny, arena);
+    }
+
+    /** Writes {@code matrix} in the format that {@code spec} names; the file is whole or absent. */
+    public static void write(String spec, Matrix matrix) throws IOException {
+        int colon = tensorColon(spec);
+        if (spec.endsWith(NPY)) {
+            NpyFile.write(Path.of(spec), matrix);
+        } else if (colon >= 0) {
+            SafetensorsFile.write(
+                    Path.of(spec.substring(0, colon)), Map.of(spec.substring(colon + 1), matrix));
+        } else {
+            RawFile.write(Path.of(spec), matrix);
+        }
+    }
+
+    /** Where the tensor's name is split off, or -1 if this is no safetensors file. */
+    private static int tensorColon(String spec) {
+        if (spec.endsWith(SAFETENSORS)) {
+            throw new IllegalArgumentException(
+                    spec + ": say which tensor, as in " + spec + ":NAME");
+        }
+        int suffix = spec.indexOf(SAFETENSORS + ":");
+        return suffix < 0 ? -1 : suffix + SAFETENSORS.length();
+    }
+}

@@ -1,0 +1,18 @@
+package dev.weft.tensor;
+
+/**
+ * Values of the standard normal distribution, the same bits on every machine: the hash of an index
+ * gives a uniform number, the inverse of the normal distribution function gives the value, and both
+ * use only arithmetic that Java defines exactly. Immutable; any thread may call it.
+ *
+ * @param stream tells the matrices of one seed apart
+ */
+public record NormalData(long seed, long stream) implements DataSource {
+
+    @Override
+    public float value(long index) {
+        long bits = CounterHash.word(CounterHash.key(seed, stream), index) >>> 12;
+        // The middle of one of 2^52 equal intervals: never 0 or 1, exact, symmetric about 1/2.
+        return (float) InverseNormal.of((bits + 0.5) * 0x1p-52);
+    }
+}

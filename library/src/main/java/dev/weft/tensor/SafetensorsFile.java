@@ -1,0 +1,199 @@
+package dev.weft.tensor;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Safetensors files: several named tensors, of which Weft reads those that are matrices of fp32,
+ * fp16 or bf16. Any thread may call it.
+ *
+ * <pre>
+ * 0      header length H, 8 bytes, little-endian
+ * 8      H bytes of JSON: {"name":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]}, ...}, spaces
+ * 8 + H  the tensors, row after row, little-endian, without gaps
+ * </pre>
+ */
+public final class SafetensorsFile {
+
+    /** The limit of the format. */
+    private static final long MAX_HEADER_BYTES = 100_000_000;
+
+    /** This many names are listed when the wanted one is missing. */
+    private static final int LISTED_NAMES = 10;
+
+    private SafetensorsFile() {}
+
+    /**
+     * Maps one tensor read-only for as long as {@code arena} lives. Do not shorten the file
+     * meanwhile.
+     *
+     * @throws IllegalArgumentException if the file is missing or damaged, or has no such matrix
+     */
+    public static Matrix read(Path path, String tensor, Arena arena) throws IOException {
+        try (InputFile file = InputFile.open(path)) {
+            int headerBytes = headerBytes(file);
+            long dataStart = Long.BYTES + (long) headerBytes;
+            SafetensorsHeader header =
+                    SafetensorsHeader.parse(
+                            file.bytes(Long.BYTES, headerBytes, "header"),
+                            file.sizeBytes() - dataStart,
+                            file);
+            SafetensorsHeader.Entry entry = header.tensors().get(tensor);
+            if (entry == null) {
+                throw file.refusal(
+                        "has no tensor '"
+                                + tensor
+                                + "': it has "
+                                + list(header.tensors().keySet()));
+            }
+            return map(file, tensor, entry, dataStart, arena);
+        }
+    }
+
+    private static int headerBytes(InputFile file) throws IOException {
+        long headerBytes =
+                ByteBuffer.wrap(file.bytes(0, Long.BYTES, "header length"))
+                        .order(ByteOrder.LITTLE_ENDIAN)
+                        .getLong();
+        long limit = Math.min(MAX_HEADER_BYTES, file.sizeBytes() - Long.BYTES);
+        if (headerBytes < 0 || headerBytes > limit) {
+            throw file.refusal(
+                    "has a header of "
+                            + Long.toUnsignedString(headerBytes)
+                            + " bytes: expected at most "
+                            + limit);
+        }
+        return (int) headerBytes;
+    }
+
+    private static Matrix map(
+            InputFile file,
+            String tensor,
+            SafetensorsHeader.Entry entry,
+            long dataStart,
+            Arena arena)
+            throws IOException {
+        String what = "holds tensor '" + InputFile.excerpt(tensor) + "' ";
+        DType dtype =
+                switch (entry.dtype()) {
+                    case "F32" -> DType.FP32;
+                    case "F16" -> DType.FP16;
+                    case "BF16" -> DType.BF16;
+                    default ->
+                            throw file.refusal(
+                                    what
+                                            + "of type "
+                                            + InputFile.excerpt(entry.dtype())
+                                            + ": expected F32, F16 or BF16");
+                };
+        if (entry.shape().size() != 2) {
+            throw file.refusal(
+                    what
+                            + "of shape "
+                            + InputFile.excerpt(entry.shape().toString())
+                            + ": expected 2 dimensions, rows and columns");
+        }
+        long rows = entry.shape().get(0);
+        long cols = entry.shape().get(1);
+        long expected = file.elementBytes(dtype, rows, cols);
+        if (entry.end() - entry.begin() != expected) {
+            throw file.refusal(
+                    what
+                            + "in "
+                            + (entry.end() - entry.begin())
+                            + " bytes: expected "
+                            + expected
+                            + " for ["
+                            + rows
+                            + ", "
+                            + cols
+                            + "] "
+                            + dtype.label());
+        }
+        return file.map(dataStart + entry.begin(), dtype, rows, cols, arena);
+    }
+
+    private static String list(Collection<String> names) {
+        if (names.isEmpty()) {
+            return "none";
+        }
+        List<String> listed = names.stream().limit(LISTED_NAMES).map(InputFile::excerpt).toList();
+        int more = names.size() - listed.size();
+        return String.join(", ", listed) + (more == 0 ? "" : " and " + more + " more");
+    }
+
+    /**
+     * Replaces the file with these matrices; it is whole or absent. The widest elements come first
+     * and equal types are ordered by name, so that all are aligned and the same tensors always give
+     * the same bytes.
+     */
+    public static void write(Path path, Map<String, Matrix> tensors) throws IOException {
+        if (tensors.containsKey(SafetensorsHeader.METADATA)) {
+            throw new IllegalArgumentException(
+                    path + ": a tensor cannot be named " + SafetensorsHeader.METADATA);
+        }
+        List<Map.Entry<String, Matrix>> inOrder = new ArrayList<>(tensors.entrySet());
+        inOrder.sort(
+                Comparator.<Map.Entry<String, Matrix>>comparingInt(
+                                t -> writingOrder(t.getValue().dtype()))
+                        .thenComparing(Map.Entry::getKey));
+        WholeFileWriter.write(
+                path, header(inOrder), inOrder.stream().map(Map.Entry::getValue).toList());
+    }
+
+    private static int writingOrder(DType dtype) {
+        return switch (dtype) {
+            case FP32 -> 0;
+            case BF16 -> 1;
+            case FP16 -> 2;
+        };
+    }
+
+    private static byte[] header(List<Map.Entry<String, Matrix>> tensors) throws IOException {
+        ByteArrayOutputStream json = new ByteArrayOutputStream();
+        try (JsonGenerator generator = SafetensorsHeader.JSON.createGenerator(json)) {
+            generator.writeStartObject();
+            long begin = 0;
+            for (Map.Entry<String, Matrix> tensor : tensors) {
+                Matrix matrix = tensor.getValue();
+                long end = Math.addExact(begin, matrix.elementBytes());
+                generator.writeObjectFieldStart(tensor.getKey());
+                generator.writeStringField("dtype", typeName(matrix.dtype()));
+                generator.writeFieldName("shape");
+                generator.writeArray(new long[] {matrix.rows(), matrix.cols()}, 0, 2);
+                generator.writeFieldName("data_offsets");
+                generator.writeArray(new long[] {begin, end}, 0, 2);
+                generator.writeEndObject();
+                begin = end;
+            }
+            generator.writeEndObject();
+        }
+        int paddedBytes = Math.ceilDiv(json.size(), Long.BYTES) * Long.BYTES;
+        byte[] header = new byte[Long.BYTES + paddedBytes];
+        Arrays.fill(header, (byte) ' ');
+        ByteBuffer.wrap(header)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(paddedBytes)
+                .put(json.toByteArray());
+        return header;
+    }
+
+    private static String typeName(DType dtype) {
+        return switch (dtype) {
+            case FP32 -> "F32";
+            case FP16 -> "F16";
+            case BF16 -> "BF16";
+        };
+    }
+}

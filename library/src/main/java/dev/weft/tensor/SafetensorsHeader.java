@@ -1,0 +1,165 @@
+package dev.weft.tensor;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The directory at the start of a safetensors file. A parsed one is known to describe the file: its
+ * tensors lie one after another from the header to the last byte. Immutable.
+ */
+record SafetensorsHeader(Map<String, Entry> tensors) {
+
+    /** A key that is no tensor but free text about the file. */
+    static final String METADATA = "__metadata__";
+
+    /** More sizes than this are no tensor that anybody stores. */
+    private static final int MAX_DIMENSIONS = 64;
+
+    /** Names are used once: keeping tables of them for the next file would only grow. */
+    static final JsonFactory JSON =
+            JsonFactory.builder()
+                    .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
+                    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                    .build();
+
+    /**
+     * One tensor.
+     *
+     * @param begin relative to the end of the header, in bytes
+     * @param end first byte after the tensor
+     */
+    record Entry(String dtype, List<Long> shape, long begin, long end) {}
+
+    static SafetensorsHeader parse(byte[] json, long dataBytes, InputFile file) {
+        Map<String, Entry> tensors;
+        try (JsonParser parser = JSON.createParser(json)) {
+            tensors = new Reader(parser, file).tensors();
+        } catch (IOException e) {
+            String reason =
+                    e instanceof JacksonException jackson
+                            ? jackson.getOriginalMessage()
+                            : e.getMessage();
+            throw new IllegalArgumentException(
+                    file.refusal("has a damaged header: " + InputFile.excerpt(reason)).getMessage(),
+                    e);
+        }
+        checkOffsets(tensors, dataBytes, file);
+        return new SafetensorsHeader(tensors);
+    }
+
+    /** The format allows neither overlaps nor holes, so every byte has one owner. */
+    private static void checkOffsets(Map<String, Entry> tensors, long dataBytes, InputFile file) {
+        List<Map.Entry<String, Entry>> inOrder = new ArrayList<>(tensors.entrySet());
+        inOrder.sort(
+                Comparator.<Map.Entry<String, Entry>>comparingLong(t -> t.getValue().begin())
+                        .thenComparingLong(t -> t.getValue().end()));
+        long next = 0;
+        for (Map.Entry<String, Entry> tensor : inOrder) {
+            Entry entry = tensor.getValue();
+            if (entry.begin() != next || entry.end() < next || entry.end() > dataBytes) {
+                throw file.refusal(
+                        "places tensor '"
+                                + InputFile.excerpt(tensor.getKey())
+                                + "' at bytes "
+                                + entry.begin()
+                                + " to "
+                                + entry.end()
+                                + ": expected it to start at "
+                                + next
+                                + " and to end by "
+                                + dataBytes);
+            }
+            next = entry.end();
+        }
+        if (next != dataBytes) {
+            throw file.refusal(
+                    "holds " + dataBytes + " bytes of tensors: its header accounts for " + next);
+        }
+    }
+
+    /** Turns the parser's tokens into entries. */
+    private record Reader(JsonParser parser, InputFile file) {
+
+        Map<String, Entry> tensors() throws IOException {
+            Map<String, Entry> tensors = new LinkedHashMap<>();
+            require(parser.nextToken(), JsonToken.START_OBJECT, "the header");
+            while (parser.nextToken() == JsonToken.FIELD_NAME) {
+                String name = parser.currentName();
+                JsonToken value = parser.nextToken();
+                if (name.equals(METADATA)) {
+                    parser.skipChildren();
+                    continue;
+                }
+                String what = "tensor '" + InputFile.excerpt(name) + "'";
+                require(value, JsonToken.START_OBJECT, what);
+                if (tensors.put(name, entry(what)) != null) {
+                    throw file.refusal("names " + what + " twice");
+                }
+            }
+            if (parser.nextToken() != null) {
+                throw file.refusal("has more than one JSON value in its header");
+            }
+            return tensors;
+        }
+
+        private Entry entry(String what) throws IOException {
+            String dtype = null;
+            List<Long> shape = null;
+            List<Long> offsets = null;
+            while (parser.nextToken() == JsonToken.FIELD_NAME) {
+                String key = parser.currentName();
+                JsonToken value = parser.nextToken();
+                switch (key) {
+                    case "dtype" -> {
+                        require(value, JsonToken.VALUE_STRING, "the dtype of " + what);
+                        dtype = parser.getText();
+                    }
+                    case "shape" -> shape = numbers(value, "the shape of " + what);
+                    case "data_offsets" -> offsets = numbers(value, "the offsets of " + what);
+                    default -> parser.skipChildren();
+                }
+            }
+            if (dtype == null || shape == null || offsets == null || offsets.size() != 2) {
+                throw file.refusal(
+                        "describes " + what + " without dtype, shape or data_offsets [begin, end]");
+            }
+            return new Entry(dtype, shape, offsets.get(0), offsets.get(1));
+        }
+
+        private List<Long> numbers(JsonToken token, String what) throws IOException {
+            require(token, JsonToken.START_ARRAY, what);
+            List<Long> numbers = new ArrayList<>();
+            while (parser.nextToken() != JsonToken.END_ARRAY) {
+                require(parser.currentToken(), JsonToken.VALUE_NUMBER_INT, what);
+                long number = parser.getLongValue();
+                if (number < 0 || numbers.size() == MAX_DIMENSIONS) {
+                    throw file.refusal(
+                            "gives "
+                                    + number
+                                    + " in "
+                                    + what
+                                    + ": expected at most "
+                                    + MAX_DIMENSIONS
+                                    + " numbers of zero or more");
+                }
+                numbers.add(number);
+            }
+            return List.copyOf(numbers);
+        }
+
+        private void require(JsonToken actual, JsonToken expected, String what) {
+            if (actual != expected) {
+                throw file.refusal(
+                        "has a damaged header: " + what + " is " + actual + ", not " + expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/** Weft: C = allgather(A) x B, computed while A is still arriving. */
+module dev.weft {
+    requires com.fasterxml.jackson.core;
+    requires jdk.jfr;
+    // Optional at run time: without it the scalar engine serves, and says so once.
+    requires static jdk.incubator.vector;
+
+    exports dev.weft.fabric;
+    exports dev.weft.gemm;
+    exports dev.weft.op;
+    exports dev.weft.plan;
+    exports dev.weft.tensor;
+
+    // The command's doctor asks what is there; nothing else outside may bind natively.
+    exports dev.weft.ffi to
+            dev.weft.cli;
+}

@@ -1,0 +1,172 @@
+package dev.weft;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.assignableTo;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.equivalentTo;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.lang.ArchRule;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import dev.weft.op.AllGatherMatmul;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Arrows between the rooms of the library point down only. A new room needs its line here. */
+class ArchitectureTest {
+
+    private static final String ROOT = "dev.weft.";
+
+    /** A room, and what it may use besides the JDK. */
+    private static final Map<String, Set<String>> MAY_USE =
+            Map.of(
+                    "op", Set.of("fabric", "gemm", "plan", "tensor", "telemetry"),
+                    "fabric", Set.of("plan", "ffi", "telemetry"),
+                    "gemm", Set.of("tensor", "telemetry"),
+                    "tensor", Set.of(),
+                    "plan", Set.of(),
+                    "telemetry", Set.of(),
+                    "ffi", Set.of());
+
+    /** Packages from outside that one room alone may use. */
+    private static final Map<String, String> RESERVED =
+            Map.of("tensor", "com.fasterxml.jackson.core..", "gemm", "jdk.incubator.vector..");
+
+    private static final JavaClasses LIBRARY =
+            new ClassFileImporter()
+                    .importUrl(
+                            AllGatherMatmul.class
+                                    .getProtectionDomain()
+                                    .getCodeSource()
+                                    .getLocation());
+
+    static Stream<String> rooms() {
+        return MAY_USE.keySet().stream().sorted();
+    }
+
+    @Test
+    void everyRoomHasItsLineAndNoLineIsLeftOver() {
+        Set<String> found =
+                LIBRARY.stream().map(ArchitectureTest::room).collect(Collectors.toSet());
+        assertEquals(new TreeSet<>(MAY_USE.keySet()), new TreeSet<>(found));
+    }
+
+    @ParameterizedTest
+    @MethodSource("rooms")
+    void aRoomUsesOnlyTheRoomsBelowIt(String room) {
+        arrows(room, MAY_USE.get(room)).check(LIBRARY);
+    }
+
+    /** Without this the rules could hold because they look at nothing. */
+    @ParameterizedTest
+    @MethodSource("usedArrows")
+    void anArrowThatIsNotAllowedIsFound(String arrow) {
+        String from = arrow.split(" -> ")[0];
+        String to = arrow.split(" -> ")[1];
+        Set<String> allButOne =
+                MAY_USE.get(from).stream()
+                        .filter(room -> !room.equals(to))
+                        .collect(Collectors.toSet());
+        assertTrue(arrows(from, allButOne).evaluate(LIBRARY).hasViolation(), arrow);
+    }
+
+    static List<String> usedArrows() {
+        return List.of(
+                "op -> fabric",
+                "op -> gemm",
+                "op -> plan",
+                "op -> tensor",
+                "fabric -> plan",
+                "fabric -> ffi",
+                "gemm -> tensor");
+    }
+
+    @Test
+    void roomsAreFreeOfCycles() {
+        slices().matching(ROOT + "(*)..").should().beFreeOfCycles().check(LIBRARY);
+    }
+
+    @Test
+    void planIsPure() {
+        classes()
+                .that()
+                .resideInAPackage(ROOT + "plan..")
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage(
+                        ROOT + "plan..",
+                        "java.lang",
+                        "java.lang.invoke",
+                        "java.lang.runtime",
+                        "java.util",
+                        "java.util.function",
+                        "java.util.stream")
+                .because("a plan is data: no threads, no files, no memory")
+                .check(LIBRARY);
+        noClasses()
+                .that()
+                .resideInAPackage(ROOT + "plan..")
+                .should()
+                .dependOnClassesThat(
+                        assignableTo(Thread.class)
+                                .or(assignableTo(Process.class))
+                                .or(assignableTo(ProcessBuilder.class)))
+                .check(LIBRARY);
+    }
+
+    @Test
+    void operatorsKnowNoConcreteFabric() {
+        noClasses()
+                .that()
+                .resideInAPackage(ROOT + "op..")
+                .should()
+                .dependOnClassesThat(
+                        assignableTo(Fabric.class)
+                                .and(not(equivalentTo(Fabric.class)))
+                                .or(
+                                        assignableTo(Region.class)
+                                                .and(not(equivalentTo(Region.class)))))
+                .check(LIBRARY);
+    }
+
+    @Test
+    void noRoomIsADrawerForOddsAndEnds() {
+        noClasses()
+                .should()
+                .resideInAnyPackage("..util..", "..utils..", "..common..", "..misc..", "..helper..")
+                .check(LIBRARY);
+    }
+
+    private static ArchRule arrows(String room, Set<String> below) {
+        Stream<String> weft =
+                Stream.concat(Stream.of(room), below.stream()).map(r -> ROOT + r + "..");
+        Stream<String> outside =
+                Stream.of(RESERVED.getOrDefault(room, "java.."), "java..", "jdk.jfr..");
+        return classes()
+                .that()
+                .resideInAPackage(ROOT + room + "..")
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage(Stream.concat(weft, outside).toArray(String[]::new));
+    }
+
+    /** The first part of the package's name below the library's own. */
+    private static String room(JavaClass type) {
+        String below = type.getPackageName().replace("dev.weft", "");
+        return below.isEmpty() ? type.getSimpleName() : below.split("\\.")[1];
+    }
+}

@@ -1,0 +1,177 @@
+package dev.weft.fabric;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Folders in shared memory are private, and none stays behind. */
+class ShmJobTest {
+
+    @TempDir Path temporary;
+
+    /** Starts in a folder of the test's own: other starts on this machine clean up too. */
+    private ShmJob create() {
+        return ShmJob.create(temporary);
+    }
+
+    private Map<String, String> environment() {
+        return Map.of("WEFT_SHM_DIR", temporary.toString());
+    }
+
+    static String mode(Path file) throws IOException {
+        return PosixFilePermissions.toString(
+                Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS));
+    }
+
+    @Test
+    void theFolderIsPrivateAndGoneAfterwards() throws IOException {
+        Path folder;
+        try (ShmJob job = create();
+                ShmJob other = create()) {
+            folder = job.folder();
+            assertNotEquals(folder, other.folder());
+            assertTrue(folder.startsWith(temporary));
+            assertEquals("rwx------", mode(folder));
+            assertEquals("rwx------", mode(folder.getParent()));
+            assertEquals("rw-------", mode(folder.resolve("starter.lock")));
+            Files.createFile(folder.resolve("left-by-a-dead-rank"));
+        }
+        assertFalse(Files.exists(folder));
+    }
+
+    @Test
+    void theEnvironmentSaysWhoARankIs() {
+        try (ShmJob job = create()) {
+            Map<String, String> environment = job.environment(2, 5, Duration.ofSeconds(3));
+            assertEquals(
+                    Map.of(
+                            "WEFT_RANK", "2",
+                            "WEFT_RANKS", "5",
+                            "WEFT_JOB", job.folder().toString(),
+                            "WEFT_DEADLINE_MS", "3000"),
+                    environment);
+        }
+    }
+
+    @Test
+    void aFolderWhoseStarterWasKilledIsRemovedAndOneWhoseStarterLivesStays() {
+        try (ChildJvm child = ChildJvm.start(JobChild.class, environment())) {
+            Path folder = Path.of(child.awaitLine("folder "));
+            create().close();
+            assertTrue(Files.exists(folder), "its starter lives");
+            child.kill();
+            assertTrue(Files.exists(folder), "a killed starter cannot clean up");
+            create().close();
+            assertFalse(Files.exists(folder), "the next start does");
+        }
+    }
+
+    /** A rank's lock keeps the folder alive, also when its starter is gone. */
+    @Test
+    void aFolderWithAHeldRankLockStays() throws IOException {
+        Path folder;
+        try (ChildJvm child = ChildJvm.start(JobChild.class, environment())) {
+            folder = Path.of(child.awaitLine("folder "));
+        }
+        try (HeldLock lock = HeldLock.take(folder.resolve("rank-0.lock"))) {
+            create().close();
+            assertTrue(Files.exists(folder), lock + " is held");
+        }
+        create().close();
+        assertFalse(Files.exists(folder));
+    }
+
+    /** Looking at a lock of one's own must not drop it, as a closed channel would do. */
+    @Test
+    void jobsOfOneProcessDoNotTakeEachOthersLocksAway() {
+        try (ShmJob first = create();
+                ShmJob second = create()) {
+            try (ChildJvm child = ChildJvm.start(JobChild.class, environment(), "close")) {
+                assertEquals(0, child.exitCode(), () -> String.join("\n", child.output()));
+            }
+            assertTrue(Files.exists(first.folder()), "another process's start cleaned it away");
+            assertTrue(Files.exists(second.folder()));
+        }
+    }
+
+    @Test
+    void anUnfinishedFolderGetsAMinuteAndStrayFilesDoNoHarm() throws IOException {
+        try (ShmJob job = create()) {
+            Path base = job.folder().getParent();
+            Path stray = Files.createTempFile(base, "stray", ".txt");
+            Path unfinished = ShmJob.privateFolder(base.resolve("new-test" + System.nanoTime()));
+            create().close();
+            assertTrue(Files.exists(unfinished), "its starter may be about to take the lock");
+            FileTime old = FileTime.from(Instant.now().minus(Duration.ofMinutes(2)));
+            Files.setLastModifiedTime(unfinished, old);
+            create().close();
+            assertFalse(Files.exists(unfinished));
+            assertTrue(Files.exists(stray), "not a folder: not ours");
+            Files.delete(stray);
+        }
+    }
+
+    @Test
+    void aFolderThatOthersCanReadIsRefused() throws IOException {
+        Path open = Files.createDirectory(temporary.resolve("open"));
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxr-xr-x"));
+        String message =
+                assertThrows(
+                                RuntimeException.class,
+                                () -> Rendezvous.join(open, 0, 1, Duration.ofSeconds(5)))
+                        .getMessage();
+        assertTrue(message.contains(open + " has mode rwxr-xr-x"), message);
+        assertTrue(message.contains("expected a folder of yours with rwx------"), message);
+    }
+
+    @Test
+    void aLinkOrAFileInPlaceOfTheFolderIsRefused() throws IOException {
+        Path target = ShmJob.privateFolder(temporary.resolve("target"));
+        Path link = Files.createSymbolicLink(temporary.resolve("link"), target);
+        assertThrows(IOException.class, () -> ShmJob.privateFolder(link));
+        Path file = Files.createFile(temporary.resolve("file"));
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwx------"));
+        assertThrows(IOException.class, () -> ShmJob.privateFolder(file));
+    }
+
+    @Test
+    void aFolderOfAnotherUserIsRefusedEvenWhereItCouldBeUsed() throws IOException {
+        boolean superuser = Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
+        assumeTrue(superuser, "only the superuser can give a folder away");
+        Path trap = ShmJob.privateFolder(temporary.resolve("trap"));
+        Files.setAttribute(trap, "unix:uid", 12345);
+        String message =
+                assertThrows(IOException.class, () -> ShmJob.privateFolder(trap)).getMessage();
+        assertTrue(message.contains("owner 12345"), message);
+    }
+
+    @Test
+    void theFolderForRegionsCanBeChosen() {
+        try (ChildJvm child = ChildJvm.start(JobChild.class, environment(), "close")) {
+            assertTrue(child.awaitLine("folder ").startsWith(temporary.toString()));
+            assertEquals(0, child.exitCode());
+        }
+        Path missing = temporary.resolve("missing");
+        Map<String, String> wrong = Map.of("WEFT_SHM_DIR", missing.toString());
+        try (ChildJvm child = ChildJvm.start(JobChild.class, wrong, "close")) {
+            String message = child.awaitLine("Exception in thread \"main\" ");
+            assertTrue(message.contains("cannot prepare shared memory: " + missing), message);
+            assertEquals(1, child.exitCode());
+        }
+    }
+}

@@ -1,0 +1,9 @@
+package dev.weft.fabric;
+
+class ThreadFabricFailureTest extends FabricFailureContract {
+
+    @Override
+    RankRunner runner() {
+        return RankRunner.threads();
+    }
+}

@@ -1,0 +1,79 @@
+package dev.weft.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Random;
+
+/** Operands for tests of engines, and a product of them that is too simple to be wrong. */
+final class GemmCases {
+
+    private GemmCases() {}
+
+    /** Normally distributed values: unlike small integers, their sums depend on the order. */
+    static Matrix normal(Arena arena, DType dtype, long rows, long cols, Random random) {
+        return normal(arena, dtype, rows, cols, cols, random);
+    }
+
+    static Matrix normal(
+            Arena arena, DType dtype, long rows, long cols, long pitch, Random random) {
+        MemorySegment data = arena.allocate(Math.max(1, rows * pitch * dtype.bytes()), 64);
+        Matrix matrix = new Matrix(data, dtype, rows, cols, pitch);
+        for (long row = 0; row < rows; row++) {
+            for (long col = 0; col < cols; col++) {
+                matrix.set(row, col, (float) random.nextGaussian());
+            }
+        }
+        return matrix;
+    }
+
+    /** B with K rows and N columns, stored the other way round where {@code transposed}. */
+    static Matrix normalB(
+            Arena arena, DType dtype, long k, long n, boolean transposed, Random random) {
+        return normal(arena, dtype, transposed ? n : k, transposed ? k : n, random);
+    }
+
+    /** The definition of the product, element by element. */
+    static Matrix naive(Arena arena, Matrix a, Matrix b, boolean transposed, DType out) {
+        long n = transposed ? b.rows() : b.cols();
+        Matrix c = Matrix.allocate(arena, out, a.rows(), n);
+        for (long row = 0; row < a.rows(); row++) {
+            for (long col = 0; col < n; col++) {
+                float sum = 0f;
+                for (long k = 0; k < a.cols(); k++) {
+                    sum = Math.fma(a.get(row, k), transposed ? b.get(col, k) : b.get(k, col), sum);
+                }
+                c.set(row, col, sum);
+            }
+        }
+        return c;
+    }
+
+    /** All of A times B, by {@code gemm}. */
+    static Matrix product(
+            Gemm gemm, Arena arena, Matrix a, Matrix b, boolean transposed, DType out) {
+        PackedB packed = gemm.pack(b, transposed, arena);
+        Matrix c = Matrix.allocate(arena, out, a.rows(), packed.n());
+        Scratch scratch = gemm.scratch(packed.k(), packed.n(), arena);
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, scratch);
+        return c;
+    }
+
+    /** Compares bits; NaNs are equal whatever their payload. */
+    static void assertSame(Matrix expected, Matrix actual, String what) {
+        assertEquals(expected.describe(), actual.describe(), what);
+        for (long row = 0; row < expected.rows(); row++) {
+            for (long col = 0; col < expected.cols(); col++) {
+                float wanted = expected.get(row, col);
+                float found = actual.get(row, col);
+                if (Float.floatToIntBits(wanted) != Float.floatToIntBits(found)) {
+                    fail(what + ": [" + row + ", " + col + "] is " + found + ", not " + wanted);
+                }
+            }
+        }
+    }
+}

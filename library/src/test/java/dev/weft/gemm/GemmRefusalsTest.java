@@ -1,0 +1,89 @@
+package dev.weft.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+class GemmRefusalsTest {
+
+    private static void assertRefused(Executable call, String... parts) {
+        String message = assertThrows(IllegalArgumentException.class, call).getMessage();
+        for (String part : parts) {
+            assertTrue(message.contains(part), message);
+        }
+    }
+
+    @Test
+    void operandsThatDoNotFit() {
+        for (Gemm gemm : new Gemm[] {new ScalarGemm(), new VectorGemm()}) {
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = Matrix.allocate(arena, DType.FP32, 4, 6);
+                Matrix c = Matrix.allocate(arena, DType.FP32, 4, 5);
+                PackedB b = gemm.pack(Matrix.allocate(arena, DType.FP32, 6, 5), false, arena);
+                PackedB other = gemm.pack(Matrix.allocate(arena, DType.FP32, 7, 5), false, arena);
+                Scratch scratch = gemm.scratch(7, 5, arena);
+                assertRefused(
+                        () -> gemm.multiply(a, 0, 4, other, c, 0, scratch),
+                        "[4, 6] fp32",
+                        "[7, 5]");
+                assertRefused(
+                        () -> gemm.multiply(a, 0, 4, b, a, 0, scratch), "[6, 5]", "[4, 6] fp32");
+                assertRefused(() -> gemm.multiply(a, 1, 4, b, c, 0, scratch), "4 rows from row 1");
+                assertRefused(() -> gemm.multiply(a, 0, 4, b, c, 1, scratch), "into row 1");
+                assertRefused(() -> gemm.multiply(a, -1, 1, b, c, 0, scratch), "row -1");
+                assertRefused(() -> gemm.multiply(a, 0, -1, b, c, 0, scratch), "-1 rows");
+                assertRefused(
+                        () -> gemm.multiply(a, Long.MAX_VALUE, 2, b, c, 0, scratch), "outside");
+            }
+        }
+    }
+
+    @Test
+    void packedBAndScratchOfAnotherEngine() {
+        Gemm scalar = new ScalarGemm();
+        Gemm vector = new VectorGemm();
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = Matrix.allocate(arena, DType.FP32, 4, 6);
+            Matrix b = Matrix.allocate(arena, DType.FP32, 6, 5);
+            Matrix c = Matrix.allocate(arena, DType.FP32, 4, 5);
+            for (Gemm[] pair : new Gemm[][] {{scalar, vector}, {vector, scalar}}) {
+                Gemm gemm = pair[0];
+                PackedB own = gemm.pack(b, false, arena);
+                PackedB foreign = pair[1].pack(b, false, arena);
+                Scratch ownScratch = gemm.scratch(6, 5, arena);
+                Scratch foreignScratch = pair[1].scratch(6, 5, arena);
+                assertRefused(
+                        () -> gemm.multiply(a, 0, 4, foreign, c, 0, ownScratch),
+                        "engine " + gemm.name(),
+                        "pack B with the engine that multiplies");
+                assertRefused(
+                        () -> gemm.multiply(a, 0, 4, own, c, 0, foreignScratch),
+                        "scratch of another engine");
+            }
+        }
+    }
+
+    @Test
+    void scratchThatIsTooSmall() {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = Matrix.allocate(arena, DType.FP32, 4, 60);
+            Matrix b = Matrix.allocate(arena, DType.FP32, 60, 500);
+            Matrix c = Matrix.allocate(arena, DType.FP32, 4, 500);
+            Gemm scalar = new ScalarGemm();
+            PackedB forScalar = scalar.pack(b, false, arena);
+            Scratch shallow = scalar.scratch(59, 500, arena);
+            assertRefused(
+                    () -> scalar.multiply(a, 0, 4, forScalar, c, 0, shallow),
+                    "scratch for 59 columns of A, the product has 60");
+            Gemm vector = new VectorGemm();
+            PackedB forVector = vector.pack(b, false, arena);
+            Scratch narrow = vector.scratch(60, 5, arena);
+            assertRefused(() -> vector.multiply(a, 0, 4, forVector, c, 0, narrow), "columns of B");
+        }
+    }
+}

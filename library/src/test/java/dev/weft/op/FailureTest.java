@@ -1,0 +1,325 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.World;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.ScalarGemm;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** How calls end that cannot succeed: on every rank, with the reason, and without a hang. */
+class FailureTest {
+
+    private static final Shards SHARDS = Shards.of(10, 0, 7);
+
+    private static Problem problem(Arena arena) {
+        return Problem.create(arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 21);
+    }
+
+    private static AllGatherMatmulBuilder builder(Fabric fabric, Problem problem) {
+        return AllGatherMatmul.on(fabric).a(SHARDS, DType.FP16).b(problem.b());
+    }
+
+    static Stream<Arguments> mismatches() {
+        return Stream.of(
+                mismatch(
+                        "M is 17 on rank 0 and 18", (b, a) -> b.a(Shards.of(10, 1, 7), DType.FP16)),
+                mismatch("shard sizes", (b, a) -> b.a(Shards.of(9, 1, 7), DType.FP16)),
+                mismatch("A's dtype", (b, a) -> b.a(SHARDS, DType.BF16)),
+                mismatch("algorithm", (b, a) -> b.algorithm(Algorithm.RING)),
+                mismatch("chunk rows is 0 on rank 0 and 3", (b, a) -> b.chunkRows(3)),
+                mismatch("splits per rank", (b, a) -> b.splitsPerRank(2)),
+                mismatch("chunk columns", (b, a) -> b.chunkCols(4)),
+                mismatch("communication workers", (b, a) -> b.commWorkers(2)),
+                mismatch("gathered A", (b, a) -> b.keepGathered()));
+    }
+
+    private static Arguments mismatch(
+            String says, BiConsumer<AllGatherMatmulBuilder, Arena> difference) {
+        return Arguments.of(says, difference);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("mismatches")
+    void ranksThatPrepareDifferentOperatorsAreBothNamed(
+            String says, BiConsumer<AllGatherMatmulBuilder, Arena> difference) {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            assertRefusedByAll(
+                    world,
+                    fabric -> {
+                        AllGatherMatmulBuilder builder = builder(fabric, problem);
+                        if (fabric.rank() == 2) {
+                            difference.accept(builder, arena);
+                        }
+                        return builder;
+                    },
+                    says);
+        }
+    }
+
+    @Test
+    void anotherKIsNamedOnBothRanks() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Matrix longer = Matrix.allocate(arena, DType.FP16, 13, 9);
+            Problem problem = problem(arena);
+            assertRefusedByAll(
+                    world,
+                    fabric ->
+                            AllGatherMatmul.on(fabric)
+                                    .a(SHARDS, DType.FP16)
+                                    .b(fabric.rank() == 2 ? longer : problem.b()),
+                    "K is 12 on rank 0 and 13 on rank 2");
+        }
+    }
+
+    private static void assertRefusedByAll(
+            World world, World.Function<AllGatherMatmulBuilder> description, String says) {
+        List<String> messages =
+                world.call(
+                        fabric -> {
+                            AllGatherMatmulBuilder builder = description.apply(fabric);
+                            RuntimeException refusal =
+                                    assertThrows(RuntimeException.class, builder::prepare);
+                            assertTrue(
+                                    refusal instanceof IllegalArgumentException
+                                            || refusal instanceof PeerFailedException,
+                                    refusal.toString());
+                            return refusal.getMessage();
+                        });
+        for (String message : messages) {
+            assertTrue(message.contains(says), message);
+            assertTrue(message.contains("on rank 0") && message.contains("on rank 2"), message);
+        }
+    }
+
+    /** A description that is wrong on one rank only ends the preparation on the others too. */
+    @Test
+    void aDescriptionRefusedOnOneRankEndsAll() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            world.run(
+                    fabric -> {
+                        AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric);
+                        builder.a(SHARDS, DType.FP16);
+                        if (fabric.rank() != 1) {
+                            builder.b(problem.b());
+                        }
+                        RuntimeException refusal =
+                                assertThrows(RuntimeException.class, builder::prepare);
+                        String message = refusal.getMessage();
+                        assertTrue(message.contains("at least one b(...)"), message);
+                        if (fabric.rank() != 1) {
+                            assertEquals(
+                                    1, assertInstanceOf(PeerFailedException.class, refusal).peer());
+                        }
+                    });
+        }
+    }
+
+    /** Throws at the given product, on one rank. */
+    private static Gemm faulty(Fabric fabric, int rank, int product, Throwable fault) {
+        AtomicInteger products = new AtomicInteger();
+        return new GemmProxy(
+                new ScalarGemm(),
+                () -> {
+                    if (fabric.rank() == rank && products.incrementAndGet() == product) {
+                        FailureTest.<RuntimeException>sneak(fault);
+                    }
+                });
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> void sneak(Throwable fault) throws T {
+        throw (T) fault;
+    }
+
+    @ParameterizedTest
+    @EnumSource(Algorithm.class)
+    void anEngineThatThrowsEndsEveryRankWithThatCause(Algorithm algorithm) {
+        RuntimeException fault = new IllegalStateException("the needle broke");
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            world.run(
+                    fabric -> {
+                        int rank = fabric.rank();
+                        try (AllGatherMatmul op =
+                                builder(fabric, problem)
+                                        .algorithm(algorithm)
+                                        .engine(faulty(fabric, 1, 5, fault))
+                                        .chunkRows(3)
+                                        .prepare()) {
+                            RuntimeException end =
+                                    assertThrows(
+                                            RuntimeException.class,
+                                            () -> {
+                                                for (int call = 0; call < 1000; call++) {
+                                                    op.call(problem.shard(rank));
+                                                }
+                                            });
+                            if (rank == 1) {
+                                assertSame(fault, end);
+                            } else {
+                                PeerFailedException told =
+                                        assertInstanceOf(PeerFailedException.class, end);
+                                assertEquals(1, told.peer());
+                                assertEquals("the needle broke", told.reason());
+                            }
+                            assertRefusesFurtherCalls(op, problem.shard(rank), end);
+                        }
+                    });
+        }
+    }
+
+    private static void assertRefusesFurtherCalls(
+            AllGatherMatmul op, Matrix shard, Throwable cause) {
+        IllegalStateException refusal =
+                assertThrows(IllegalStateException.class, () -> op.call(shard));
+        assertEquals("the operator has failed", refusal.getMessage());
+        assertSame(cause, refusal.getCause());
+        assertThrows(IllegalStateException.class, op::nextShard);
+        assertThrows(IllegalStateException.class, () -> op.callInPlace(View.COMPUTE_ONLY));
+    }
+
+    @Test
+    void anErrorOfTheEngineIsKeptAsCause() {
+        Error fault = new StackOverflowError("too deep");
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(1)) {
+            world.run(
+                    fabric -> {
+                        Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
+                        Matrix a = Matrix.allocate(arena, DType.FP32, 3, 4);
+                        try (AllGatherMatmul op =
+                                AllGatherMatmul.on(fabric)
+                                        .a(Shards.of(3), DType.FP32)
+                                        .b(b)
+                                        .engine(faulty(fabric, 0, 1, fault))
+                                        .prepare()) {
+                            IllegalStateException end =
+                                    assertThrows(IllegalStateException.class, () -> op.call(a));
+                            assertSame(fault, end.getCause());
+                        }
+                    });
+        }
+    }
+
+    /** The staging copy fails: nothing has started, and the operator goes on working. */
+    @Test
+    void aShardThatCannotBeReadSpoilsNothing() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(2)) {
+            Problem problem =
+                    Problem.create(
+                            arena,
+                            Shards.of(4, 5),
+                            6,
+                            7,
+                            DType.FP16,
+                            DType.FP16,
+                            DType.FP32,
+                            false,
+                            8);
+            world.run(
+                    fabric -> {
+                        Matrix freed;
+                        try (Arena gone = Arena.ofConfined()) {
+                            long rows = problem.shards().rows(fabric.rank());
+                            freed = Matrix.allocate(gone, DType.FP16, rows, 6);
+                        }
+                        try (AllGatherMatmul op =
+                                AllGatherMatmul.on(fabric)
+                                        .a(problem.shards(), DType.FP16)
+                                        .b(problem.b())
+                                        .output(DType.FP32)
+                                        .algorithm(Algorithm.MESH_PUSH)
+                                        .prepare()) {
+                            for (int call = 0; call < 5; call++) {
+                                if (fabric.rank() == 1) {
+                                    assertThrows(IllegalStateException.class, () -> op.call(freed));
+                                }
+                                Result result = op.call(problem.shard(fabric.rank()));
+                                assertTrue(problem.unfused().bitwiseEquals(result.product()));
+                            }
+                        }
+                    });
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Algorithm.class)
+    void aPeerThatStopsCallingIsNamed(Algorithm algorithm) {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            world.run(
+                    fabric -> {
+                        try (AllGatherMatmul op =
+                                builder(fabric, problem).algorithm(algorithm).prepare()) {
+                            op.call(problem.shard(fabric.rank()));
+                            if (fabric.rank() == 2) {
+                                return;
+                            }
+                            RuntimeException end =
+                                    assertThrows(
+                                            RuntimeException.class,
+                                            () -> {
+                                                for (int call = 0; call < 5; call++) {
+                                                    op.call(problem.shard(fabric.rank()));
+                                                }
+                                            });
+                            int peer =
+                                    end instanceof PeerLostException lost
+                                            ? lost.peer()
+                                            : assertInstanceOf(PeerFailedException.class, end)
+                                                    .peer();
+                            assertEquals(2, peer, end.getMessage());
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void aClosedOperatorRefusesCallsAndClosesTwice() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            world.run(
+                    fabric -> {
+                        AllGatherMatmul op = builder(fabric, problem).prepare();
+                        op.start(problem.shard(fabric.rank()));
+                        op.close();
+                        op.close();
+                        IllegalStateException refusal =
+                                assertThrows(
+                                        IllegalStateException.class,
+                                        () -> op.call(problem.shard(fabric.rank())));
+                        assertEquals("the operator is closed", refusal.getMessage());
+                    });
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package dev.weft.op;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+
+/**
+ * Normal data for one case, and the unfused product that every fused one must equal bit for bit.
+ */
+record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out, Matrix unfused) {
+
+    static Problem create(
+            Arena arena,
+            Shards shards,
+            long k,
+            long n,
+            DType aType,
+            DType bType,
+            DType out,
+            boolean transposed,
+            long seed) {
+        Matrix a = Matrix.allocate(arena, aType, shards.totalRows(), k);
+        Matrix b =
+                transposed
+                        ? Matrix.allocate(arena, bType, n, k)
+                        : Matrix.allocate(arena, bType, k, n);
+        new NormalData(seed, 0).fill(a);
+        new NormalData(seed, 1).fill(b);
+        return new Problem(
+                shards, a, b, transposed, out, unfused(Gemms.auto(), arena, a, b, transposed, out));
+    }
+
+    /** One single-threaded product of the whole A. */
+    static Matrix unfused(
+            Gemm gemm, Arena arena, Matrix a, Matrix b, boolean transposed, DType out) {
+        PackedB packed = gemm.pack(b, transposed, arena);
+        Matrix c = Matrix.allocate(arena, out, a.rows(), packed.n());
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        return c;
+    }
+
+    Matrix shard(int rank) {
+        return a.rows(shards.firstRow(rank), shards.rows(rank));
+    }
+}

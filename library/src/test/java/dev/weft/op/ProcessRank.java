@@ -1,0 +1,124 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.World;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * One rank in a process of its own, for {@link ProcessesIT}. It ends with 0, with 3 and a line
+ * {@code ended CLASS PEER MESSAGE} if a peer gave it cause, or with 1.
+ */
+final class ProcessRank {
+
+    static final int ENDED_BY_A_PEER = 3;
+
+    private ProcessRank() {}
+
+    public static void main(String[] args) {
+        int code = 0;
+        try (World world = World.joined();
+                Arena arena = Arena.ofShared()) {
+            world.run(
+                    fabric -> {
+                        switch (args[0]) {
+                            case "all" -> everyAlgorithm(fabric, arena);
+                            case "endless" -> endless(fabric, arena, Algorithm.of(args[1]));
+                            case "hold" -> hold(fabric, arena, Integer.parseInt(args[1]));
+                            default -> throw new IllegalArgumentException(args[0]);
+                        }
+                    });
+        } catch (FabricException e) {
+            System.out.println(
+                    "ended "
+                            + e.getClass().getSimpleName()
+                            + " "
+                            + e.peer()
+                            + " "
+                            + e.getMessage());
+            code = ENDED_BY_A_PEER;
+        }
+        System.exit(code);
+    }
+
+    /** Uneven and empty shards, several shapes, every algorithm, each result bit for bit. */
+    private static void everyAlgorithm(Fabric fabric, Arena arena) {
+        long[][] cuts = {{37, 0, 5, 64}, {0, 0, 0, 19}, {16, 16, 16, 16}, {0, 0, 0, 0}};
+        for (Algorithm algorithm : Algorithm.values()) {
+            for (long[] rows : cuts) {
+                Problem problem = problem(arena, Shards.of(rows), algorithm.ordinal());
+                try (AllGatherMatmul op = operator(fabric, problem, algorithm)) {
+                    for (int call = 0; call < 4; call++) {
+                        check(problem, op.call(problem.shard(fabric.rank())), algorithm);
+                    }
+                }
+            }
+            System.out.println("right " + algorithm.label());
+        }
+    }
+
+    /** Calls until something ends it. */
+    private static void endless(Fabric fabric, Arena arena, Algorithm algorithm) {
+        Problem problem = problem(arena, Shards.of(40, 0, 33), 7);
+        try (AllGatherMatmul op = operator(fabric, problem, algorithm)) {
+            for (int call = 0; ; call++) {
+                check(problem, op.call(problem.shard(fabric.rank())), algorithm);
+                if (call == 20) {
+                    System.out.println("running");
+                }
+            }
+        }
+    }
+
+    /** All call, but rank {@code holder} makes the others wait, alive and telling so. */
+    private static void hold(Fabric fabric, Arena arena, int holder) {
+        Problem problem = problem(arena, Shards.of(40, 12, 33), 7);
+        try (AllGatherMatmul op = operator(fabric, problem, Algorithm.MESH_PUSH)) {
+            check(problem, op.call(problem.shard(fabric.rank())), Algorithm.MESH_PUSH);
+            fabric.barrier();
+            if (fabric.rank() == holder) {
+                AtomicBoolean forever = new AtomicBoolean(true);
+                System.out.println("running");
+                while (forever.get()) {
+                    fabric.worked();
+                    LockSupport.parkNanos(5_000_000);
+                }
+            }
+            System.out.println("running");
+            op.call(problem.shard(fabric.rank()));
+        }
+    }
+
+    private static Problem problem(Arena arena, Shards shards, long seed) {
+        return Problem.create(
+                arena, shards, 65, 50, DType.BF16, DType.FP16, DType.FP32, false, seed);
+    }
+
+    private static AllGatherMatmul operator(Fabric fabric, Problem problem, Algorithm algorithm) {
+        return AllGatherMatmul.on(fabric)
+                .a(problem.shards(), problem.a().dtype())
+                .b(problem.b())
+                .output(problem.out())
+                .algorithm(algorithm)
+                .chunkRows(7)
+                .keepGathered()
+                .prepare();
+    }
+
+    private static void check(Problem problem, Result result, Algorithm algorithm) {
+        long row = problem.unfused().firstDifferentRow(result.product());
+        if (row >= 0 || !problem.a().bitwiseEquals(result.gathered().orElseThrow())) {
+            throw new IllegalStateException(
+                    algorithm.label()
+                            + ", shards "
+                            + problem.shards()
+                            + ": wrong, product row "
+                            + row);
+        }
+    }
+}

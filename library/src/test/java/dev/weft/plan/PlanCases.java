@@ -1,0 +1,68 @@
+package dev.weft.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/** Seeded cases and the plans of whole groups. */
+final class PlanCases {
+
+    private PlanCases() {}
+
+    /** The plans of all ranks, in rank order. */
+    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes) {
+        return IntStream.range(0, chunks.shards().ranks())
+                .mapToObj(rank -> Planner.plan(algorithm, chunks, lanes, rank))
+                .toList();
+    }
+
+    static List<RankPlan> pingPongPlans(Chunks chunks) {
+        return IntStream.range(0, chunks.shards().ranks())
+                .mapToObj(rank -> Planner.pingPongRing(chunks, rank))
+                .toList();
+    }
+
+    /** Algorithms that have plans of their own. */
+    static List<Algorithm> algorithms() {
+        List<Algorithm> algorithms = new ArrayList<>(List.of(Algorithm.values()));
+        algorithms.remove(Algorithm.AUTO);
+        return algorithms;
+    }
+
+    /** Even, uneven, partly empty, all on one rank, or all empty. */
+    static Shards randomShards(Random random, int ranks, int maxRows) {
+        long[] rows = new long[ranks];
+        int kind = random.nextInt(8);
+        if (kind == 0) {
+            rows[random.nextInt(ranks)] = 1 + random.nextInt(maxRows * 4);
+        } else if (kind == 1) {
+            return Shards.even(random.nextInt(maxRows * ranks + 1), ranks);
+        } else if (kind >= 3) {
+            for (int r = 0; r < ranks; r++) {
+                boolean isEmpty = kind >= 6 && random.nextInt(3) == 0;
+                rows[r] = isEmpty ? 0 : random.nextInt(maxRows + 1);
+            }
+        }
+        return Shards.of(rows);
+    }
+
+    /** Every way to cut, with blocks smaller and larger than chunks. */
+    static Chunks randomChunks(Random random, Shards shards) {
+        long cols = 1 + random.nextInt(20);
+        long blockRows = random.nextInt(10) == 0 ? Long.MAX_VALUE : 1 + random.nextInt(12);
+        Chunks chunks =
+                switch (random.nextInt(3)) {
+                    case 0 -> Chunks.byRows(shards, cols, 1 + random.nextInt(9), blockRows);
+                    case 1 -> Chunks.bySplits(shards, cols, 1 + random.nextInt(8), blockRows);
+                    default -> Chunks.automatic(shards, cols, 1 + random.nextInt(8), blockRows);
+                };
+        return random.nextInt(3) == 0 ? chunks.withChunkCols(1 + cols / 4) : chunks;
+    }
+
+    static Chunks randomChunks(long seed, int ranks) {
+        Random random = new Random(seed);
+        int maxRows = ranks <= 8 ? 60 : ranks <= 24 ? 24 : 8;
+        return randomChunks(random, randomShards(random, ranks, maxRows));
+    }
+}

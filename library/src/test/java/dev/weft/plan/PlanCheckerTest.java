@@ -1,0 +1,382 @@
+package dev.weft.plan;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** The checker finds what is wrong with a plan of which only one thing is wrong. */
+class PlanCheckerTest {
+
+    private static final Chunks CHUNKS = Chunks.byRows(Shards.of(4, 4, 4, 4), 6, 1, 2);
+
+    @Test
+    void findsADroppedTransfer() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 1);
+        refuses(
+                "rank 3, source 2, chunk 0: never delivered",
+                PlanEdits.matchArrivals(PlanEdits.editLane(plans, 2, 0, without(0))));
+    }
+
+    @Test
+    void findsADuplicatedTransfer() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        refuses(
+                "rank 3, source 2, chunk 1: delivered more than once",
+                PlanEdits.matchArrivals(PlanEdits.editLane(plans, 2, 0, twice(1))));
+    }
+
+    @Test
+    void findsAForwardBeforeItsArrivalInOneLane() {
+        List<RankPlan> plans = withPulledChunk();
+        PlanChecker.check(plans);
+        refuses(
+                "rank 1, source 0, chunk 0: is forwarded before it arrives in the same lane",
+                PlanEdits.matchArrivals(PlanEdits.editLane(plans, 1, 0, PlanCheckerTest::rotate)));
+    }
+
+    /** A ring in which rank 1 itself fetches the first chunk that it forwards, in the same lane. */
+    private static List<RankPlan> withPulledChunk() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        Transfer put = plans.get(0).lanes().getFirst().transfers().getFirst();
+        Transfer get = PlanEdits.withInitiator(put, Initiator.RECEIVER);
+        List<RankPlan> pulled =
+                PlanEdits.editLane(PlanEdits.editLane(plans, 0, 0, without(0)), 1, 0, first(get));
+        return withoutConsumptionOrder(PlanEdits.matchArrivals(pulled));
+    }
+
+    /** Two lanes now share a block of rank 0: let single rows be blocks. */
+    private static List<RankPlan> withoutConsumptionOrder(List<RankPlan> plans) {
+        return PlanEdits.editConsumption(
+                plans,
+                1,
+                blocks -> {
+                    List<RowBlock> rows = new ArrayList<>();
+                    for (RowBlock block : blocks) {
+                        rows.add(row(block, 0));
+                        rows.add(row(block, 1));
+                    }
+                    return rows;
+                });
+    }
+
+    private static RowBlock row(RowBlock block, int row) {
+        return new RowBlock(block.source(), block.firstRow() + row, 1, block.firstChunk() + row, 1);
+    }
+
+    @Test
+    void findsAChunkThatIsForwardedInACircle() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 1);
+        // Rank 1 gets the first chunk of rank 0 from rank 2, and rank 2 gets it from rank 1.
+        Transfer toOne = plans.get(0).lanes().getFirst().transfers().get(0);
+        Transfer toTwo = plans.get(0).lanes().getFirst().transfers().get(4);
+        List<RankPlan> circle = PlanEdits.editLane(plans, 0, 0, without(4));
+        circle = PlanEdits.editLane(circle, 0, 0, without(0));
+        circle = PlanEdits.editLane(circle, 1, 0, first(PlanEdits.withEnds(toTwo, 1, 2)));
+        circle = PlanEdits.editLane(circle, 2, 0, first(PlanEdits.withEnds(toOne, 2, 1)));
+        refuses(
+                "rank 1, source 0, chunk 0: is forwarded in a circle",
+                PlanEdits.matchArrivals(circle));
+    }
+
+    @Test
+    void findsACyclicWaitForArrivals() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        List<RankPlan> forwardsFirst =
+                PlanEdits.editEveryLane(
+                        plans,
+                        transfers -> {
+                            Collections.swap(transfers, 0, 4);
+                            return transfers;
+                        });
+        refuses(
+                "rank 0, source 3, chunk 0: waits forever: transfer from rank 0 to rank 1 needs the"
+                        + " chunk to arrive at rank 0",
+                inDeliveryOrder(forwardsFirst));
+    }
+
+    /** Remote blocks in the order in which the one lane of arrivals completes them. */
+    private static List<RankPlan> inDeliveryOrder(List<RankPlan> plans) {
+        List<RankPlan> result = plans;
+        for (RankPlan plan : plans) {
+            List<Integer> order =
+                    plan.arrivals().getFirst().transfers().stream().map(Transfer::tag).toList();
+            result =
+                    PlanEdits.editConsumption(
+                            result,
+                            plan.rank(),
+                            blocks -> {
+                                blocks.sort((a, b) -> complete(order, a) - complete(order, b));
+                                return blocks;
+                            });
+        }
+        return result;
+    }
+
+    private static int complete(List<Integer> order, RowBlock block) {
+        int first = CHUNKS.tag(block.source(), block.firstChunk());
+        return Math.max(order.indexOf(first), order.indexOf(first + 1));
+    }
+
+    @Test
+    void findsAnOverloadedLink() {
+        List<RankPlan> ring = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        List<RankPlan> mesh = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 1);
+        refuses(
+                "rank 0, source 3, chunk 0: overloads the link from rank 0 to rank 1: mesh-push"
+                        + " needs at most 4.0 rows there",
+                PlanEdits.relabel(ring, Algorithm.MESH_PUSH));
+        refuses(
+                "rank 0, source 0, chunk 0: overloads the link from rank 0 to rank 2: ring needs at"
+                        + " most 0.0 rows there",
+                PlanEdits.relabel(mesh, Algorithm.RING));
+        refuses(
+                "rank 0, source 2, chunk 0: overloads the link from rank 0 to rank 1:"
+                        + " bidirectional-ring needs at most 8.0 rows there",
+                PlanEdits.relabel(ring, Algorithm.BIDIRECTIONAL_RING));
+        refuses(
+                "overloads the link from rank 0 to rank 2: bidirectional-ring needs at most 0.0",
+                PlanEdits.relabel(mesh, Algorithm.BIDIRECTIONAL_RING));
+        refuses(
+                "overloads the link from rank 0 to rank 1: sequential needs at most 4.0",
+                PlanEdits.relabel(ring, Algorithm.SEQUENTIAL));
+    }
+
+    @Test
+    void findsARowThatIsConsumedTwice() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PULL, CHUNKS, 2);
+        refuses(
+                "rank 2, source 3, chunk 0: block of 2 rows from row 0 on is consumed more"
+                        + " than once",
+                PlanEdits.editConsumption(plans, 2, twice(2)));
+    }
+
+    @Test
+    void findsARowThatIsNeverConsumed() {
+        for (Algorithm algorithm : PlanCases.algorithms()) {
+            List<RankPlan> plans = PlanCases.plans(algorithm, CHUNKS, 2);
+            RowBlock dropped = plans.get(2).consumption().get(5);
+            refuses(
+                    "rank 2, source "
+                            + dropped.source()
+                            + ", chunk "
+                            + dropped.firstChunk()
+                            + ": row "
+                            + dropped.firstRow()
+                            + " of the shard is never consumed",
+                    PlanEdits.editConsumption(plans, 2, without(5)));
+        }
+    }
+
+    @Test
+    void findsConsumptionThatIgnoresDelivery() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        refuses(
+                "rank 1, source 0, chunk 0: block of 2 rows from row 0 on is consumed after rows"
+                        + " that its lane delivers later",
+                PlanEdits.editConsumption(plans, 1, swap(2, 3)));
+    }
+
+    @Test
+    void findsOwnRowsThatAreNotFirst() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.DIRECT, CHUNKS, 1);
+        refuses(
+                "rank 1, source 1, chunk 2: block of 2 rows from row 2 on is the rank's own",
+                PlanEdits.editConsumption(plans, 1, swap(1, 2)));
+    }
+
+    @Test
+    void findsSequentialConsumptionOutOfNaturalOrder() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.SEQUENTIAL, CHUNKS, 1);
+        refuses(
+                "rank 1, source 0, chunk 2: block of 2 rows from row 2 on is consumed out of"
+                        + " natural order",
+                PlanEdits.editConsumption(plans, 1, swap(1, 2)));
+    }
+
+    @Test
+    void findsABlockThatNamesTheWrongChunks() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PULL, CHUNKS, 1);
+        refuses("rank 0, source 1, chunk 0", withRemoteBlock(plans, new RowBlock(1, 0, 2, 0, 1)));
+        refuses("covered by 2 chunks", withRemoteBlock(plans, new RowBlock(1, 0, 2, 1, 2)));
+        refuses("not within the shard", withRemoteBlock(plans, new RowBlock(1, 3, 2, 3, 2)));
+        refuses("not within the shard", withRemoteBlock(plans, new RowBlock(1, 0, 0, 0, 0)));
+        refuses("of no rank", withRemoteBlock(plans, new RowBlock(4, 0, 2, 0, 2)));
+    }
+
+    private static List<RankPlan> withRemoteBlock(List<RankPlan> plans, RowBlock block) {
+        return PlanEdits.editConsumption(plans, 0, set(2, block));
+    }
+
+    @Test
+    void findsABlockThatTwoLanesDeliver() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PULL, CHUNKS, 2);
+        Transfer moved = plans.get(0).lanes().get(0).transfers().getFirst();
+        List<RankPlan> split = PlanEdits.editLane(plans, 0, 0, without(0));
+        split = PlanEdits.editLane(split, 0, 1, first(moved));
+        refuses("is delivered by two lanes", PlanEdits.matchArrivals(split));
+    }
+
+    @Test
+    void findsEndsThatDisagree() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 3);
+        refuses(
+                "rank 1, source 0, chunk 3: the ends disagree: gets it without expecting it",
+                PlanEdits.editArrivals(plans, 1, 0, without(3)));
+        refuses(
+                "rank 1, source 0, chunk 0: the ends disagree: expects Transfer[from=2,",
+                PlanEdits.editArrivals(plans, 1, 0, edit(0, t -> PlanEdits.withEnds(t, 2, 1))));
+        refuses(
+                "rank 1, source 0, chunk 0: the ends disagree",
+                PlanEdits.editArrivals(plans, 1, 0, edit(0, t -> PlanEdits.withTag(t, 99))));
+        refuses(
+                "rank 1, source 0, chunk 0: is expected in another order",
+                PlanEdits.editArrivals(plans, 1, 0, swap(0, 1)));
+        refuses(
+                "rank 1, source 0, chunk 2: is expected in another order",
+                PlanEdits.editArrivals(plans, 1, 0, twice(2)));
+    }
+
+    @Test
+    void findsArrivalsInTheWrongLanes() {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 3);
+        List<Lane> arrivals = plans.get(1).arrivals();
+        List<Lane> renamed = new ArrayList<>(arrivals);
+        renamed.set(0, new Lane(2, arrivals.get(0).transfers()));
+        refuses("from another lane than lane 0 of rank 0", withArrivals(plans, renamed));
+        List<Lane> merged = new ArrayList<>(arrivals.subList(1, 3));
+        List<Transfer> both = new ArrayList<>(arrivals.get(1).transfers());
+        both.addAll(arrivals.get(0).transfers());
+        merged.set(0, new Lane(1, both));
+        refuses("from another lane than lane 0 of rank 0", withArrivals(plans, merged));
+        List<Lane> split = new ArrayList<>(arrivals);
+        split.set(0, new Lane(0, arrivals.get(0).transfers().subList(0, 2)));
+        split.add(new Lane(0, arrivals.get(0).transfers().subList(2, 4)));
+        refuses("one lane is split over two lanes of arrivals", withArrivals(plans, split));
+        List<Lane> padded = new ArrayList<>(arrivals);
+        padded.add(new Lane(3, List.of()));
+        refuses("rank 1: has an empty lane among its arrivals", withArrivals(plans, padded));
+    }
+
+    private static List<RankPlan> withArrivals(List<RankPlan> plans, List<Lane> arrivals) {
+        return PlanEdits.editPlan(plans, 1, plan -> PlanEdits.copy(plan, plan.lanes(), arrivals));
+    }
+
+    @Test
+    void findsTransfersThatAreNotWellFormed() {
+        refusesTransfer("leaves the group of 4 ranks", t -> PlanEdits.withEnds(t, 0, 4));
+        refusesTransfer("leaves the group of 4 ranks", t -> PlanEdits.withEnds(t, -1, 1));
+        refusesTransfer("goes from a rank to itself", t -> PlanEdits.withEnds(t, 1, 1));
+        refusesTransfer("delivers a rank its own chunk", t -> PlanEdits.withEnds(t, 1, 0));
+        refusesTransfer("the shard has 4 chunks", t -> PlanEdits.withChunk(t, 4));
+        refusesTransfer("tag is 1, expected 0", t -> PlanEdits.withTag(t, 1));
+        refusesTransfer("slot is 1, expected the place of source 0", t -> PlanEdits.withSlot(t, 1));
+        refusesTransfer("credit is 1, expected 0 to 0", t -> PlanEdits.withCredit(t, 1));
+        refusesTransfer(
+                "stands in a lane of another rank",
+                t -> PlanEdits.withInitiator(t, Initiator.RECEIVER));
+    }
+
+    private static void refusesTransfer(String message, UnaryOperator<Transfer> edit) {
+        List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 1);
+        refuses(message, PlanEdits.editLane(plans, 0, 0, edit(0, edit)));
+    }
+
+    @Test
+    void findsPlansThatDoNotBelongTogether() {
+        List<RankPlan> ring = PlanCases.plans(Algorithm.RING, CHUNKS, 1);
+        refuses("rank 0: plan for 4 ranks among 3 plans", ring.subList(0, 3));
+        refuses("rank 2: rank is 1, expected 2", PlanEdits.editPlan(ring, 2, p -> ring.get(1)));
+        refuses("rank 2: algorithm is MESH_PUSH", replaced(ring, Algorithm.MESH_PUSH, CHUNKS, 1));
+        refuses("rank 2: number of lanes is 2", replaced(ring, Algorithm.RING, CHUNKS, 2));
+        Chunks other = CHUNKS.withChunkCols(2);
+        refuses("rank 2: chunks is shards", replaced(ring, Algorithm.RING, other, 1));
+        refuses(
+                "rank 2: storage is PING_PONG",
+                PlanEdits.editPlan(ring, 2, p -> Planner.pingPongRing(CHUNKS, 2)));
+        refuses(
+                "algorithm direct with storage GATHERED",
+                PlanEdits.relabel(ring, Algorithm.DIRECT));
+        refuses("algorithm auto", PlanEdits.relabel(ring, Algorithm.AUTO));
+        assertThrows(IllegalArgumentException.class, () -> PlanChecker.check(List.of()));
+    }
+
+    private static List<RankPlan> replaced(
+            List<RankPlan> plans, Algorithm algorithm, Chunks chunks, int lanes) {
+        return PlanEdits.editPlan(plans, 2, p -> Planner.plan(algorithm, chunks, lanes, 2));
+    }
+
+    @Test
+    void findsTransfersOfWhatStaysInPlace() {
+        List<RankPlan> mesh = PlanCases.plans(Algorithm.MESH_PULL, CHUNKS, 1);
+        List<RankPlan> inPlace =
+                mesh.stream()
+                        .map(
+                                p ->
+                                        new RankPlan(
+                                                Algorithm.DIRECT,
+                                                Storage.IN_PLACE,
+                                                p.rank(),
+                                                p.chunks(),
+                                                p.lanes(),
+                                                p.arrivals(),
+                                                p.consumption()))
+                        .toList();
+        refuses("moves a chunk that stays in place", inPlace);
+    }
+
+    private static void refuses(String message, List<RankPlan> plans) {
+        PlanException fault = assertThrows(PlanException.class, () -> PlanChecker.check(plans));
+        assertTrue(fault.getMessage().contains(message), fault.getMessage());
+    }
+
+    private static List<Transfer> rotate(List<Transfer> transfers) {
+        Collections.rotate(transfers, -1);
+        return transfers;
+    }
+
+    private static <T> UnaryOperator<List<T>> without(int index) {
+        return items -> {
+            items.remove(index);
+            return items;
+        };
+    }
+
+    private static <T> UnaryOperator<List<T>> twice(int index) {
+        return items -> {
+            items.add(index, items.get(index));
+            return items;
+        };
+    }
+
+    private static <T> UnaryOperator<List<T>> swap(int first, int second) {
+        return items -> {
+            Collections.swap(items, first, second);
+            return items;
+        };
+    }
+
+    private static <T> UnaryOperator<List<T>> set(int index, T item) {
+        return edit(index, old -> item);
+    }
+
+    private static <T> UnaryOperator<List<T>> first(T item) {
+        return items -> {
+            items.addFirst(item);
+            return items;
+        };
+    }
+
+    private static <T> UnaryOperator<List<T>> edit(int index, UnaryOperator<T> edit) {
+        return items -> {
+            items.set(index, edit.apply(items.get(index)));
+            return items;
+        };
+    }
+}

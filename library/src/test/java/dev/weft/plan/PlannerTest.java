@@ -1,0 +1,217 @@
+package dev.weft.plan;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.Transfer.Initiator;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** Plans small enough to read. A transfer reads "source.chunk from&gt;to", a block "source.row". */
+class PlannerTest {
+
+    @Test
+    void ringSendsItsOwnShardAndThenForwards() {
+        RankPlan plan = Planner.plan(Algorithm.RING, chunks(3, 2), 1, 0);
+        assertEquals(Storage.GATHERED, plan.storage());
+        assertEquals(List.of("0.0 0>1, 0.1 0>1, 2.0 0>1, 2.1 0>1"), transfers(plan.lanes()));
+        assertEquals(List.of("2.0 2>0, 2.1 2>0, 1.0 2>0, 1.1 2>0"), transfers(plan.arrivals()));
+        assertEquals("0.0, 0.1, 2.0, 2.1, 1.0, 1.1", consumption(plan));
+        assertEquals(
+                new Transfer(0, 1, 2, 1, 5, Initiator.SENDER, 2, 0),
+                plan.lanes().getFirst().transfers().getLast());
+    }
+
+    @Test
+    void ringLanesCarrySpansInTurn() {
+        Chunks chunks = Chunks.byRows(Shards.of(5, 5), 4, 1, 2);
+        RankPlan plan = Planner.plan(Algorithm.RING, chunks, 2, 0);
+        assertEquals(
+                List.of("0.0 0>1, 0.1 0>1, 0.4 0>1", "0.2 0>1, 0.3 0>1"), transfers(plan.lanes()));
+        assertEquals("0.0, 0.2, 0.4, 1.0, 1.2, 1.4", consumption(plan));
+    }
+
+    @Test
+    void bidirectionalRingTakesTheShorterWay() {
+        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(5, 1), 1, 0);
+        assertEquals(List.of("0.0 0>1, 4.0 0>1", "0.0 0>4, 1.0 0>4"), transfers(plan.lanes()));
+        assertEquals(List.of("4.0 4>0, 3.0 4>0", "1.0 1>0, 2.0 1>0"), transfers(plan.arrivals()));
+        assertEquals("0.0, 4.0, 1.0, 3.0, 2.0", consumption(plan));
+    }
+
+    @Test
+    void bidirectionalRingHalvesTheFarthestShard() {
+        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(4, 3), 2, 0);
+        assertEquals(
+                List.of(
+                        "0.0 0>1, 0.1 0>1, 0.2 0>1, 3.0 0>1, 3.1 0>1",
+                        "0.0 0>3, 0.1 0>3, 0.2 0>3, 1.2 0>3"),
+                transfers(plan.lanes()));
+        assertEquals(
+                "0.0, 0.1, 0.2, 3.0, 1.0, 3.1, 1.1, 3.2, 1.2, 2.0, 2.2, 2.1", consumption(plan));
+    }
+
+    @Test
+    void bidirectionalRingOfTwoSplitsEveryShard() {
+        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(2, 5), 3, 1);
+        assertEquals(
+                List.of("1.0 1>0, 1.2 1>0", "1.1 1>0", "1.3 1>0, 1.4 1>0"),
+                transfers(plan.lanes()));
+    }
+
+    @Test
+    void meshPushServesPeersFromItsSuccessorOn() {
+        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 1), 1, 1);
+        assertEquals(List.of("1.0 1>2, 1.0 1>3, 1.0 1>0"), transfers(plan.lanes()));
+        assertEquals(List.of("0.0 0>1", "3.0 3>1", "2.0 2>1"), transfers(plan.arrivals()));
+        assertEquals("1.0, 0.0, 3.0, 2.0", consumption(plan));
+    }
+
+    @Test
+    void meshPushIsConsumedInTheOrderInWhichPeersGetRoundToIt() {
+        RankPlan shared = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0);
+        assertEquals("0.0, 0.1, 3.0, 3.1, 2.0, 2.1, 1.0, 1.1", consumption(shared));
+        RankPlan twoLanes = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 2, 0);
+        assertEquals("0.0, 0.1, 3.0, 2.0, 3.1, 2.1, 1.0, 1.1", consumption(twoLanes));
+        RankPlan ample = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 3, 0);
+        assertEquals("0.0, 0.1, 3.0, 2.0, 1.0, 3.1, 2.1, 1.1", consumption(ample));
+    }
+
+    @Test
+    void meshLanesOfOnePeerTakeContiguousRanges() {
+        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(3, 3), 5, 0);
+        assertEquals(
+                List.of("0.0 0>1", "0.1 0>1, 0.2 0>1", "0.0 0>2", "0.1 0>2, 0.2 0>2"),
+                transfers(plan.lanes()));
+        assertEquals(List.of(0, 1, 2, 3), plan.arrivals().stream().map(Lane::index).toList());
+    }
+
+    @Test
+    void meshPullReadsFromItsSuccessorOn() {
+        RankPlan plan = Planner.plan(Algorithm.MESH_PULL, chunks(4, 1), 2, 1);
+        assertEquals(List.of("2.0 2>1, 0.0 0>1", "3.0 3>1"), transfers(plan.lanes()));
+        assertEquals(plan.lanes(), plan.arrivals());
+        assertEquals("1.0, 2.0, 3.0, 0.0", consumption(plan));
+        assertEquals(
+                new Transfer(2, 1, 2, 0, 2, Initiator.RECEIVER, 2, 0),
+                plan.lanes().getFirst().transfers().getFirst());
+    }
+
+    @Test
+    void sequentialPullsAndConsumesInNaturalOrder() {
+        RankPlan plan = Planner.plan(Algorithm.SEQUENTIAL, chunks(3, 2), 1, 1);
+        assertEquals(Planner.plan(Algorithm.MESH_PULL, chunks(3, 2), 1, 1).lanes(), plan.lanes());
+        assertEquals("0.0, 0.1, 1.0, 1.1, 2.0, 2.1", consumption(plan));
+    }
+
+    @Test
+    void directMovesNothing() {
+        RankPlan plan = Planner.plan(Algorithm.DIRECT, chunks(3, 2), 4, 1);
+        assertEquals(Storage.IN_PLACE, plan.storage());
+        assertEquals(List.of(), plan.lanes());
+        assertEquals(List.of(), plan.arrivals());
+        assertEquals("1.0, 1.1, 2.0, 2.1, 0.0, 0.1", consumption(plan));
+    }
+
+    @Test
+    void pingPongRingAlternatesBuffersAndAsksForCredit() {
+        RankPlan plan = Planner.pingPongRing(chunks(5, 1), 2);
+        assertEquals(Algorithm.RING, plan.algorithm());
+        assertEquals(Storage.PING_PONG, plan.storage());
+        List<Transfer> sent = plan.lanes().getFirst().transfers();
+        assertEquals(List.of(2, 1, 0, 4), sent.stream().map(Transfer::source).toList());
+        assertEquals(List.of(1, 0, 1, 0), sent.stream().map(Transfer::slot).toList());
+        assertEquals(List.of(0, 0, 1, 2), sent.stream().map(Transfer::credit).toList());
+        assertEquals("2.0, 1.0, 0.0, 4.0, 3.0", consumption(plan));
+    }
+
+    @Test
+    void anEmptyShardKeepsItsStepInThePingPongRing() {
+        RankPlan plan = Planner.pingPongRing(Chunks.byRows(Shards.of(1, 0, 1, 1), 1, 1, 1), 2);
+        List<Transfer> sent = plan.lanes().getFirst().transfers();
+        assertEquals(List.of(2, 0), sent.stream().map(Transfer::source).toList());
+        assertEquals(List.of(1, 1), sent.stream().map(Transfer::slot).toList());
+        assertEquals(List.of(0, 1), sent.stream().map(Transfer::credit).toList());
+    }
+
+    @Test
+    void oneRankNeedsNoLanes() {
+        for (Algorithm algorithm : PlanCases.algorithms()) {
+            RankPlan plan = Planner.plan(algorithm, chunks(1, 3), 4, 0);
+            assertEquals(List.of(), plan.lanes());
+            assertEquals("0.0, 0.1, 0.2", consumption(plan));
+        }
+        assertEquals(List.of(), Planner.pingPongRing(chunks(1, 3), 0).lanes());
+    }
+
+    @Test
+    void laneCounts() {
+        assertEquals(3, Planner.lanes(Algorithm.RING, 4, 3));
+        assertEquals(2, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, 4, 1));
+        assertEquals(5, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, 4, 5));
+        assertEquals(2, Planner.lanes(Algorithm.MESH_PUSH, 4, 2));
+        assertEquals(6, Planner.lanes(Algorithm.MESH_PULL, 4, 8));
+        assertEquals(3, Planner.lanes(Algorithm.SEQUENTIAL, 4, 5));
+        assertEquals(0, Planner.lanes(Algorithm.DIRECT, 4, 5));
+        assertEquals(0, Planner.lanes(Algorithm.RING, 1, 5));
+    }
+
+    @Test
+    void onePlanOfALargeGroupCostsOnlyItsOwnTransfers() {
+        int ranks = 4096;
+        Chunks chunks = Chunks.byRows(Shards.even(16L * ranks, ranks), 64, 1, 4);
+        for (Algorithm algorithm : PlanCases.algorithms()) {
+            RankPlan plan = Planner.plan(algorithm, chunks, 3, 77);
+            boolean moves = algorithm != Algorithm.DIRECT;
+            assertEquals(moves ? 16 * (ranks - 1) : 0, count(plan.arrivals()), algorithm.label());
+            assertEquals(4 * ranks, plan.consumption().size(), algorithm.label());
+        }
+    }
+
+    @Test
+    void refusesWhatHasNoPlan() {
+        refuses("algorithm auto", () -> Planner.plan(Algorithm.AUTO, chunks(2, 1), 1, 0));
+        refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, 2, 1));
+        refuses("0 lanes", () -> Planner.plan(Algorithm.RING, chunks(2, 1), 0, 0));
+        refuses("rank 2 of 2 ranks", () -> Planner.plan(Algorithm.RING, chunks(2, 1), 1, 2));
+        refuses("rank -1 of 2 ranks", () -> Planner.pingPongRing(chunks(2, 1), -1));
+        refuses("0 ranks", () -> Planner.lanes(Algorithm.RING, 0, 1));
+    }
+
+    private static void refuses(String message, Runnable call) {
+        var refused = assertThrows(IllegalArgumentException.class, call::run);
+        assertTrue(refused.getMessage().contains(message), refused.getMessage());
+    }
+
+    /** The same number of rows on every rank; every row is a chunk, a block and a span. */
+    private static Chunks chunks(int ranks, int rowsPerRank) {
+        return Chunks.byRows(Shards.even((long) ranks * rowsPerRank, ranks), 4, 1, 1);
+    }
+
+    private static int count(List<Lane> lanes) {
+        return lanes.stream().mapToInt(lane -> lane.transfers().size()).sum();
+    }
+
+    private static List<String> transfers(List<Lane> lanes) {
+        return lanes.stream()
+                .map(
+                        lane ->
+                                lane.transfers().stream()
+                                        .map(PlannerTest::describe)
+                                        .collect(Collectors.joining(", ")))
+                .toList();
+    }
+
+    private static String describe(Transfer t) {
+        return t.source() + "." + t.chunk() + " " + t.from() + ">" + t.to();
+    }
+
+    private static String consumption(RankPlan plan) {
+        return plan.consumption().stream()
+                .map(block -> block.source() + "." + block.firstRow())
+                .collect(Collectors.joining(", "));
+    }
+}

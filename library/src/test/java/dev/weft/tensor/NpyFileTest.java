@@ -1,0 +1,218 @@
+package dev.weft.tensor;
+
+import static dev.weft.tensor.Refusals.assertRefused;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class NpyFileTest {
+
+    private static final String PLAIN =
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+
+    private final Arena arena = Arena.ofConfined();
+
+    @TempDir private Path folder;
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "FP32, <f4, 3, 5",
+        "FP16, <f2, 3, 5",
+        "BF16, <V2, 3, 5",
+        "FP32, <f4, 0, 12",
+        "FP16, <f2, 7, 0"
+    })
+    void writesTheBytesThatNumPyWrites(DType dtype, String descr, int rows, int cols)
+            throws IOException {
+        Matrix matrix = normal(dtype, rows, cols);
+        Path path = folder.resolve("a.npy");
+        NpyFile.write(path, matrix);
+        byte[] bytes = Files.readAllBytes(path);
+
+        String dictionary =
+                "{'descr': '"
+                        + descr
+                        + "', 'fortran_order': False, 'shape': ("
+                        + rows
+                        + ", "
+                        + cols
+                        + "), }";
+        byte[] expected = new byte[128];
+        Arrays.fill(expected, (byte) 0x20);
+        byte[] start = {(byte) 0x93, 0x4E, 0x55, 0x4D, 0x50, 0x59, 0x01, 0x00, 0x76, 0x00};
+        System.arraycopy(start, 0, expected, 0, 10);
+        byte[] text = dictionary.getBytes(StandardCharsets.US_ASCII);
+        System.arraycopy(text, 0, expected, 10, text.length);
+        expected[127] = 0x0A;
+        assertArrayEquals(expected, Arrays.copyOf(bytes, 128));
+        assertEquals(128 + rows * cols * dtype.bytes(), bytes.length);
+        assertTrue(NpyFile.read(path, arena).bitwiseEquals(matrix));
+    }
+
+    @ParameterizedTest
+    @EnumSource(DType.class)
+    void writesViewsWithGapsWithoutTheGaps(DType dtype) throws IOException {
+        Matrix view = normal(dtype, 40, 30).block(3, 30, 5, 7);
+        Path path = folder.resolve("view.npy");
+        NpyFile.write(path, view);
+        Matrix back = NpyFile.read(path, arena);
+        assertTrue(back.isContiguous() && back.bitwiseEquals(view));
+    }
+
+    @Test
+    void elementsAreLittleEndianRowAfterRow() throws IOException {
+        byte[] file = file(1, PLAIN, 24);
+        ByteBuffer elements = ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < 6; i++) {
+            elements.putFloat(file.length - 24 + 4 * i, i + 0.5f);
+        }
+        Matrix matrix = NpyFile.read(save(file), arena);
+        assertEquals("[2, 3] fp32", matrix.describe());
+        assertEquals(0.5f, matrix.get(0, 0));
+        assertEquals(2.5f, matrix.get(0, 2));
+        assertEquals(3.5f, matrix.get(1, 0));
+        assertThrows(IllegalArgumentException.class, () -> matrix.set(0, 0, 1), "it is read-only");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    void readsEveryVersion(int version) throws IOException {
+        assertEquals("[2, 3] fp32", NpyFile.read(save(file(version, PLAIN, 24)), arena).describe());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}",
+                "{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}",
+                "  { 'shape' : ( 2 , 3 , ) , 'descr' : '<f4' , 'fortran_order' : False , }  \n\n",
+            })
+    void readsOtherSpellingsOfTheSameHeader(String dictionary) throws IOException {
+        assertEquals("[2, 3] fp32", NpyFile.read(save(file(1, dictionary, 24)), arena).describe());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"<V2", "|V2", "bfloat16"})
+    void readsEveryNameOfBf16(String descr) throws IOException {
+        Path path = save(file(1, PLAIN.replace("<f4", descr), 12));
+        assertEquals("[2, 3] bf16", NpyFile.read(path, arena).describe());
+    }
+
+    @Test
+    void refusesArraysThatAreNoMatrixOfItsTypes() throws IOException {
+        refused(PLAIN.replace("<f4", ">f4"), 24, "big-endian ('>f4')", "'<f4'");
+        refused(PLAIN.replace("<f4", "<f8"), 48, "type '<f8'", "'<f4', '<f2' or '<V2' (bf16)");
+        refused(PLAIN.replace("'<f4'", "[('x', '<f4')]"), 24, "[('x', '<f4')]");
+        refused(PLAIN.replace("False", "True"), 24, "Fortran order", "numpy.ascontiguousarray");
+        refused(PLAIN.replace("2, 3", "6,"), 24, "1 dimensions [6]", "expected 2", "reshape");
+        refused(PLAIN.replace("2, 3", ""), 4, "0 dimensions []");
+        refused(PLAIN.replace("2, 3", "1, 2, 3"), 24, "3 dimensions [1, 2, 3]");
+        refused(PLAIN.replace("2, 3", "1, ".repeat(65)), 4, "more than 64 dimensions");
+    }
+
+    @Test
+    void refusesSizesThatTheFileDoesNotHave() throws IOException {
+        refused(PLAIN, 20, "20 bytes of elements: expected 24 for [2, 3] fp32");
+        refused(PLAIN, 25, "25 bytes of elements: expected 24 for [2, 3] fp32");
+        refused(PLAIN.replace("2, 3", "-2, 3"), 24, "'-2, 3), }", "a size of zero or more");
+        refused(PLAIN.replace("2, 3", "4611686018427387904, 4"), 24, "64-bit");
+        refused(PLAIN.replace("2, 3", "0, 4611686018427387904"), 0, "64-bit");
+        refused(PLAIN.replace("2, 3", "3037000500, 3037000500"), 24, "64-bit");
+        refused(PLAIN.replace("2, 3", "9223372036854775808, 1"), 24, "9223372036854775808");
+        refused(PLAIN.replace("2, 3", "9".repeat(500) + ", 1"), 24, "does not fit 64 bits");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "{}",
+                "{'descr': '<f4'}",
+                "{'descr': '<f4', 'fortran_order': False}",
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)",
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x",
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}",
+                "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3)}",
+                "{'descr': '<f4' 'fortran_order': False, 'shape': (2, 3)}",
+                "{'descr': '<f4, 'fortran_order': False, 'shape': (2, 3)}",
+                "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}",
+                "{'descr': '\n\u0007', 'fortran_order': False, 'shape': (2, 3)}",
+                "{'descr",
+            })
+    void refusesDamagedHeaders(String dictionary) throws IOException {
+        refused(dictionary, 24);
+    }
+
+    @Test
+    void refusesFilesThatEndTooSoon() throws IOException {
+        byte[] whole = file(2, PLAIN, 24);
+        for (int length = 0; length < whole.length; length++) {
+            Path path = save(Arrays.copyOf(whole, length));
+            assertRefused(path, () -> NpyFile.read(path, arena));
+        }
+    }
+
+    @Test
+    void refusesOtherFilesAndVersions() throws IOException {
+        Path text = save("a text, and no array".getBytes(StandardCharsets.US_ASCII));
+        assertRefused(text, () -> NpyFile.read(text, arena), "not an .npy file");
+        Path later = save(file(4, PLAIN, 24));
+        assertRefused(later, () -> NpyFile.read(later, arena), "version 4.0", "1.0, 2.0 or 3.0");
+        byte[] bytes = file(2, PLAIN, 24);
+        Arrays.fill(bytes, 8, 12, (byte) 0xFF);
+        Path huge = save(bytes);
+        assertRefused(huge, () -> NpyFile.read(huge, arena), "header of 4294967295 bytes", "65535");
+    }
+
+    private void refused(String dictionary, int elementBytes, String... parts) throws IOException {
+        Path path = save(file(1, dictionary, elementBytes));
+        assertRefused(path, () -> NpyFile.read(path, arena), parts);
+    }
+
+    private Matrix normal(DType dtype, long rows, long cols) {
+        Matrix matrix = Matrix.allocate(arena, dtype, rows, cols);
+        new NormalData(3, 1).fill(matrix);
+        return matrix;
+    }
+
+    private Path save(byte[] bytes) throws IOException {
+        return Files.write(folder.resolve("case.npy"), bytes);
+    }
+
+    /** A file with this header and as many zero bytes after it. */
+    static byte[] file(int version, String dictionary, int elementBytes) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        out.write(new byte[] {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y', (byte) version, 0});
+        byte[] text = dictionary.getBytes(StandardCharsets.UTF_8);
+        for (int i = 0; i < (version == 1 ? 2 : 4); i++) {
+            out.write(text.length >> 8 * i);
+        }
+        out.write(text);
+        out.write(new byte[elementBytes]);
+        return out.toByteArray();
+    }
+}
