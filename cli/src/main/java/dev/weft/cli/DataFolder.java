@@ -1,0 +1,223 @@
+package dev.weft.cli;
+
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.DataSource;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import dev.weft.tensor.RawFile;
+import dev.weft.tensor.Seed19Data;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.stream.LongStream;
+
+/**
+ * Generated inputs and golden in a folder, in the layout of the Ascend example: {@code
+ * pe_<r>_a.bin} and {@code pe_<r>_b.bin} per rank, {@code golden.bin} (fp32, [groups x M, N]) for
+ * all. A stamp names the problem they belong to and is written last, so that a folder is used again
+ * only when whole.
+ */
+record DataFolder(Path folder, ProblemSpec spec) {
+
+    private static final String STAMP = "data.txt";
+
+    /** Rows generated and written in one go by one thread. */
+    private static final long SLICE_ROWS = 256;
+
+    /** Streams of the generator: A and B must not repeat each other. */
+    private static final int A_STREAM = 0;
+
+    private static final int B_STREAM = 1;
+
+    Path shardFile(int rank) {
+        return folder.resolve("pe_" + rank + "_a.bin");
+    }
+
+    Path bFile(int rank) {
+        return folder.resolve("pe_" + rank + "_b.bin");
+    }
+
+    Path golden() {
+        return folder.resolve("golden.bin");
+    }
+
+    Path output(int rank) {
+        return folder.resolve("output_rank" + rank + ".bin");
+    }
+
+    Path gathered(int rank) {
+        return folder.resolve("gathered_rank" + rank + ".bin");
+    }
+
+    private boolean holds(boolean withGolden) throws IOException {
+        Path stamp = folder.resolve(STAMP);
+        return Files.isRegularFile(stamp)
+                && Files.readString(stamp).equals(DataStamp.write(spec, withGolden));
+    }
+
+    /** The problem whose data the folder holds. */
+    static DataFolder existing(Path folder, DType outType) {
+        Path stamp = folder.resolve(STAMP);
+        if (!Files.isRegularFile(stamp)) {
+            throw new UsageException(
+                    "--data-dir "
+                            + folder
+                            + ": holds no generated data (no "
+                            + STAMP
+                            + "): run gen-data or run first");
+        }
+        try {
+            return new DataFolder(folder, DataStamp.read(Files.readString(stamp), outType));
+        } catch (IOException | IllegalArgumentException e) {
+            throw new UsageException(stamp + ": cannot be understood (" + e.getMessage() + ")");
+        }
+    }
+
+    /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
+    boolean generate(boolean withGolden, Progress progress) {
+        try {
+            if (holds(true) || !withGolden && holds(false)) {
+                return false;
+            }
+            Files.createDirectories(folder);
+            Files.deleteIfExists(folder.resolve(STAMP));
+            Files.deleteIfExists(golden());
+            try (Arena arena = Arena.ofShared()) {
+                writeInputs(arena, progress);
+                if (withGolden) {
+                    writeGolden(arena, progress);
+                }
+            }
+            Path part = folder.resolve(STAMP + ".part");
+            Files.writeString(part, DataStamp.write(spec, withGolden));
+            Files.move(part, folder.resolve(STAMP), StandardCopyOption.ATOMIC_MOVE);
+            return true;
+        } catch (FileSystemException e) {
+            throw new UsageException(
+                    "--data-dir " + folder + ": cannot write there (" + e.getMessage() + ")");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write data: " + e.getMessage(), e);
+        }
+    }
+
+    private DataSource source(int stream) {
+        return spec.data().equals("seed19")
+                ? new Seed19Data(stream)
+                : new NormalData(spec.seed(), stream);
+    }
+
+    private void writeInputs(Arena arena, Progress progress) throws IOException {
+        progress.begin("generating A and B", spec.ranks());
+        for (int rank = 0; rank < spec.ranks(); rank++) {
+            int member = spec.memberOf(rank);
+            Matrix shard =
+                    Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
+            long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
+            fill(source(A_STREAM), shard, first, 0, spec.k());
+            RawFile.write(shardFile(rank), shard);
+            writeB(rank, arena);
+            progress.advance(rank + 1);
+        }
+        progress.end();
+    }
+
+    private void writeB(int rank, Arena arena) throws IOException {
+        boolean sameAsBefore = spec.columnSharded() ? rank >= spec.ranksPerGroup() : rank > 0;
+        if (sameAsBefore) {
+            // Equal bytes need no second copy where the file system can link.
+            Files.deleteIfExists(bFile(rank));
+            Path original = bFile(spec.columnSharded() ? spec.memberOf(rank) : 0);
+            try {
+                Files.createLink(bFile(rank), original);
+            } catch (UnsupportedOperationException | FileSystemException e) {
+                Files.copy(original, bFile(rank));
+            }
+            return;
+        }
+        long first = spec.firstCol(rank);
+        long cols = spec.cols(rank);
+        Matrix b;
+        if (spec.transposeB()) {
+            b = Matrix.allocate(arena, spec.bType(), cols, spec.k());
+            fill(source(B_STREAM), b, first, 0, spec.k());
+        } else {
+            b = Matrix.allocate(arena, spec.bType(), spec.k(), cols);
+            fill(source(B_STREAM), b, 0, first, spec.n());
+        }
+        Files.deleteIfExists(bFile(rank));
+        RawFile.write(bFile(rank), b);
+    }
+
+    private static void fill(
+            DataSource source, Matrix matrix, long firstRow, long firstCol, long totalCols) {
+        LongStream.range(0, Math.ceilDiv(matrix.rows(), SLICE_ROWS))
+                .parallel()
+                .forEach(
+                        slice -> {
+                            long at = slice * SLICE_ROWS;
+                            long rows = Math.min(SLICE_ROWS, matrix.rows() - at);
+                            source.fill(matrix.rows(at, rows), firstRow + at, firstCol, totalCols);
+                        });
+    }
+
+    private void writeGolden(Arena arena, Progress progress) throws IOException {
+        long rows = spec.m() * spec.groups();
+        Matrix golden = Matrix.allocate(arena, DType.FP32, rows, spec.n());
+        Operands operands = open(arena);
+        progress.begin("computing golden in float64", rows * spec.ranksPerGroup());
+        long done = 0;
+        for (int group = 0; group < spec.groups(); group++) {
+            Matrix a = Operands.gatheredA(operands, spec, group, arena);
+            // Replicated B: one product gives all columns; sharded: one per rank's columns.
+            int parts = spec.columnSharded() ? spec.ranksPerGroup() : 1;
+            for (int part = 0; part < parts; part++) {
+                int rank = group * spec.ranksPerGroup() + part;
+                long before = done;
+                Matrix part64 =
+                        new Float64Oracle(a, operands.b(rank), spec.transposeB())
+                                .golden(
+                                        0,
+                                        spec.m(),
+                                        arena,
+                                        rowsDone -> progress.advance(before + rowsDone));
+                golden.block(group * spec.m(), spec.m(), spec.firstCol(rank), spec.cols(rank))
+                        .copyFrom(part64);
+                done += spec.m();
+            }
+        }
+        progress.end();
+        RawFile.write(golden(), golden);
+    }
+
+    /** The inputs, mapped for as long as the arena lives. */
+    Operands open(Arena arena) {
+        return new Operands() {
+            @Override
+            public Matrix shard(int rank) {
+                long rows = spec.shards().rows(spec.memberOf(rank));
+                return read(shardFile(rank), spec.aType(), rows, spec.k(), arena);
+            }
+
+            @Override
+            public Matrix b(int rank) {
+                long cols = spec.cols(rank);
+                return spec.transposeB()
+                        ? read(bFile(rank), spec.bType(), cols, spec.k(), arena)
+                        : read(bFile(rank), spec.bType(), spec.k(), cols, arena);
+            }
+        };
+    }
+
+    static Matrix read(Path file, DType type, long rows, long cols, Arena arena) {
+        try {
+            return RawFile.read(file, type, rows, cols, arena);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.ShmJob;
+import dev.weft.ffi.Futex;
+import dev.weft.gemm.Gemms;
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** {@code weft doctor}: what Weft finds on this machine, and why not where it does not. */
+@Command(
+        name = "doctor",
+        mixinStandardHelpOptions = true,
+        description =
+                "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, CUDA.",
+        footer = {"", "Example:", "  ./weft doctor"})
+final class DoctorCommand implements Callable<Integer> {
+
+    private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
+
+    @Spec CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        line("Weft", Version.number());
+        line("Java", Runtime.version() + " (" + System.getProperty("java.vendor") + ")");
+        line("System", System.getProperty("os.name") + " " + System.getProperty("os.arch"));
+        line("Cores", Integer.toString(Runtime.getRuntime().availableProcessors()));
+        line("Caches", caches());
+        line("Memory", memory());
+        line("Product engine", Gemms.auto().name());
+        line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
+        line("Shared memory", sharedMemory());
+        line("MPI", found("libmpi.so", "not found (libmpi; Debian: openmpi-bin or mpich)"));
+        line("CUDA", found("libcuda.so", "no driver (libcuda.so.1)"));
+        line("OpenBLAS", found("libopenblas.so", "not found (optional)"));
+        return 0;
+    }
+
+    private void line(String label, String value) {
+        spec.commandLine()
+                .getOut()
+                .println(String.format(Locale.ROOT, "%-16s%s", label + ":", value));
+        spec.commandLine().getOut().flush();
+    }
+
+    private static String caches() {
+        List<String> found = new ArrayList<>();
+        for (int index = 0; index < 8; index++) {
+            Path cache = CACHES.resolve("index" + index);
+            Optional<String> type = read(cache.resolve("type"));
+            Optional<String> size = read(cache.resolve("size"));
+            if (type.isPresent() && size.isPresent() && !type.get().equals("Instruction")) {
+                found.add("L" + read(cache.resolve("level")).orElse("?") + " " + size.get());
+            }
+        }
+        return found.isEmpty() ? "unknown" : String.join(", ", found);
+    }
+
+    private static Optional<String> read(Path file) {
+        try {
+            return Optional.of(Files.readString(file).strip());
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static String memory() {
+        var system =
+                (com.sun.management.OperatingSystemMXBean)
+                        java.lang.management.ManagementFactory.getOperatingSystemMXBean();
+        return gib(system.getTotalMemorySize()) + ", " + gib(system.getFreeMemorySize()) + " free";
+    }
+
+    private static String sharedMemory() {
+        Path folder = ShmJob.sharedMemory();
+        try {
+            FileStore store = Files.getFileStore(folder);
+            return folder
+                    + ", "
+                    + gib(store.getUsableSpace())
+                    + " free"
+                    + (Files.isWritable(folder) ? "" : ", NOT WRITABLE");
+        } catch (IOException e) {
+            return folder + ": " + e.getMessage();
+        }
+    }
+
+    private static String gib(long bytes) {
+        return String.format(Locale.ROOT, "%.1f GiB", bytes / 0x1p30);
+    }
+
+    /** Looks where dynamic linkers look: the library path, and the usual folders two deep. */
+    private static String found(String library, String otherwise) {
+        List<Path> folders = new ArrayList<>();
+        String libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).orElse("");
+        Stream.of(libraryPath.split(":"))
+                .filter(s -> !s.isEmpty())
+                .map(Path::of)
+                .forEach(folders::add);
+        String multiarch =
+                System.getProperty("os.arch").equals("amd64")
+                        ? "x86_64-linux-gnu"
+                        : System.getProperty("os.arch") + "-linux-gnu";
+        for (String folder :
+                List.of(
+                        "/usr/lib/" + multiarch,
+                        "/usr/lib64",
+                        "/usr/lib",
+                        "/usr/local/lib",
+                        "/usr/local/cuda/lib64",
+                        "/opt/homebrew/lib")) {
+            folders.add(Path.of(folder));
+        }
+        for (Path folder : folders) {
+            try (Stream<Path> files = Files.list(folder)) {
+                Optional<Path> match =
+                        files.filter(f -> f.getFileName().toString().startsWith(library))
+                                .sorted()
+                                .findFirst();
+                if (match.isPresent()) {
+                    return "found " + match.get();
+                }
+            } catch (IOException e) {
+                // A folder that is not there holds no library.
+                continue;
+            }
+        }
+        return otherwise;
+    }
+}

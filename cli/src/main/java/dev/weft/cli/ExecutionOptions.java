@@ -1,0 +1,197 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.World;
+import dev.weft.plan.Algorithm;
+import java.time.Duration;
+import picocli.CommandLine.Option;
+
+/** The options that say how a problem is run. */
+final class ExecutionOptions {
+
+    @Option(
+            names = {"-r", "--run-mode"},
+            paramLabel = "MODE",
+            defaultValue = "auto",
+            description =
+                    "Where: auto, cpu, cuda or sim. Auto takes cuda where a GPU works, else cpu, and"
+                            + " says which (default: ${DEFAULT-VALUE}).")
+    String runMode;
+
+    @Option(
+            names = {"-v", "--soc-version"},
+            paramLabel = "NAME",
+            description = "The machine to simulate, for example Ascend910B1; only with -r sim.")
+    String socVersion;
+
+    @Option(
+            names = "--algorithm",
+            paramLabel = "NAME",
+            defaultValue = "auto",
+            description =
+                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
+                            + " (default: ${DEFAULT-VALUE}).")
+    String algorithm;
+
+    @Option(
+            names = "--launcher",
+            paramLabel = "KIND",
+            defaultValue = "threads",
+            description =
+                    "Ranks are threads of one JVM or processes of this host"
+                            + " (default: ${DEFAULT-VALUE}).")
+    String launcher;
+
+    @Option(
+            names = "--engine",
+            paramLabel = "NAME",
+            defaultValue = "auto",
+            description = "Product engine: auto, vector or scalar (default: ${DEFAULT-VALUE}).")
+    String engine;
+
+    @Option(
+            names = "--base-m",
+            paramLabel = "ROWS",
+            description =
+                    "Rows of a tile of A; if this or --base-n is given, a chunk is --base-m rows by"
+                            + " four tiles of --base-n columns (tile default: 128).")
+    Long baseM;
+
+    @Option(
+            names = "--base-n",
+            paramLabel = "COLS",
+            description = "Columns of a tile of A; see --base-m (tile default: 256).")
+    Long baseN;
+
+    @Option(
+            names = "--compute-blocks",
+            paramLabel = "T",
+            description =
+                    "Threads per rank that multiply (default: the cores divided by the ranks, at"
+                            + " least 1).")
+    Integer computeBlocks;
+
+    @Option(
+            names = "--comm-blocks",
+            paramLabel = "T",
+            description =
+                    "Threads per rank that move chunks (default: as few as the algorithm needs).")
+    Integer commBlocks;
+
+    @Option(
+            names = "--splits-per-rank",
+            paramLabel = "S",
+            description = "Chunks per shard (default: 64 to 128 where the rows allow it).")
+    Integer splitsPerRank;
+
+    @Option(
+            names = "--chunk-rows",
+            paramLabel = "ROWS",
+            description = "Rows per chunk, instead of --splits-per-rank.")
+    Long chunkRows;
+
+    @Option(
+            names = "--warmup",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
+    int warmup;
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "N",
+            defaultValue = "10",
+            description = "Measured rounds of each view (default: ${DEFAULT-VALUE}).")
+    int iterations;
+
+    @Option(
+            names = "--keep-gathered",
+            description = "Also keep gathered A, written to gathered_rank<r>.bin.")
+    boolean keepGathered;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description =
+                    "Give up after this long without any progress: 30s, 500ms, 2m (default: 30s).")
+    Duration deadline = World.DEFAULT_DEADLINE;
+
+    ExecutionSpec spec() {
+        checkRunMode();
+        if (chunkRows != null && (splitsPerRank != null || baseM != null || baseN != null)
+                || splitsPerRank != null && (baseM != null || baseN != null)) {
+            throw new UsageException(
+                    "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
+                            + " give one of them");
+        }
+        boolean tiles = baseM != null || baseN != null;
+        return new ExecutionSpec(
+                algorithm(),
+                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
+                        .equals("processes"),
+                ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar"),
+                count("--compute-blocks", computeBlocks, 1024),
+                count("--comm-blocks", commBlocks, 1024),
+                tiles ? positive("--base-m", baseM, 128) : positive("--chunk-rows", chunkRows, 0),
+                tiles ? 4 * positive("--base-n", baseN, 256) : 0,
+                count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                atLeast("--warmup", warmup, 0),
+                atLeast("--iterations", iterations, 1),
+                keepGathered,
+                deadline);
+    }
+
+    private Algorithm algorithm() {
+        try {
+            return Algorithm.of(algorithm);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--algorithm: " + e.getMessage());
+        }
+    }
+
+    private void checkRunMode() {
+        switch (ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim")) {
+            case "cuda" ->
+                    throw new UsageException(
+                            "--run-mode cuda is not there yet in Weft "
+                                    + Version.number()
+                                    + ": use cpu");
+            case "sim" ->
+                    throw new UsageException(
+                            "--run-mode sim is not there yet in Weft "
+                                    + Version.number()
+                                    + ": use cpu");
+            default -> {
+                if (socVersion != null) {
+                    throw new UsageException(
+                            "--soc-version "
+                                    + socVersion
+                                    + " names a machine to simulate: it needs"
+                                    + " --run-mode sim, not "
+                                    + runMode);
+                }
+            }
+        }
+    }
+
+    private static int count(String option, Integer given, int most) {
+        if (given != null && (given < 1 || given > most)) {
+            throw new UsageException(option + " " + given + ": expected 1 to " + most);
+        }
+        return given == null ? 0 : given;
+    }
+
+    private static long positive(String option, Long given, long otherwise) {
+        if (given != null && (given < 1 || given > 1L << 40)) {
+            throw new UsageException(option + " " + given + ": expected at least 1");
+        }
+        return given == null ? otherwise : given;
+    }
+
+    private static int atLeast(String option, int value, int least) {
+        if (value < least || value > 1_000_000) {
+            throw new UsageException(option + " " + value + ": expected " + least + " to 1000000");
+        }
+        return value;
+    }
+}

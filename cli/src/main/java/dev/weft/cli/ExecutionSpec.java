@@ -1,0 +1,29 @@
+package dev.weft.cli;
+
+import dev.weft.plan.Algorithm;
+import java.time.Duration;
+
+/**
+ * How a problem is run, checked and complete. Zero stands for Weft's own choice.
+ *
+ * @param processes whether ranks are processes rather than threads
+ * @param engine of the product: auto, scalar or vector
+ */
+record ExecutionSpec(
+        Algorithm algorithm,
+        boolean processes,
+        String engine,
+        int computeWorkers,
+        int commWorkers,
+        long chunkRows,
+        long chunkCols,
+        int splitsPerRank,
+        int warmup,
+        int iterations,
+        boolean keepGathered,
+        Duration deadline) {
+
+    String launcher() {
+        return processes ? "processes" : "threads";
+    }
+}

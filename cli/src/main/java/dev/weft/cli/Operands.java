@@ -1,0 +1,24 @@
+package dev.weft.cli;
+
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+
+/** Where a rank finds its inputs; the matrices live as long as the arena they were opened with. */
+interface Operands {
+
+    /** The rank's rows of its group's A. */
+    Matrix shard(int worldRank);
+
+    /** The rank's B: all of it, or its columns; [N, K] where B is stored transposed. */
+    Matrix b(int worldRank);
+
+    /** A copy of all rows of one group's A. */
+    static Matrix gatheredA(Operands operands, ProblemSpec spec, int group, Arena arena) {
+        Matrix all = Matrix.allocate(arena, spec.aType(), spec.m(), spec.k());
+        for (int member = 0; member < spec.ranksPerGroup(); member++) {
+            all.rows(spec.shards().firstRow(member), spec.shards().rows(member))
+                    .copyFrom(operands.shard(group * spec.ranksPerGroup() + member));
+        }
+        return all;
+    }
+}

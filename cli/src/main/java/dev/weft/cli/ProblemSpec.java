@@ -1,0 +1,108 @@
+package dev.weft.cli;
+
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+
+/**
+ * What is computed, checked and complete.
+ *
+ * @param ranks of the world, over all groups
+ * @param shards rows of one group's A; every group has the same cut
+ * @param n columns of the whole B
+ * @param columnSharded whether each rank holds its own columns of B, spread evenly
+ */
+record ProblemSpec(
+        int ranks,
+        int groups,
+        Shards shards,
+        long k,
+        long n,
+        DType aType,
+        DType bType,
+        DType outType,
+        boolean columnSharded,
+        boolean transposeB,
+        String data,
+        long seed) {
+
+    int ranksPerGroup() {
+        return ranks / groups;
+    }
+
+    /** Rows of one group's gathered A. */
+    long m() {
+        return shards.totalRows();
+    }
+
+    int groupOf(int worldRank) {
+        return worldRank / ranksPerGroup();
+    }
+
+    int memberOf(int worldRank) {
+        return worldRank % ranksPerGroup();
+    }
+
+    private Shards columns() {
+        return Shards.even(n, ranksPerGroup());
+    }
+
+    /** First of the columns of B that the rank holds. */
+    long firstCol(int worldRank) {
+        return columnSharded ? columns().firstRow(memberOf(worldRank)) : 0;
+    }
+
+    /** Columns of B that the rank holds, and of the C that it computes. */
+    long cols(int worldRank) {
+        return columnSharded ? columns().rows(memberOf(worldRank)) : n;
+    }
+
+    /** Floating-point operations of one rank's product; the widest rank's where they differ. */
+    double flopsPerRank() {
+        return 2.0 * m() * k * cols(0);
+    }
+
+    /** The same problem on the user's own files, which decide shape and types. */
+    ProblemSpec ofFiles(Shards newShards, long newK, long newN, DType newA, DType newB) {
+        return new ProblemSpec(
+                ranks,
+                groups,
+                newShards,
+                newK,
+                newN,
+                newA,
+                newB,
+                outType,
+                columnSharded,
+                transposeB,
+                "files",
+                seed);
+    }
+
+    /** In words, as the summary shows it. */
+    String describe() {
+        return "A ["
+                + m()
+                + ", "
+                + k
+                + "] "
+                + aType.label()
+                + " in shards of "
+                + shortShards()
+                + " rows, B ["
+                + k
+                + ", "
+                + n
+                + "] "
+                + bType.label()
+                + (transposeB ? " stored transposed" : "")
+                + (columnSharded ? " column-sharded" : " replicated")
+                + ", C "
+                + outType.label()
+                + (groups > 1 ? ", " + groups + " groups" : "");
+    }
+
+    private String shortShards() {
+        String all = shards.toString();
+        return all.length() <= 40 ? all : all.substring(0, all.lastIndexOf(',', 40)) + ",...";
+    }
+}

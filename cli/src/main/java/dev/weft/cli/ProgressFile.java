@@ -1,0 +1,58 @@
+package dev.weft.cli;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** How far the ranks have come, told from a rank's process to the command through a small file. */
+final class ProgressFile {
+
+    /** Environment variable: where the first rank leaves its progress. */
+    static final String VARIABLE = "WEFT_PROGRESS";
+
+    private static final String MEASURING = "measuring";
+
+    private ProgressFile() {}
+
+    /** Progress that the first rank writes down, if the command asked for it; silent otherwise. */
+    static Progress ofRank(int rank) {
+        String file = System.getenv(VARIABLE);
+        if (rank != 0 || file == null) {
+            return new Progress(false);
+        }
+        Path path = Path.of(file);
+        return new Progress(false) {
+            private long total;
+
+            @Override
+            synchronized void begin(String what, long total) {
+                this.total = total;
+            }
+
+            @Override
+            synchronized void advance(long done) {
+                try {
+                    Files.writeString(path, done + " " + total);
+                } catch (IOException e) {
+                    // Only a picture on a terminal is lost; the run itself must not fail for it.
+                    System.getLogger("dev.weft")
+                            .log(System.Logger.Level.DEBUG, "progress not told", e);
+                }
+            }
+        };
+    }
+
+    /** Shows what the file says, if it can be read just now. */
+    static void show(Path file, Progress progress) {
+        try {
+            String[] parts = Files.readString(file).split(" ");
+            if (parts.length == 2) {
+                progress.continueWith(
+                        MEASURING, Long.parseLong(parts[0]), Long.parseLong(parts[1]));
+            }
+        } catch (IOException | NumberFormatException e) {
+            // Not there yet, or half written: the next look will do.
+            System.getLogger("dev.weft").log(System.Logger.Level.TRACE, "no progress yet", e);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+package dev.weft.cli;
+
+import dev.weft.op.Timeline;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What one rank measured and checked, and how it travels from a rank's process to the command: a
+ * private file between two halves of the same program, so it carries no version.
+ *
+ * @param algorithm what auto chose, or what was asked for
+ * @param gatheredExact whether gathered A equalled the inputs byte for byte
+ * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise
+ */
+record RankReport(
+        String algorithm,
+        String engine,
+        int computeWorkers,
+        int lanes,
+        long chunkRows,
+        int chunks,
+        long[] computeOnlyNs,
+        long[] commOnlyNs,
+        long[] sequentialNs,
+        long[] sequentialGatherNs,
+        long[] pipelinedNs,
+        boolean gatheredExact,
+        boolean keptEqual,
+        Timeline timeline) {
+
+    void write(Path file) throws IOException {
+        Path part = file.resolveSibling(file.getFileName() + ".part");
+        try (DataOutputStream out =
+                new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part)))) {
+            out.writeUTF(algorithm);
+            out.writeUTF(engine);
+            out.writeInt(computeWorkers);
+            out.writeInt(lanes);
+            out.writeLong(chunkRows);
+            out.writeInt(chunks);
+            for (long[] samples :
+                    List.of(
+                            computeOnlyNs,
+                            commOnlyNs,
+                            sequentialNs,
+                            sequentialGatherNs,
+                            pipelinedNs)) {
+                writeLongs(out, samples);
+            }
+            out.writeBoolean(gatheredExact);
+            out.writeBoolean(keptEqual);
+            writeTimeline(out, timeline);
+        }
+        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    static RankReport read(Path file) throws IOException {
+        try (DataInputStream in =
+                new DataInputStream(new BufferedInputStream(Files.newInputStream(file)))) {
+            return new RankReport(
+                    in.readUTF(),
+                    in.readUTF(),
+                    in.readInt(),
+                    in.readInt(),
+                    in.readLong(),
+                    in.readInt(),
+                    readLongs(in),
+                    readLongs(in),
+                    readLongs(in),
+                    readLongs(in),
+                    readLongs(in),
+                    in.readBoolean(),
+                    in.readBoolean(),
+                    readTimeline(in));
+        }
+    }
+
+    private static void writeLongs(DataOutputStream out, long[] values) throws IOException {
+        out.writeInt(values.length);
+        for (long value : values) {
+            out.writeLong(value);
+        }
+    }
+
+    private static long[] readLongs(DataInputStream in) throws IOException {
+        long[] values = new long[in.readInt()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = in.readLong();
+        }
+        return values;
+    }
+
+    private static void writeTimeline(DataOutputStream out, Timeline timeline) throws IOException {
+        out.writeInt(timeline.rank());
+        out.writeLong(timeline.startNs());
+        out.writeLong(timeline.elapsedNs());
+        out.writeInt(timeline.tracks().size());
+        for (Timeline.Track track : timeline.tracks()) {
+            out.writeUTF(track.name());
+            out.writeInt(track.spans().size());
+            for (Timeline.Span span : track.spans()) {
+                out.writeByte(span.kind().ordinal());
+                out.writeInt(span.source());
+                out.writeInt(span.peer());
+                out.writeLong(span.firstRow());
+                out.writeLong(span.rows());
+                out.writeLong(span.startNs());
+                out.writeLong(span.endNs());
+            }
+        }
+    }
+
+    private static Timeline readTimeline(DataInputStream in) throws IOException {
+        int rank = in.readInt();
+        long startNs = in.readLong();
+        long elapsedNs = in.readLong();
+        int trackCount = in.readInt();
+        List<Timeline.Track> tracks = new ArrayList<>();
+        for (int t = 0; t < trackCount; t++) {
+            String name = in.readUTF();
+            int spanCount = in.readInt();
+            List<Timeline.Span> spans = new ArrayList<>();
+            for (int s = 0; s < spanCount; s++) {
+                spans.add(
+                        new Timeline.Span(
+                                Timeline.Kind.values()[in.readByte()],
+                                in.readInt(),
+                                in.readInt(),
+                                in.readLong(),
+                                in.readLong(),
+                                in.readLong(),
+                                in.readLong()));
+            }
+            tracks.add(new Timeline.Track(name, spans));
+        }
+        return new Timeline(rank, startNs, elapsedNs, tracks);
+    }
+}

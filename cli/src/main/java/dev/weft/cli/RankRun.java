@@ -1,0 +1,201 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Result;
+import dev.weft.op.Timeline;
+import dev.weft.op.View;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.RankPlan;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.RawFile;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+
+/**
+ * One rank's whole job: prepare, warm up, measure the views, one functional call on a poisoned
+ * output, write it. The views take turns, so that a disturbance of the machine meets all of them.
+ */
+final class RankRun {
+
+    private final ProblemSpec problem;
+    private final ExecutionSpec execution;
+    private final Operands operands;
+    private final DataFolder files;
+    private final Progress progress;
+
+    /**
+     * @param progress drawn by the rank that is given a visible one
+     */
+    RankRun(
+            ProblemSpec problem,
+            ExecutionSpec execution,
+            Operands operands,
+            DataFolder files,
+            Progress progress) {
+        this.problem = problem;
+        this.execution = execution;
+        this.operands = operands;
+        this.files = files;
+        this.progress = progress;
+    }
+
+    RankReport run(Fabric world) throws IOException {
+        Fabric group = problem.groups() > 1 ? world.split(problem.groups()) : world;
+        Matrix shard = operands.shard(world.rank());
+        try (AllGatherMatmul fused =
+                        builder(group, world, execution.algorithm(), execution.keepGathered())
+                                .prepare();
+                AllGatherMatmul sequential =
+                        builder(group, world, Algorithm.SEQUENTIAL, false).prepare()) {
+            // Both slots of both operators get the shard; from now on every call finds it in place.
+            for (int slot = 0; slot < 2; slot++) {
+                fused.call(shard);
+                sequential.call(shard);
+            }
+            Samples samples = measure(world, fused, sequential);
+            Matrix product = functionalCall(world, fused, shard);
+            boolean[] kept = keepGatheredCall(group, world, fused, shard, product);
+            RankPlan plan = fused.plan();
+            return new RankReport(
+                    plan.algorithm().label(),
+                    fused.engine().name(),
+                    fused.computeWorkers(),
+                    plan.lanes().size(),
+                    plan.chunks().chunkRows(plan.rank()),
+                    plan.chunks().total(),
+                    samples.computeOnly,
+                    samples.commOnly,
+                    samples.sequential,
+                    samples.sequentialGather,
+                    samples.pipelined,
+                    kept[0],
+                    kept[1],
+                    samples.timeline);
+        } finally {
+            if (group != world) {
+                group.close();
+            }
+        }
+    }
+
+    private AllGatherMatmulBuilder builder(
+            Fabric group, Fabric world, Algorithm algorithm, boolean keepGathered) {
+        Gemm engine = Gemms.byName(execution.engine());
+        AllGatherMatmulBuilder builder =
+                AllGatherMatmul.on(group)
+                        .a(problem.shards(), problem.aType())
+                        .b(operands.b(world.rank()), problem.transposeB())
+                        .output(problem.outType())
+                        .engine(engine)
+                        .algorithm(algorithm)
+                        .computeWorkers(computeWorkers());
+        if (execution.commWorkers() > 0) {
+            builder.commWorkers(execution.commWorkers());
+        }
+        if (execution.chunkRows() > 0) {
+            builder.chunkRows(execution.chunkRows());
+        }
+        if (execution.chunkCols() > 0) {
+            builder.chunkCols(execution.chunkCols());
+        }
+        if (execution.splitsPerRank() > 0) {
+            builder.splitsPerRank(execution.splitsPerRank());
+        }
+        return keepGathered ? builder.keepGathered() : builder;
+    }
+
+    /** All groups of the world share the cores, not only this one's ranks. */
+    private int computeWorkers() {
+        return execution.computeWorkers() > 0
+                ? execution.computeWorkers()
+                : Math.max(1, Runtime.getRuntime().availableProcessors() / problem.ranks());
+    }
+
+    /** Nanoseconds of every measured round, by view. */
+    private static final class Samples {
+        final long[] computeOnly;
+        final long[] commOnly;
+        final long[] sequential;
+        final long[] sequentialGather;
+        final long[] pipelined;
+        Timeline timeline;
+
+        Samples(int rounds) {
+            computeOnly = new long[rounds];
+            commOnly = new long[rounds];
+            sequential = new long[rounds];
+            sequentialGather = new long[rounds];
+            pipelined = new long[rounds];
+        }
+    }
+
+    private Samples measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
+        Samples samples = new Samples(execution.iterations());
+        int rounds = execution.warmup() + execution.iterations();
+        progress.begin("measuring", rounds);
+        for (int round = 0; round < rounds; round++) {
+            // Warm-up rounds land in the first sample, which the first measured round replaces.
+            int at = Math.max(0, round - execution.warmup());
+            world.barrier();
+            samples.computeOnly[at] = fused.callInPlace(View.COMPUTE_ONLY).elapsedNs();
+            world.barrier();
+            samples.commOnly[at] = fused.callInPlace(View.COMM_ONLY).elapsedNs();
+            world.barrier();
+            Result gatherThenProduct = sequential.callInPlace(View.PIPELINED);
+            samples.sequential[at] = gatherThenProduct.elapsedNs();
+            samples.sequentialGather[at] = gatherThenProduct.gatherNs();
+            world.barrier();
+            Result pipelined = fused.callInPlace(View.PIPELINED);
+            samples.pipelined[at] = pipelined.elapsedNs();
+            if (round == rounds - 1) {
+                samples.timeline = pipelined.timeline();
+            }
+            progress.advance(round + 1);
+        }
+        progress.end();
+        return samples;
+    }
+
+    /** Every element must be written anew: the output is poisoned first. */
+    private Matrix functionalCall(Fabric world, AllGatherMatmul fused, Matrix shard)
+            throws IOException {
+        world.barrier();
+        fused.lastResult().product().data().fill((byte) 0xFF);
+        Result result = fused.call(shard);
+        RawFile.write(files.output(world.rank()), result.product());
+        return result.product();
+    }
+
+    /**
+     * Gathered A must equal the inputs byte for byte. Where the measured operator keeps none, a
+     * second one with the same plan does, and its product must equal the measured one's.
+     */
+    private boolean[] keepGatheredCall(
+            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product)
+            throws IOException {
+        if (execution.keepGathered()) {
+            Matrix gathered = fused.lastResult().gathered().orElseThrow();
+            RawFile.write(files.gathered(world.rank()), gathered);
+            return new boolean[] {equalsInputs(gathered, world.rank()), true};
+        }
+        try (AllGatherMatmul keeping =
+                builder(group, world, execution.algorithm(), true).prepare()) {
+            Result result = keeping.call(shard);
+            return new boolean[] {
+                equalsInputs(result.gathered().orElseThrow(), world.rank()),
+                product.bitwiseEquals(result.product())
+            };
+        }
+    }
+
+    private boolean equalsInputs(Matrix gathered, int worldRank) {
+        try (Arena arena = Arena.ofConfined()) {
+            int group = problem.groupOf(worldRank);
+            return gathered.bitwiseEquals(Operands.gatheredA(operands, problem, group, arena));
+        }
+    }
+}

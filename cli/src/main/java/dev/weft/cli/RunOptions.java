@@ -1,0 +1,62 @@
+package dev.weft.cli;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** All options of run; a rank's process parses the same ones again. */
+final class RunOptions {
+
+    @Mixin ProblemOptions problem;
+
+    @Mixin ExecutionOptions execution;
+
+    @Option(
+            names = "--a",
+            paramLabel = "FILE",
+            description =
+                    "A from a file (.npy, FILE.safetensors:TENSOR, or raw elements) instead of"
+                            + " generated data; needs --b.")
+    String a;
+
+    @Option(names = "--b", paramLabel = "FILE", description = "B from a file, likewise.")
+    String b;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the run record (schema weft.run/1) there; - is standard output.")
+    String json;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    /** The problem with its inputs; {@code fromFiles} where they are the user's own. */
+    record Inputs(ProblemSpec problem, Operands operands, DataFolder folder, boolean fromFiles) {}
+
+    boolean fromFiles() {
+        if ((a == null) != (b == null)) {
+            throw new UsageException(
+                    (a == null ? "--b " + b : "--a " + a)
+                            + " alone: expected --a and --b together");
+        }
+        return a != null;
+    }
+
+    /** Opens what is there; generated inputs must have been written before. */
+    Inputs open(Arena arena) {
+        try {
+            if (fromFiles()) {
+                UserFiles files = UserFiles.open(problem, a, b, arena);
+                DataFolder folder = new DataFolder(problem.dataDir, files.spec());
+                return new Inputs(files.spec(), files, folder, true);
+            }
+            ProblemSpec spec = problem.spec();
+            DataFolder folder = new DataFolder(problem.dataDir, spec);
+            return new Inputs(spec, folder.open(arena), folder, false);
+        } catch (IOException e) {
+            throw new RunFailedException("cannot read the inputs: " + e.getMessage());
+        }
+    }
+}

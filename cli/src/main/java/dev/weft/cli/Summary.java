@@ -1,0 +1,99 @@
+package dev.weft.cli;
+
+import dev.weft.report.RunRecord;
+import dev.weft.report.Samples;
+import dev.weft.report.Verification;
+import dev.weft.report.Views;
+import java.util.Locale;
+import java.util.OptionalDouble;
+
+/** The summary that people read, in the form of the Ascend example with a few lines more. */
+record Summary(Console console) {
+
+    void print(RunRecord record) {
+        Verification verification = record.verification();
+        console.info(
+                "Functional run completed. Verification "
+                        + (verification.passed() ? "PASSED." : "FAILED."));
+        verification(verification);
+        Views views = record.views();
+        String kind =
+                record.execution().device()
+                        + ", "
+                        + record.execution().algorithm()
+                        + ", "
+                        + record.execution().engine()
+                        + " engine, "
+                        + record.execution().computeWorkers()
+                        + " compute + "
+                        + record.execution().lanes()
+                        + " comm threads per rank";
+        console.print(
+                (verification.passed() ? "[SUCCESS]" : "[FAILED]")
+                        + " AllGather GEMM ("
+                        + kind
+                        + ")");
+        line("Compute-only:", time(views.computeOnly()));
+        line("Comm-only:", time(views.commOnly()));
+        line(
+                "Sequential:",
+                time(views.sequential())
+                        + "  (gather "
+                        + ms(views.sequentialComm())
+                        + " + product "
+                        + ms(views.sequentialCompute())
+                        + ")");
+        line(
+                "Pipelined:",
+                time(views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
+        line("Speedup:", text("%.2fx over sequential", views.speedup()));
+        line("Overlap eff:", efficiency(views.overlapEfficiency()));
+        line(
+                "Of the limit:",
+                text(
+                        "%.1f%% of max(compute-only, comm-only) / pipelined",
+                        100 * views.limitFraction()));
+    }
+
+    void verification(Verification verification) {
+        console.info(
+                text(
+                        "  gathered A %s, product %s the unfused one, float64 bound %s"
+                                + " (%d of %d rows%s), max_abs_err %.3g, rel_err %.3g",
+                        verification.gatheredExact() ? "exact" : "WRONG",
+                        verification.bitwiseEqualToUnfused() ? "bitwise equal to" : "DIFFERS from",
+                        verification.withinBound() ? "holds" : "EXCEEDED",
+                        verification.checkedRows(),
+                        verification.totalRows(),
+                        verification.freivalds() ? ", the rest by Freivalds" : "",
+                        verification.maxAbsErr(),
+                        verification.relErr()));
+        if (!verification.seedRulePassed()) {
+            console.info("  golden.bin: too many elements differ");
+        }
+    }
+
+    private static String efficiency(OptionalDouble efficiency) {
+        return efficiency.isPresent()
+                ? text(
+                        "%.1f%% of the smaller of gather and product hidden",
+                        100 * efficiency.getAsDouble())
+                : "not measurable (the smaller of gather and product is under 3x the spread)";
+    }
+
+    private void line(String label, String value) {
+        console.print(text("  %-14s%s", label, value));
+    }
+
+    private static String time(Samples samples) {
+        return ms(samples) + text(" (spread %.3f)", samples.spread() / 1e3);
+    }
+
+    private static String ms(Samples samples) {
+        return text("%.3f ms", samples.median() / 1e3);
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

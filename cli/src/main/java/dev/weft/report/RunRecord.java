@@ -1,0 +1,64 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import java.util.List;
+
+/** All that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md. */
+public record RunRecord(
+        Problem problem,
+        Execution execution,
+        Views views,
+        double flopsPerRank,
+        Verification verification,
+        List<Rank> ranks,
+        Environment environment) {
+
+    public static final String SCHEMA = "weft.run/1";
+
+    public RunRecord {
+        ranks = List.copyOf(ranks);
+    }
+
+    /** Teraflops per second of one rank's product in the pipelined call. */
+    public double tflops() {
+        return flopsPerRank / views.pipelined().median() / 1e6;
+    }
+
+    /** What was computed. */
+    public record Problem(
+            int ranks,
+            int groups,
+            long m,
+            long k,
+            long n,
+            String aDtype,
+            String bDtype,
+            String outDtype,
+            String rhs,
+            boolean transposeB,
+            String data,
+            long seed) {}
+
+    /**
+     * How it was run.
+     *
+     * @param requestedAlgorithm what was asked for; {@code algorithm} is what ran
+     */
+    public record Execution(
+            String requestedAlgorithm,
+            String algorithm,
+            String launcher,
+            String device,
+            String engine,
+            int computeWorkers,
+            int lanes,
+            int warmup,
+            int iterations) {}
+
+    /** One rank: its rows and what it did in the last pipelined call. */
+    public record Rank(int rank, int group, long shardRows, long chunkRows, Timeline timeline) {}
+
+    /** Where it ran, without names of hosts, users or paths. */
+    public record Environment(
+            String weft, String java, String os, String arch, int cores, String started) {}
+}

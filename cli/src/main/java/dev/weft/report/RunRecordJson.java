@@ -1,0 +1,174 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
+import dev.weft.op.Timeline;
+import java.io.IOException;
+import java.io.Writer;
+import java.util.Locale;
+
+/** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
+public final class RunRecordJson {
+
+    private final JsonGenerator json;
+
+    private RunRecordJson(JsonGenerator json) {
+        this.json = json;
+    }
+
+    /** Writes the whole record; leaves the writer open. */
+    public static void write(RunRecord record, Writer out) throws IOException {
+        try (JsonGenerator json = new JsonFactory().createGenerator(out)) {
+            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+            json.setPrettyPrinter(new DefaultPrettyPrinter());
+            new RunRecordJson(json).write(record);
+        }
+        out.write('\n');
+    }
+
+    private void write(RunRecord record) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("schema", RunRecord.SCHEMA);
+        json.writeBooleanField("simulated", false);
+        problem(record.problem());
+        execution(record.execution());
+        views(record.views());
+        json.writeNumberField("speedup", record.views().speedup());
+        json.writeFieldName("overlapEfficiency");
+        if (record.views().overlapEfficiency().isPresent()) {
+            json.writeNumber(record.views().overlapEfficiency().getAsDouble());
+        } else {
+            json.writeNull();
+        }
+        json.writeNumberField("limitFraction", record.views().limitFraction());
+        json.writeNumberField("tflops", record.tflops());
+        verification(record.verification());
+        json.writeArrayFieldStart("ranks");
+        for (RunRecord.Rank rank : record.ranks()) {
+            rank(rank);
+        }
+        json.writeEndArray();
+        environment(record.environment());
+        json.writeEndObject();
+    }
+
+    private void problem(RunRecord.Problem problem) throws IOException {
+        json.writeObjectFieldStart("problem");
+        json.writeNumberField("ranks", problem.ranks());
+        json.writeNumberField("groups", problem.groups());
+        json.writeNumberField("m", problem.m());
+        json.writeNumberField("k", problem.k());
+        json.writeNumberField("n", problem.n());
+        json.writeStringField("aDtype", problem.aDtype());
+        json.writeStringField("bDtype", problem.bDtype());
+        json.writeStringField("outDtype", problem.outDtype());
+        json.writeStringField("rhs", problem.rhs());
+        json.writeBooleanField("transposeB", problem.transposeB());
+        json.writeStringField("data", problem.data());
+        json.writeNumberField("seed", problem.seed());
+        json.writeEndObject();
+    }
+
+    private void execution(RunRecord.Execution execution) throws IOException {
+        json.writeStringField("algorithm", execution.algorithm());
+        json.writeStringField("requestedAlgorithm", execution.requestedAlgorithm());
+        json.writeStringField("launcher", execution.launcher());
+        json.writeStringField("device", execution.device());
+        json.writeStringField("engine", execution.engine());
+        json.writeNumberField("computeWorkers", execution.computeWorkers());
+        json.writeNumberField("lanes", execution.lanes());
+        json.writeNumberField("warmup", execution.warmup());
+        json.writeNumberField("iterations", execution.iterations());
+    }
+
+    private void views(Views views) throws IOException {
+        json.writeObjectFieldStart("views");
+        view("computeOnly", views.computeOnly());
+        view("commOnly", views.commOnly());
+        json.writeObjectFieldStart("sequential");
+        samples(views.sequential());
+        view("comm", views.sequentialComm());
+        view("compute", views.sequentialCompute());
+        json.writeEndObject();
+        view("pipelined", views.pipelined());
+        json.writeEndObject();
+    }
+
+    private void view(String name, Samples samples) throws IOException {
+        json.writeObjectFieldStart(name);
+        samples(samples);
+        json.writeEndObject();
+    }
+
+    private void samples(Samples samples) throws IOException {
+        json.writeNumberField("medianUs", samples.median());
+        json.writeNumberField("spreadUs", samples.spread());
+        json.writeArrayFieldStart("samplesUs");
+        for (double us : samples.us()) {
+            json.writeNumber(us);
+        }
+        json.writeEndArray();
+    }
+
+    private void verification(Verification verification) throws IOException {
+        json.writeObjectFieldStart("verification");
+        json.writeBooleanField("passed", verification.passed());
+        json.writeBooleanField("gatheredExact", verification.gatheredExact());
+        json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
+        json.writeBooleanField("withinBound", verification.withinBound());
+        json.writeBooleanField("seedRulePassed", verification.seedRulePassed());
+        json.writeNumberField("maxAbsErr", verification.maxAbsErr());
+        json.writeNumberField("relErr", verification.relErr());
+        json.writeNumberField("checkedRows", verification.checkedRows());
+        json.writeNumberField("totalRows", verification.totalRows());
+        json.writeBooleanField("freivalds", verification.freivalds());
+        json.writeEndObject();
+    }
+
+    private void rank(RunRecord.Rank rank) throws IOException {
+        json.writeStartObject();
+        json.writeNumberField("rank", rank.rank());
+        json.writeNumberField("group", rank.group());
+        json.writeNumberField("shardRows", rank.shardRows());
+        json.writeNumberField("chunkRows", rank.chunkRows());
+        json.writeNumberField("startNs", rank.timeline().startNs());
+        json.writeNumberField("elapsedNs", rank.timeline().elapsedNs());
+        json.writeArrayFieldStart("tracks");
+        for (Timeline.Track track : rank.timeline().tracks()) {
+            json.writeStartObject();
+            json.writeStringField("name", track.name());
+            json.writeArrayFieldStart("spans");
+            for (Timeline.Span span : track.spans()) {
+                span(span);
+            }
+            json.writeEndArray();
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void span(Timeline.Span span) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("kind", span.kind().name().toLowerCase(Locale.ROOT));
+        json.writeNumberField("source", span.source());
+        json.writeNumberField("peer", span.peer());
+        json.writeNumberField("firstRow", span.firstRow());
+        json.writeNumberField("rows", span.rows());
+        json.writeNumberField("startNs", span.startNs());
+        json.writeNumberField("endNs", span.endNs());
+        json.writeEndObject();
+    }
+
+    private void environment(RunRecord.Environment environment) throws IOException {
+        json.writeObjectFieldStart("environment");
+        json.writeStringField("weft", environment.weft());
+        json.writeStringField("java", environment.java());
+        json.writeStringField("os", environment.os());
+        json.writeStringField("arch", environment.arch());
+        json.writeNumberField("cores", environment.cores());
+        json.writeStringField("started", environment.started());
+        json.writeEndObject();
+    }
+}

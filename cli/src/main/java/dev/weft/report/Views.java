@@ -1,0 +1,47 @@
+package dev.weft.report;
+
+import java.util.OptionalDouble;
+
+/**
+ * The views of one problem, measured in turn. Each sample is the slowest rank's time of one round.
+ *
+ * @param sequentialComm the gather's part of {@code sequential}
+ * @param sequentialCompute the product's part of {@code sequential}
+ */
+public record Views(
+        Samples computeOnly,
+        Samples commOnly,
+        Samples sequential,
+        Samples sequentialComm,
+        Samples sequentialCompute,
+        Samples pipelined) {
+
+    /** How many spreads the hidden part must measure for the efficiency to mean anything. */
+    private static final double MEASURABLE_SPREADS = 3;
+
+    /** Sequential over pipelined. */
+    public double speedup() {
+        return sequential.median() / pipelined.median();
+    }
+
+    /**
+     * The share of the smaller of gather and product that is hidden: ((seqComm + seqCompute) -
+     * pipelined) / min(seqComm, seqCompute), 0 where negative. Empty where the smaller one is under
+     * three times the spread of the samples: the figure would be noise.
+     */
+    public OptionalDouble overlapEfficiency() {
+        double comm = sequentialComm.median();
+        double compute = sequentialCompute.median();
+        double smaller = Math.min(comm, compute);
+        double spread = Math.max(sequential.spread(), pipelined.spread());
+        if (smaller <= 0 || smaller < MEASURABLE_SPREADS * spread) {
+            return OptionalDouble.empty();
+        }
+        return OptionalDouble.of(Math.max(0, (comm + compute - pipelined.median()) / smaller));
+    }
+
+    /** The larger of product alone and transfers alone, over pipelined: 1 is perfect. */
+    public double limitFraction() {
+        return Math.max(computeOnly.median(), commOnly.median()) / pipelined.median();
+    }
+}

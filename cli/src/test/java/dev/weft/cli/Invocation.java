@@ -1,0 +1,19 @@
+package dev.weft.cli;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+
+/** One command, run in this JVM: its exit code and what it printed. */
+record Invocation(int code, String out, String err) {
+
+    static Invocation of(String... arguments) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        int code =
+                Main.commandLine()
+                        .setOut(new PrintWriter(out))
+                        .setErr(new PrintWriter(err))
+                        .execute(arguments);
+        return new Invocation(code, out.toString(), err.toString());
+    }
+}

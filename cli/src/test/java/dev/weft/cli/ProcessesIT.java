@@ -1,0 +1,175 @@
+package dev.weft.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.ShmJob;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command in a JVM of its own, with ranks that are processes. */
+class ProcessesIT {
+
+    private static final long LIMIT_SECONDS = 120;
+
+    @TempDir Path folder;
+
+    /** Private to each test, so that what a test leaves behind is seen. */
+    private Path shared;
+
+    @BeforeEach
+    void makeSharedMemory() throws IOException {
+        shared = Files.createTempDirectory(ShmJob.sharedMemory(), "weft-it-");
+        shared.toFile().deleteOnExit();
+    }
+
+    private ProcessBuilder weft(String arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(
+                List.of(
+                        "--add-modules",
+                        "jdk.incubator.vector",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        "dev.weft.cli.Main",
+                        "run",
+                        "--launcher",
+                        "processes"));
+        command.addAll(List.of(arguments.split(" ")));
+        command.addAll(List.of("--data-dir", folder.resolve("out").toString()));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().put("WEFT_SHM_DIR", shared.toString());
+        builder.redirectOutput(outputFile());
+        builder.redirectError(errorFile());
+        return builder;
+    }
+
+    private File outputFile() {
+        return folder.resolve("stdout").toFile();
+    }
+
+    private File errorFile() {
+        return folder.resolve("stderr").toFile();
+    }
+
+    private String errors() throws IOException {
+        return Files.readString(errorFile().toPath());
+    }
+
+    private void assertSharedMemoryIsEmpty() throws IOException {
+        try (Stream<Path> left = Files.walk(shared)) {
+            assertEquals(List.of(shared), left.toList(), "left in shared memory");
+        }
+    }
+
+    private static void awaitEnd(Process process) throws InterruptedException {
+        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+        assertTrue(ended, "the command hangs");
+    }
+
+    @Test
+    void unevenShardsOverABidirectionalRing() throws Exception {
+        Path json = folder.resolve("r.json");
+        Process process =
+                weft("-n 4 --gm 1000 --gk 768 --gn 513 --dtype bf16 --algorithm bidirectional-ring"
+                                + " --shards 400,0,599,1 --warmup 1 --iterations 3 --json "
+                                + json)
+                        .start();
+        awaitEnd(process);
+        assertEquals(0, process.exitValue(), errors());
+        String record = Files.readString(json);
+        assertTrue(record.contains("\"passed\" : true"), record.substring(0, 2000));
+        assertTrue(record.contains("\"launcher\" : \"processes\""));
+        assertTrue(record.contains("\"bitwiseEqualToUnfused\" : true"));
+        assertSharedMemoryIsEmpty();
+    }
+
+    @Test
+    void everyAlgorithmWithColumnShardsAndGroups() throws Exception {
+        for (String algorithm :
+                List.of("ring", "mesh-push", "mesh-pull", "direct", "sequential", "auto")) {
+            Process process =
+                    weft("-n 4 --groups 2 --shards 33,20 --gk 64 --gn 31 --rhs column-sharded"
+                                    + " --warmup 0 --iterations 1 --keep-gathered --algorithm "
+                                    + algorithm)
+                            .start();
+            awaitEnd(process);
+            assertEquals(0, process.exitValue(), algorithm + ": " + errors());
+            assertSharedMemoryIsEmpty();
+        }
+    }
+
+    /** The ranks are children of the command, with their number in their environment. */
+    private ProcessHandle awaitRank(Process command, int rank) throws Exception {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+        while (System.nanoTime() < until && command.isAlive()) {
+            for (ProcessHandle child : command.children().toList()) {
+                Path environment = Path.of("/proc", Long.toString(child.pid()), "environ");
+                if (Files.isReadable(environment)
+                        && Files.readString(environment).contains("WEFT_RANK=" + rank + "\0")
+                        && measuring()) {
+                    return child;
+                }
+            }
+            TimeUnit.MILLISECONDS.sleep(5);
+        }
+        throw new AssertionError("rank " + rank + " never came: " + errors());
+    }
+
+    /** Calls are under way once the first rank has told of its progress. */
+    private boolean measuring() throws IOException {
+        try (Stream<Path> files = Files.walk(shared)) {
+            return files.anyMatch(file -> file.getFileName().toString().equals("progress"));
+        } catch (java.io.UncheckedIOException | java.nio.file.NoSuchFileException e) {
+            return false; // a region file was unlinked while we looked
+        }
+    }
+
+    @Test
+    void aKilledRankEndsTheCommandWithAnErrorThatNamesIt() throws Exception {
+        Process command =
+                weft("-n 3 --gm 600 --gk 512 --gn 256 --algorithm ring --iterations 100000"
+                                + " --deadline 20s")
+                        .start();
+        ProcessHandle victim = awaitRank(command, 2);
+        List<ProcessHandle> ranks = command.children().toList();
+        victim.destroyForcibly();
+        awaitEnd(command);
+        assertEquals(Main.FAILED, command.exitValue());
+        assertTrue(errors().contains("weft: rank 2 was ended by signal 9"), errors());
+        for (ProcessHandle rank : ranks) {
+            assertFalse(rank.isAlive(), "no rank stays behind");
+        }
+        assertSharedMemoryIsEmpty();
+        assertFalse(Files.exists(folder.resolve("out/output_rank0.bin")), "no half-made outputs");
+    }
+
+    @Test
+    void aTerminatedCommandTakesItsRanksAlong() throws Exception {
+        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        awaitRank(command, 1);
+        List<ProcessHandle> ranks = command.children().toList();
+        command.destroy();
+        awaitEnd(command);
+        assertNotEquals(0, command.exitValue());
+        for (ProcessHandle rank : ranks) {
+            rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+        }
+        assertSharedMemoryIsEmpty();
+    }
+}

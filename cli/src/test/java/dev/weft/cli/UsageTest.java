@@ -1,0 +1,156 @@
+package dev.weft.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Wrong input: exit code 2, one line that names what was given, nothing written. */
+class UsageTest {
+
+    @TempDir Path folder;
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "-n 0 | --n-ranks 0: expected 1 to 4096",
+                "-n x | 'x' is not an int",
+                "-n 5000 | --n-ranks 5000",
+                "--gm -1 | --gm -1: expected a number from 0 on",
+                "--gk 0 | --gk 0: expected a number from 1 on",
+                "--gn 9999999999999999 | --gn 9999999999999999",
+                "--shards 1,2,3 | expected 2 numbers",
+                "--shards 1,-2 | expected zero or more rows each",
+                "--gm 10 --shards 1,2 | are 3 rows, --gm says 10",
+                "--groups 3 | --groups 3: expected a number that divides the 2 ranks",
+                "--dtype fp8 | unknown dtype 'fp8'",
+                "--a-dtype int | unknown dtype 'int'",
+                "--out-dtype f | unknown dtype 'f'",
+                "--rhs sharded | --rhs 'sharded': expected one of replicated, column-sharded",
+                "--data zeros | --data 'zeros': expected one of normal, seed19",
+                "-r npu | --run-mode 'npu': expected one of auto, cpu, cuda, sim",
+                "-r cuda | --run-mode cuda is not there yet",
+                "-r sim | --run-mode sim is not there yet",
+                "-v Ascend910B1 | --soc-version Ascend910B1",
+                "--algorithm tree | unknown algorithm 'tree'",
+                "--launcher mpi | --launcher 'mpi': expected one of threads, processes",
+                "--engine gpu | --engine 'gpu'",
+                "--base-m 0 | --base-m 0: expected at least 1",
+                "--base-n -4 | --base-n -4: expected at least 1",
+                "--compute-blocks 0 | --compute-blocks 0: expected 1 to 1024",
+                "--comm-blocks -1 | --comm-blocks -1",
+                "--splits-per-rank 0 | --splits-per-rank 0",
+                "--chunk-rows 0 | --chunk-rows 0",
+                "--chunk-rows 4 --splits-per-rank 2 | give one of them",
+                "--warmup -1 | --warmup -1: expected 0 to",
+                "--iterations 0 | --iterations 0: expected 1 to",
+                "--deadline soon | 'soon' is not a duration",
+                "--deadline 0s | expected more than zero",
+                "--a missing.npy | --a missing.npy alone: expected --a and --b together",
+                "--a missing.npy --b missing.npy | missing.npy",
+                "--a a.safetensors --b b.npy | say which tensor",
+                "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder",
+                "--bogus | '--bogus'"
+            })
+    void runRefusesWithOneLine(String arguments, String expected) throws IOException {
+        List<String> command = new ArrayList<>(List.of("run"));
+        command.addAll(List.of(arguments.split(" ")));
+        command.addAll(List.of("--data-dir", folder.resolve("out").toString()));
+        Invocation run = Invocation.of(command.toArray(String[]::new));
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
+        assertTrue(run.err().startsWith("weft: "), run.err());
+        assertTrue(run.err().contains(expected), run.err());
+        try (Stream<Path> written = Files.list(folder)) {
+            assertEquals(List.of(), written.toList(), "nothing half-written");
+        }
+    }
+
+    @Test
+    void filesOfTheWrongSizeAreRefused() throws IOException {
+        Path raw = Files.write(folder.resolve("a.bin"), new byte[100]);
+        Invocation run =
+                Invocation.of(
+                        "run",
+                        "--a",
+                        raw.toString(),
+                        "--b",
+                        raw.toString(),
+                        "--gm",
+                        "8",
+                        "--gk",
+                        "8",
+                        "--gn",
+                        "8",
+                        "--data-dir",
+                        folder.resolve("out").toString());
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertTrue(run.err().contains("100"), "names the actual size: " + run.err());
+        assertTrue(run.err().contains("128"), "names the expected size: " + run.err());
+        assertFalse(Files.exists(folder.resolve("out")));
+    }
+
+    @Test
+    void aDataFolderThatCannotBeWrittenIsNamed() throws IOException {
+        Path file = Files.createFile(folder.resolve("file"));
+        Invocation run = Invocation.of("gen-data", "--data-dir", file.resolve("x").toString());
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertTrue(run.err().contains("--data-dir " + file.resolve("x")), run.err());
+    }
+
+    @Test
+    void verifyWithoutDataSaysWhatToDo() {
+        Invocation run = Invocation.of("verify", "--data-dir", folder.toString());
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertTrue(run.err().contains("run gen-data or run first"), run.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"run", "gen-data", "verify", "doctor", "completion", "test"})
+    void everyCommandHasHelpWithAnExample(String command) {
+        Invocation help = Invocation.of(command, "--help");
+        assertEquals(0, help.code());
+        assertTrue(help.out().contains("Example"), help.out());
+        assertTrue(help.out().contains("./weft " + command) || command.equals("completion"));
+    }
+
+    @Test
+    void versionHelpCompletionAndNoCommand() {
+        assertTrue(Invocation.of("--version").out().startsWith("weft "));
+        assertTrue(Invocation.of("--help").out().contains("gen-data"));
+        assertFalse(Invocation.of("--help").out().contains("  rank "), "hidden command");
+        assertTrue(Invocation.of("completion").out().contains("--algorithm"));
+        assertEquals(Main.USAGE, Invocation.of().code());
+        assertEquals(Main.USAGE, Invocation.of("nonsense").code());
+    }
+
+    @Test
+    void doctorTellsOfEveryPart() {
+        Invocation doctor = Invocation.of("doctor");
+        assertEquals(0, doctor.code());
+        for (String part :
+                List.of(
+                        "Java",
+                        "Cores",
+                        "Caches",
+                        "Product engine",
+                        "Shared memory",
+                        "MPI",
+                        "CUDA")) {
+            assertTrue(doctor.out().contains(part + ":"), part + " in " + doctor.out());
+        }
+    }
+}
