@@ -1,0 +1,71 @@
+# Which Java runs what. Sourced; needs nothing but bash, and starts no JVM to look at one.
+
+say() { echo "weft: $*" >&2; }
+
+# The major version of the JDK or JRE in folder $1, from its release file; 0 where there is none.
+java_major() {
+    local line version=0
+    if [ -r "$1/release" ]; then
+        while IFS= read -r line; do
+            case $line in
+                JAVA_VERSION=\"*)
+                    version=${line#JAVA_VERSION=\"}
+                    version=${version%%[!0-9]*}
+                    ;;
+            esac
+        done <"$1/release"
+    fi
+    echo "${version:-0}"
+}
+
+# The home of the java on the PATH; nothing where there is none.
+java_home_on_path() {
+    local file
+    file=$(command -v java) || return 0
+    dirname "$(dirname "$(real_file "$file")")"
+}
+
+# The home of a JDK 25: what the user chose, then the usual folders.
+find_jdk() {
+    local folder
+    for folder in "${JAVA_HOME:-}" "$(java_home_on_path)" "${JAVA25_HOME:-}" \
+        /usr/lib/jvm/* /usr/java/* /opt/* /opt/java/* "${HOME:-}"/.sdkman/candidates/java/* "${HOME:-}"/.jdks/* \
+        /Library/Java/JavaVirtualMachines/*/Contents/Home \
+        "${HOME:-}"/Library/Java/JavaVirtualMachines/*/Contents/Home \
+        /opt/homebrew/opt/openjdk@25/libexec/openjdk.jdk/Contents/Home \
+        /usr/local/opt/openjdk@25/libexec/openjdk.jdk/Contents/Home; do
+        if [ -x "$folder/bin/javac" ] && [ "$(java_major "$folder")" = 25 ]; then
+            echo "$folder"
+            return 0
+        fi
+    done
+    say "no JDK 25 found; install one or set JAVA_HOME to it:
+  Debian, Ubuntu   apt-get install openjdk-25-jdk, or temurin-25-jdk from packages.adoptium.net
+  macOS            brew install openjdk@25
+  any, by sdkman   sdk install java 25-tem"
+    return 2
+}
+
+require_maven() {
+    if ! command -v mvn >/dev/null; then
+        say "no Maven found, which the build needs; install it:
+  Debian, Ubuntu   apt-get install maven
+  macOS            brew install maven
+  any, by sdkman   sdk install maven"
+        exit 2
+    fi
+}
+
+# Runs Maven on the Java that the machine would take, if that is new enough, else on $jdk.
+# JAVA25_HOME tells Maven's search for a JDK 25 about ours.
+maven() {
+    local own=${JAVA_HOME:-$(java_home_on_path)} options=${MAVEN_OPTS:-}
+    if [ "$(java_major "$own")" -lt 17 ]; then
+        own=$jdk
+    fi
+    if [ "$(java_major "$own")" -ge 24 ]; then
+        # Older Mavens bring libraries about which a new Java warns.
+        options="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED $options"
+    fi
+    JAVA_HOME=$own JAVA25_HOME=$jdk MAVEN_OPTS=$options mvn -B -ntp -f "$home/pom.xml" "$@"
+}

@@ -1,0 +1,48 @@
+# Sums up JUnit XML reports: the skipped tests with their reasons, then one line of totals. Fails where a test failed or none ran.
+
+BEGIN { RS = "<" }
+
+# The value of attribute $2 of the tag in $1, decoded.
+function attribute(tag, name,    start, value) {
+    start = index(tag, " " name "=\"")
+    if (start == 0) return ""
+    value = substr(tag, start + length(name) + 3)
+    value = substr(value, 1, index(value, "\"") - 1)
+    gsub(/&#10;.*/, "", value)
+    gsub(/&quot;/, "\"", value)
+    gsub(/&apos;/, "'", value)
+    gsub(/&lt;/, "<", value)
+    gsub(/&gt;/, ">", value)
+    gsub(/&amp;/, "\\&", value)
+    return value
+}
+
+/^testsuite / {
+    run += attribute($0, "tests")
+    failures += attribute($0, "failures")
+    errors += attribute($0, "errors")
+    skipped += attribute($0, "skipped")
+}
+
+/^testcase / {
+    test = attribute($0, "classname")
+    name = attribute($0, "name")
+    if (name != "") test = test "." name
+}
+
+/^skipped/ {
+    reason = attribute($0, "message")
+    if (reason == "") reason = "no reason given"
+    line = test ": " reason
+    if (!(line in times)) lines[++count] = line
+    times[line]++
+}
+
+END {
+    if (count > 0) print "\nSkipped:"
+    for (i = 1; i <= count; i++) {
+        print "  " lines[i] (times[lines[i]] > 1 ? " (" times[lines[i]] " times)" : "")
+    }
+    printf "\nTests run: %d, Failures: %d, Errors: %d, Skipped: %d\n", run, failures, errors, skipped
+    exit (run == 0 || failures + errors > 0) ? 1 : 0
+}

@@ -1,0 +1,79 @@
+# weft test: the whole build with all tests, and at the end what was skipped and the totals. Sourced; expects $home and $jdk.
+# Writes inside the clone only, besides Maven's cache and, with extras, Debian packages.
+
+extras="openmpi-bin libopenmpi-dev mpich chromium"
+
+run_tests() {
+    local with_extras=false all=false word code=0
+    for word in "$@"; do
+        case $word in
+            --with-extras) with_extras=true ;;
+            --all) all=true ;;
+            *)
+                say "unknown option $word of test: expected --with-extras or --all"
+                exit 2
+                ;;
+        esac
+    done
+    require_maven
+    if $with_extras; then
+        install_extras
+    fi
+    if $all; then
+        # clean: a class that the launcher compiled went without the checks.
+        maven -fae -Dweft.excludedGroups= clean verify || code=1
+    else
+        maven -fae clean verify || code=1
+    fi
+    stress $all || code=1
+    summary || code=1
+    return $code
+}
+
+install_extras() {
+    local missing="" package as_root=""
+    for package in $extras; do
+        if ! dpkg -s "$package" >/dev/null 2>&1; then
+            missing="$missing $package"
+        fi
+    done
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        as_root="sudo -n"
+    fi
+    if ! command -v apt-get >/dev/null || ! $as_root true 2>/dev/null; then
+        say "cannot install$missing (needs apt-get and root): tests that use them are skipped"
+        return 0
+    fi
+    echo "installing$missing"
+    mkdir -p "$home/build"
+    # Both unquoted on purpose: several words each.
+    # shellcheck disable=SC2086
+    if ! { $as_root apt-get -qq update &&
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing; } \
+        >"$home/build/extras.log" 2>&1; then
+        tail -n 5 "$home/build/extras.log" >&2
+        say "could not install$missing: tests that use them are skipped"
+    fi
+}
+
+# The memory-order tests: a quick look at all of them, or their full length with --all.
+stress() {
+    local jar=$home/stress/target/jcstress.jar mode=quick
+    [ -f "$jar" ] || return 0
+    if $1; then
+        mode=default
+    fi
+    (cd "$home/stress/target" && "$jdk/bin/java" -jar "$jar" -m $mode -r jcstress-results)
+}
+
+# Lists skipped tests with their reasons and ends with the totals of all reports; fails where a test failed.
+summary() {
+    local reports=() file
+    for file in "$home"/*/target/surefire-reports*/TEST-*.xml "$home"/*/target/failsafe-reports*/TEST-*.xml; do
+        if [ -f "$file" ]; then
+            reports+=("$file")
+        fi
+    done
+    awk -f "$home/scripts/summary.awk" ${reports[@]+"${reports[@]}"} </dev/null
+}
