@@ -38,7 +38,7 @@ abstract class MemoryFabric implements Fabric {
     private int collectives;
     private int allocations;
     private int splits;
-    private boolean closed;
+    private volatile boolean closed;
 
     /**
      * @param id the same on every rank of the group, different for every group
@@ -250,7 +250,10 @@ abstract class MemoryFabric implements Fabric {
 
     @Override
     public final void fail(Throwable cause) {
-        health.fail(cause);
+        // Who has left has said so, and its words are gone.
+        if (!closed) {
+            health.fail(cause);
+        }
     }
 
     @Override

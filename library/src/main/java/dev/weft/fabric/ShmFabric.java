@@ -83,7 +83,9 @@ final class ShmFabric extends MemoryFabric {
         try {
             return map(file, arena);
         } catch (NoSuchFileException e) {
-            // Its owner came this far, gave up and unlinked it: the next barrier tells why.
+            // Its owner gave up in one of an allocation's two barriers, and unlinked it. It never
+            // enters a third one, which therefore tells why.
+            barrier();
             barrier();
             throw e;
         }

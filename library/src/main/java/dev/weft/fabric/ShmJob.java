@@ -55,19 +55,22 @@ public final class ShmJob implements AutoCloseable {
 
     static ShmJob create(Path shared) {
         try {
-            Path base = userFolder(shared);
-            cleanStale(base);
+            String prefix = userPrefix();
+            cleanStale(shared, prefix);
             byte[] token = new byte[8];
             new SecureRandom().nextBytes(token);
             String name = HexFormat.of().formatHex(token);
-            Path unfinished = privateFolder(base.resolve(UNFINISHED + name));
+            Path unfinished = privateFolder(shared.resolve(prefix + UNFINISHED + name));
             HeldLock lock = HeldLock.take(unfinished.resolve(STARTER_LOCK));
             if (lock == null) {
                 throw new IOException("the lock in the new folder " + unfinished + " is taken");
             }
             // Renamed only now: another start, which cleans up, must not find the lock free.
             Path folder =
-                    Files.move(unfinished, base.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+                    Files.move(
+                            unfinished,
+                            shared.resolve(prefix + name),
+                            StandardCopyOption.ATOMIC_MOVE);
             return new ShmJob(folder, lock);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot prepare shared memory: " + e.getMessage(), e);
@@ -84,10 +87,10 @@ public final class ShmJob implements AutoCloseable {
         return Files.isDirectory(shm) ? shm : Path.of(System.getProperty("java.io.tmpdir"));
     }
 
-    private static Path userFolder(Path shared) throws IOException {
+    /** What the names of all this user's folders start with. */
+    private static String userPrefix() throws IOException {
         Object user = user();
-        return privateFolder(
-                shared.resolve("weft-" + (user == null ? System.getProperty("user.name") : user)));
+        return "weft-" + (user == null ? System.getProperty("user.name") : user) + "-";
     }
 
     /** The user's number, or null where the system does not tell. */
@@ -127,9 +130,11 @@ public final class ShmJob implements AutoCloseable {
         }
     }
 
-    private static void cleanStale(Path base) throws IOException {
-        for (Path folder : list(base)) {
-            if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS) && isStale(folder)) {
+    private static void cleanStale(Path shared, String prefix) throws IOException {
+        for (Path folder : list(shared)) {
+            if (folder.getFileName().toString().startsWith(prefix)
+                    && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
+                    && isStale(folder, prefix)) {
                 System.getLogger("dev.weft")
                         .log(Level.INFO, "removing {0}, left by a killed start", folder);
                 delete(folder);
@@ -137,8 +142,8 @@ public final class ShmJob implements AutoCloseable {
         }
     }
 
-    private static boolean isStale(Path folder) throws IOException {
-        if (folder.getFileName().toString().startsWith(UNFINISHED) && isYoung(folder)) {
+    private static boolean isStale(Path folder, String prefix) throws IOException {
+        if (folder.getFileName().toString().startsWith(prefix + UNFINISHED) && isYoung(folder)) {
             return false;
         }
         // The starter's first: to look at a lock that a rank is about to take may make it fail.

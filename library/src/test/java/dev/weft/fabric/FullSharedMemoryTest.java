@@ -73,6 +73,9 @@ class FullSharedMemoryTest {
                     () -> {
                         try (ShmFabric fabric =
                                 Rendezvous.join(folder, rank, 2, Duration.ofSeconds(60))) {
+                            if (rank == 1) {
+                                awaitFile(folder.resolve("w-0-0"), MemoryRegion.HEADER_BYTES + 100);
+                            }
                             RuntimeException failure =
                                     assertThrows(
                                             RuntimeException.class,
@@ -90,6 +93,13 @@ class FullSharedMemoryTest {
         threads.join();
         try (var left = Files.list(folder)) {
             assertEquals(List.of(), left.toList());
+        }
+    }
+
+    /** The one with room comes first: while the other tries, there is none left for anybody. */
+    private static void awaitFile(Path file, long bytes) throws IOException {
+        while (!Files.exists(file) || Files.size(file) < bytes) {
+            Thread.onSpinWait();
         }
     }
 

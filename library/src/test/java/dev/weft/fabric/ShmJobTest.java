@@ -15,7 +15,9 @@ import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -47,11 +49,13 @@ class ShmJobTest {
             assertNotEquals(folder, other.folder());
             assertTrue(folder.startsWith(temporary));
             assertEquals("rwx------", mode(folder));
-            assertEquals("rwx------", mode(folder.getParent()));
             assertEquals("rw-------", mode(folder.resolve("starter.lock")));
             Files.createFile(folder.resolve("left-by-a-dead-rank"));
         }
         assertFalse(Files.exists(folder));
+        try (Stream<Path> left = Files.list(temporary)) {
+            assertEquals(List.of(), left.toList());
+        }
     }
 
     @Test
@@ -113,8 +117,11 @@ class ShmJobTest {
     void anUnfinishedFolderGetsAMinuteAndStrayFilesDoNoHarm() throws IOException {
         try (ShmJob job = create()) {
             Path base = job.folder().getParent();
+            String user = job.folder().getFileName().toString().split("-")[1];
             Path stray = Files.createTempFile(base, "stray", ".txt");
-            Path unfinished = ShmJob.privateFolder(base.resolve("new-test" + System.nanoTime()));
+            Path unfinished =
+                    ShmJob.privateFolder(
+                            base.resolve("weft-" + user + "-new-test" + System.nanoTime()));
             create().close();
             assertTrue(Files.exists(unfinished), "its starter may be about to take the lock");
             FileTime old = FileTime.from(Instant.now().minus(Duration.ofMinutes(2)));
