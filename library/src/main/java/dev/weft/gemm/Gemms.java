@@ -1,6 +1,6 @@
 package dev.weft.gemm;
 
-import java.util.concurrent.atomic.AtomicBoolean;
+import dev.weft.telemetry.Fallback;
 
 /**
  * Chooses an engine. Any thread may call it. The vector engine's class is loaded only after the
@@ -10,7 +10,6 @@ public final class Gemms {
 
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
     private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
-    private static final AtomicBoolean FALLBACK_SAID = new AtomicBoolean();
 
     private Gemms() {}
 
@@ -22,15 +21,9 @@ public final class Gemms {
         if (vectorModulePresent()) {
             return VectorEngine.create();
         }
-        if (FALLBACK_SAID.compareAndSet(false, true)) {
-            System.getLogger(Gemms.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "module "
-                                    + VECTOR_MODULE
-                                    + " is not there, the slower scalar engine serves: "
-                                    + HOW_TO_GET_IT);
-        }
+        Fallback.tell(
+                "the scalar engine, which is slower",
+                "module " + VECTOR_MODULE + " is not there: " + HOW_TO_GET_IT);
         return new ScalarGemm();
     }
 
