@@ -31,7 +31,8 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final DType aType;
     private final OperatorMemory memory;
     private final Arena arena;
-    private final CallState state = new CallState();
+    private final Releases releases;
+    private final CallState state;
     private final SpanLog staging = new SpanLog("caller", 1);
     private final Team team;
     private final Result result;
@@ -50,8 +51,7 @@ public final class AllGatherMatmul implements AutoCloseable {
             DType aType,
             OperatorMemory memory,
             List<Product> products,
-            boolean keepGathered,
-            int computeWorkers,
+            Settings settings,
             Arena arena) {
         this.fabric = fabric;
         this.plan = plan;
@@ -59,36 +59,28 @@ public final class AllGatherMatmul implements AutoCloseable {
         this.aType = aType;
         this.memory = memory;
         this.arena = arena;
-        this.computeWorkers = computeWorkers;
+        this.computeWorkers = settings.computeWorkers();
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of("the start of a call", r);
         }
         List<Runnable> tasks = new ArrayList<>();
         List<SpanLog> logs = new ArrayList<>(List.of(staging));
-        Arrivals arrivals = new Arrivals(plan);
+        Workspace workspace = Workspace.of(plan, fabric, memory, settings);
+        this.state = workspace.state();
+        this.releases = workspace.releases();
         for (Lane lane : plan.lanes()) {
-            LaneWorker worker = new LaneWorker(lane, plan, arrivals, fabric, memory, state);
+            LaneWorker worker = new LaneWorker(lane, workspace);
             tasks.add(worker);
             logs.add(worker.log());
         }
         for (int i = 0; i < computeWorkers; i++) {
-            ComputeWorker worker =
-                    new ComputeWorker(
-                            i,
-                            plan,
-                            arrivals,
-                            fabric,
-                            memory,
-                            state,
-                            engine,
-                            products,
-                            keepGathered,
-                            arena);
+            ComputeWorker worker = new ComputeWorker(i, workspace, engine, products, arena);
             tasks.add(worker);
             logs.add(worker.log());
         }
-        this.result = new Result(fabric.rank(), products, memory, keepGathered, state, logs);
+        this.result =
+                new Result(fabric.rank(), products, memory, settings.keepGathered(), state, logs);
         String name = "weft-" + fabric.worldRank(fabric.rank());
         this.team = new Team(name, tasks.toArray(Runnable[]::new), this::failed);
     }
@@ -106,6 +98,11 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** The engine that multiplies. */
     public Gemm engine() {
         return engine;
+    }
+
+    /** Bytes that this rank keeps where peers can reach them: shards, flags and what lands here. */
+    public long reachableBytes() {
+        return memory.bytes(plan.rank());
     }
 
     /** Threads of this rank that multiply. */
@@ -194,6 +191,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         state.view = view;
         state.gatheredNs = 0;
         state.nextBlock.set(0);
+        releases.begin(state.call, view);
         // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
         // and of peers that want to reuse the other slot.
         fabric.signal(memory.region(), plan.rank(), OperatorMemory.START_AT, state.call);

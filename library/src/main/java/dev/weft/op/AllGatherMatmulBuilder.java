@@ -37,6 +37,10 @@ public final class AllGatherMatmulBuilder {
     private int computeWorkers;
     private int commWorkers;
     private boolean keepGathered;
+    private boolean pingPong;
+    private boolean summaries;
+    private boolean gatherColumns;
+    private long gatherOnlyCols;
 
     AllGatherMatmulBuilder(Fabric fabric) {
         this.fabric = Objects.requireNonNull(fabric, "fabric");
@@ -112,10 +116,36 @@ public final class AllGatherMatmulBuilder {
         return this;
     }
 
+    /**
+     * Row blocks wait for a counter of the lane that delivers them, and only then look at their
+     * chunks' flags: one word to block on instead of several, and one signal more per chunk.
+     */
+    public AllGatherMatmulBuilder waitForSummary() {
+        this.summaries = true;
+        return this;
+    }
+
     /** Leaves gathered A in {@link Result#gathered}. */
     public AllGatherMatmulBuilder keepGathered() {
         this.keepGathered = true;
         return this;
+    }
+
+    /**
+     * A ring whose arriving shards live only in two buffers of one shard each, used in turn: no
+     * gathered A is stored anywhere. Sets the algorithm.
+     */
+    public AllGatherMatmulBuilder pingPong() {
+        this.pingPong = true;
+        this.algorithm = Algorithm.RING;
+        return this;
+    }
+
+    /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
+    AllGatherMatmulBuilder gatherOnly(long cols, boolean besideEachOther) {
+        this.gatherOnlyCols = positive("columns", cols);
+        this.gatherColumns = besideEachOther;
+        return keepGathered();
     }
 
     private static long positive(String what, long value) {
@@ -145,11 +175,23 @@ public final class AllGatherMatmulBuilder {
         Arena arena = Arena.ofShared();
         OperatorMemory memory = null;
         try {
-            boolean gathered = keepGathered || plan.storage() == RankPlan.Storage.GATHERED;
-            memory = new OperatorMemory(fabric, plan.chunks(), aType, gathered);
+            memory =
+                    new OperatorMemory(
+                            fabric,
+                            plan.chunks(),
+                            aType,
+                            landing(plan),
+                            summaries ? plan.lanes().size() : 0);
             List<Product> products = products(gemm, arena);
             return new AllGatherMatmul(
-                    fabric, plan, gemm, aType, memory, products, keepGathered, workers(), arena);
+                    fabric,
+                    plan,
+                    gemm,
+                    aType,
+                    memory,
+                    products,
+                    new Settings(keepGathered, summaries, workers()),
+                    arena);
         } catch (RuntimeException | Error e) {
             if (memory != null) {
                 memory.close();
@@ -159,9 +201,29 @@ public final class AllGatherMatmulBuilder {
         }
     }
 
+    private Landing landing(RankPlan plan) {
+        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+            return Landing.PING_PONG;
+        }
+        if (gatherColumns) {
+            return Landing.COLUMNS;
+        }
+        boolean gathered = keepGathered || plan.storage() == RankPlan.Storage.GATHERED;
+        return gathered ? Landing.ROWS : Landing.NONE;
+    }
+
     private long checkOperands() {
-        if (shards == null || matrices.isEmpty()) {
+        if (shards == null || matrices.isEmpty() && gatherOnlyCols == 0) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        if (pingPong && (keepGathered || algorithm != Algorithm.RING)) {
+            throw new IllegalArgumentException(
+                    "ping-pong buffers with "
+                            + (keepGathered ? "gathered A kept" : algorithm.label())
+                            + ": expected a ring that keeps none");
+        }
+        if (matrices.isEmpty()) {
+            return gatherOnlyCols;
         }
         long k = innerSize(0);
         for (int i = 0; i < matrices.size(); i++) {
@@ -197,6 +259,8 @@ public final class AllGatherMatmulBuilder {
         agreement.on("chunk columns", chunkCols);
         agreement.on("communication workers", commWorkers);
         agreement.on("keeping gathered A", keepGathered ? 1 : 0);
+        agreement.on("ping-pong buffers", pingPong ? 1 : 0);
+        agreement.on("waiting for summaries", summaries ? 1 : 0);
         Algorithm chosen = algorithm;
         if (algorithm == Algorithm.AUTO) {
             Algorithm mine = AutoRule.choose(fabric, shards);
@@ -205,10 +269,13 @@ public final class AllGatherMatmulBuilder {
         // The engine's quantum may differ between unlike hosts: the first rank's cut counts for
         // all.
         long quantum = agreement.ofFirst(gemm.rowQuantum());
-        long blockRows = agreement.ofFirst(gemm.blockRows());
         long lanes = agreement.ofFirst(lanes(chosen));
+        long blockRows = agreement.ofFirst(blockRows(gemm, lanes));
         Chunks chunks = cut(k, (int) quantum, blockRows);
-        RankPlan plan = Planner.plan(chosen, chunks, (int) lanes, fabric.rank());
+        RankPlan plan =
+                pingPong
+                        ? Planner.pingPongRing(chunks, fabric.rank())
+                        : Planner.plan(chosen, chunks, (int) lanes, fabric.rank());
         System.getLogger("dev.weft")
                 .log(
                         Level.DEBUG,
@@ -219,6 +286,13 @@ public final class AllGatherMatmulBuilder {
                         plan.lanes().size(),
                         plan.consumption().size());
         return plan;
+    }
+
+    /** Full-rate blocks, but small enough that every worker and every lane gets some of a shard. */
+    private long blockRows(Gemm gemm, long lanes) {
+        long share = Math.ceilDiv(shards.maxRows(), Math.max(lanes, workers()));
+        long quanta = Math.max(1, Math.ceilDiv(share, gemm.rowQuantum()));
+        return Math.min(gemm.blockRows(), quanta * gemm.rowQuantum());
     }
 
     /**

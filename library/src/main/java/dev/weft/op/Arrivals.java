@@ -6,22 +6,27 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 
 /**
- * For every chunk that arrives at a rank: who raises its flag, as what a wait for it says when it
- * does not come. Immutable, shared by the rank's workers.
+ * For every chunk that arrives at a rank: where it lands, and who raises its flag, as what a wait
+ * for it says when it does not come. Immutable, shared by the rank's workers.
  */
 final class Arrivals {
 
     /** By source and chunk. */
     private final Awaited[][] awaited;
 
+    /** By source: the slot that its chunks land in. */
+    private final int[] slots;
+
     Arrivals(RankPlan plan) {
         awaited = new Awaited[plan.ranks()][];
+        slots = new int[plan.ranks()];
         for (int s = 0; s < awaited.length; s++) {
             awaited[s] = new Awaited[plan.chunks().count(s)];
         }
         for (Lane lane : plan.arrivals()) {
             for (Transfer transfer : lane.transfers()) {
                 boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
+                slots[transfer.source()] = transfer.slot();
                 awaited[transfer.source()][transfer.chunk()] =
                         Awaited.chunk(
                                 put ? transfer.from() : plan.rank(),
@@ -33,5 +38,9 @@ final class Arrivals {
 
     Awaited of(int source, int chunk) {
         return awaited[source][chunk];
+    }
+
+    int slot(int source) {
+        return slots[source];
     }
 }

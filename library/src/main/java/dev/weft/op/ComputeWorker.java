@@ -11,7 +11,6 @@ import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
@@ -26,6 +25,8 @@ final class ComputeWorker implements Runnable {
     private final RankPlan plan;
     private final Fabric fabric;
     private final OperatorMemory memory;
+    private final Releases releases;
+    private final Summaries summaries;
     private final CallState state;
     private final Gemm gemm;
     private final List<Product> products;
@@ -37,30 +38,22 @@ final class ComputeWorker implements Runnable {
     private final Awaited[] starts;
     private final SpanLog log;
 
-    ComputeWorker(
-            int index,
-            RankPlan plan,
-            Arrivals arrivals,
-            Fabric fabric,
-            OperatorMemory memory,
-            CallState state,
-            Gemm gemm,
-            List<Product> products,
-            boolean keepGathered,
-            Arena arena) {
+    ComputeWorker(int index, Workspace workspace, Gemm gemm, List<Product> products, Arena arena) {
         this.name = "compute-" + index;
         this.first = index == 0;
-        this.plan = plan;
-        this.fabric = fabric;
-        this.memory = memory;
-        this.state = state;
+        this.plan = workspace.plan();
+        this.fabric = workspace.fabric();
+        this.memory = workspace.memory();
+        this.releases = workspace.releases();
+        this.summaries = workspace.summaries();
+        this.state = workspace.state();
         this.gemm = gemm;
         this.products = products;
-        this.keepGathered = keepGathered;
+        this.keepGathered = workspace.settings().keepGathered();
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
         this.scratch = gemm.scratch(plan.chunks().cols(), widest, arena);
         this.order = plan.consumption().toArray(RowBlock[]::new);
-        this.arrivals = arrivals;
+        this.arrivals = workspace.arrivals();
         this.lastArrivals =
                 plan.arrivals().stream()
                         .map(Lane::transfers)
@@ -70,8 +63,8 @@ final class ComputeWorker implements Runnable {
         for (int r = 0; r < starts.length; r++) {
             starts[r] = new Awaited("the shard", r, r, -1);
         }
-        // A wait and a product per block, and a wait per arrival lane or peer.
-        this.log = new SpanLog(name, 2 * order.length + lastArrivals.length + plan.ranks());
+        // Two waits at most and a product per block, and a wait per arrival lane or peer.
+        this.log = new SpanLog(name, 3 * order.length + lastArrivals.length + plan.ranks());
     }
 
     SpanLog log() {
@@ -101,6 +94,7 @@ final class ComputeWorker implements Runnable {
                 awaitRows(block);
             }
             multiply(block);
+            releases.used(block.source());
             fabric.worked();
         }
     }
@@ -110,11 +104,17 @@ final class ComputeWorker implements Runnable {
         for (Transfer last : lastArrivals) {
             long flag = memory.flagAt(last.source(), last.chunk());
             Awaited need = arrivals.of(last.source(), last.chunk());
-            await(fabric.rank(), flag, need, 0, plan.chunks().shards().rows(last.source()));
+            await(
+                    fabric.rank(),
+                    flag,
+                    state.call,
+                    need,
+                    0,
+                    plan.chunks().shards().rows(last.source()));
         }
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
             for (int r = 0; r < starts.length; r++) {
-                await(r, OperatorMemory.START_AT, starts[r], 0, 0);
+                await(r, OperatorMemory.START_AT, state.call, starts[r], 0, 0);
             }
         }
         if (first) {
@@ -128,8 +128,20 @@ final class ComputeWorker implements Runnable {
             return;
         }
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
-            await(source, OperatorMemory.START_AT, starts[source], block.firstRow(), block.rows());
+            await(
+                    source,
+                    OperatorMemory.START_AT,
+                    state.call,
+                    starts[source],
+                    block.firstRow(),
+                    block.rows());
             return;
+        }
+        if (summaries.active()) {
+            long word = summaries.wordFor(block, memory);
+            int value = summaries.valueFor(block, state.call);
+            Awaited need = arrivals.of(source, block.firstChunk() + block.chunkCount() - 1);
+            await(fabric.rank(), word, value, need, block.firstRow(), block.rows());
         }
         long start = 0;
         for (int c = block.firstChunk(); c < block.firstChunk() + block.chunkCount(); c++) {
@@ -146,12 +158,12 @@ final class ComputeWorker implements Runnable {
         }
     }
 
-    private void await(int home, long word, Awaited need, long firstRow, long rows) {
-        if (fabric.reached(memory.region(), home, word, state.call)) {
+    private void await(int home, long word, int value, Awaited need, long firstRow, long rows) {
+        if (fabric.reached(memory.region(), home, word, value)) {
             return;
         }
         long start = System.nanoTime();
-        fabric.await(memory.region(), home, word, state.call, need);
+        fabric.await(memory.region(), home, word, value, need);
         log.add(Timeline.Kind.WAIT, need.source(), need.writer(), firstRow, rows, start);
     }
 
@@ -163,16 +175,18 @@ final class ComputeWorker implements Runnable {
         Matrix rows =
                 fromShard
                         ? memory.shard(source, state.call)
-                        : memory.gathered(plan.rank(), state.call);
-        long firstRow = fromShard ? block.firstRow() : productRow;
+                        : memory.landing(plan.rank(), arrivals.slot(source), state.call);
+        long firstRow = block.firstRow() + (fromShard ? 0 : memory.landingRow(source));
         if (keepGathered && fromShard && state.view == View.PIPELINED) {
-            Matrix gathered = memory.gathered(plan.rank(), state.call);
-            MemorySegment.copy(
-                    rows.data(),
-                    rows.offset(firstRow, 0),
-                    gathered.data(),
-                    gathered.offset(productRow, 0),
-                    block.rows() * rows.rowBytes());
+            memory.gathered(plan.rank(), state.call)
+                    .copyBlock(
+                            rows,
+                            firstRow,
+                            0,
+                            memory.landingRow(source) + block.firstRow(),
+                            memory.landingCol(source),
+                            block.rows(),
+                            rows.cols());
         }
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);

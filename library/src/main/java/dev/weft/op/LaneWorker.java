@@ -6,10 +6,8 @@ import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.MemorySegment;
 
 /**
  * Executes one lane: for each transfer in order, waits for what it needs, moves the chunk, and
@@ -22,30 +20,37 @@ final class LaneWorker implements Runnable {
     private final Fabric fabric;
     private final OperatorMemory memory;
     private final CallState state;
-    private final Shards shards;
-    private final long cols;
+    private final Releases releases;
+    private final boolean credited;
+    private final boolean summarised;
+    private final int lane;
     private final Transfer[] transfers;
     private final Chunk[] chunks;
     private final Awaited[] needs;
+    private final Awaited[] credits;
+    private final int[] fromBuffers;
+    private final int[] places;
+    private final int[] counts;
     private final SpanLog log;
 
-    LaneWorker(
-            Lane lane,
-            RankPlan plan,
-            Arrivals arrivals,
-            Fabric fabric,
-            OperatorMemory memory,
-            CallState state) {
-        Chunks cut = plan.chunks();
+    LaneWorker(Lane lane, Workspace workspace) {
+        Chunks cut = workspace.plan().chunks();
+        Arrivals arrivals = workspace.arrivals();
         this.name = "lane-" + lane.index();
-        this.fabric = fabric;
-        this.memory = memory;
-        this.state = state;
-        this.shards = cut.shards();
-        this.cols = cut.cols();
+        this.lane = lane.index();
+        this.fabric = workspace.fabric();
+        this.memory = workspace.memory();
+        this.state = workspace.state();
+        this.releases = workspace.releases();
+        this.summarised = workspace.summaries().active();
+        this.credited = workspace.plan().storage() == RankPlan.Storage.PING_PONG;
         this.transfers = lane.transfers().toArray(Transfer[]::new);
         this.chunks = new Chunk[transfers.length];
         this.needs = new Awaited[transfers.length];
+        this.credits = new Awaited[transfers.length];
+        this.fromBuffers = new int[transfers.length];
+        this.places = new int[transfers.length];
+        this.counts = new int[workspace.plan().ranks()];
         for (int i = 0; i < transfers.length; i++) {
             Transfer transfer = transfers[i];
             chunks[i] = cut.chunk(transfer.source(), transfer.chunk());
@@ -53,9 +58,13 @@ final class LaneWorker implements Runnable {
                 needs[i] = new Awaited("the shard", transfer.from(), transfer.source(), -1);
             } else if (transfer.isForward()) {
                 needs[i] = arrivals.of(transfer.source(), transfer.chunk());
+                fromBuffers[i] = arrivals.slot(transfer.source());
             }
+            credits[i] = Awaited.of("a free buffer", transfer.to());
+            places[i] = ++counts[transfer.to()];
         }
-        this.log = new SpanLog(name, 2 * transfers.length);
+        // Two waits and a move each.
+        this.log = new SpanLog(name, 3 * transfers.length);
     }
 
     SpanLog log() {
@@ -75,7 +84,12 @@ final class LaneWorker implements Runnable {
         }
         for (int i = 0; i < transfers.length; i++) {
             awaitNeed(i);
+            if (credited) {
+                int released = releases.needed(state.call, transfers[i].credit());
+                await(i, transfers[i].to(), OperatorMemory.RELEASED_AT, released, credits[i]);
+            }
             move(i);
+            releases.used(transfers[i].source());
             fabric.worked();
         }
     }
@@ -90,15 +104,19 @@ final class LaneWorker implements Runnable {
         int home = get ? transfer.from() : fabric.rank();
         long word =
                 get ? OperatorMemory.START_AT : memory.flagAt(transfer.source(), transfer.chunk());
-        if (fabric.reached(memory.region(), home, word, state.call)) {
+        await(i, home, word, state.call, needs[i]);
+    }
+
+    private void await(int i, int home, long word, int value, Awaited need) {
+        if (fabric.reached(memory.region(), home, word, value)) {
             return;
         }
         long start = System.nanoTime();
-        fabric.await(memory.region(), home, word, state.call, needs[i]);
+        fabric.await(memory.region(), home, word, value, need);
         log.add(
                 Timeline.Kind.WAIT,
-                transfer.source(),
-                transfer.from(),
+                transfers[i].source(),
+                need.writer(),
                 chunks[i].firstRow(),
                 chunks[i].rows(),
                 start);
@@ -108,20 +126,34 @@ final class LaneWorker implements Runnable {
         Transfer transfer = transfers[i];
         Chunk chunk = chunks[i];
         long start = System.nanoTime();
-        long gatheredRow = shards.firstRow(chunk.source()) + chunk.firstRow();
-        Matrix to = memory.gathered(transfer.to(), state.call);
-        if (transfer.isForward()) {
-            Matrix from = memory.gathered(transfer.from(), state.call);
-            copy(from, gatheredRow, to, gatheredRow, chunk);
-        } else {
-            Matrix from = memory.shard(transfer.from(), state.call);
-            copy(from, chunk.firstRow(), to, gatheredRow, chunk);
-        }
+        boolean forward = transfer.isForward();
+        Matrix from =
+                forward
+                        ? memory.landing(transfer.from(), fromBuffers[i], state.call)
+                        : memory.shard(transfer.from(), state.call);
+        long rowThere = memory.landingRow(chunk.source()) + chunk.firstRow();
+        long colThere = memory.landingCol(chunk.source()) + chunk.firstCol();
+        memory.landing(transfer.to(), transfer.slot(), state.call)
+                .copyBlock(
+                        from,
+                        forward ? rowThere : chunk.firstRow(),
+                        forward ? colThere : chunk.firstCol(),
+                        rowThere,
+                        colThere,
+                        chunk.rows(),
+                        chunk.cols());
         fabric.signal(
                 memory.region(),
                 transfer.to(),
                 memory.flagAt(transfer.source(), transfer.chunk()),
                 state.call);
+        if (summarised) {
+            fabric.signal(
+                    memory.region(),
+                    transfer.to(),
+                    memory.summaryAt(fabric.rank(), lane),
+                    Summaries.value(state.call, places[i], counts[transfer.to()]));
+        }
         int peer = transfer.to() == fabric.rank() ? transfer.from() : transfer.to();
         log.add(
                 Timeline.Kind.TRANSFER,
@@ -130,26 +162,5 @@ final class LaneWorker implements Runnable {
                 chunk.firstRow(),
                 chunk.rows(),
                 start);
-    }
-
-    private void copy(Matrix from, long fromRow, Matrix to, long toRow, Chunk chunk) {
-        long rowBytes = chunk.cols() * from.dtype().bytes();
-        if (chunk.cols() == cols) {
-            MemorySegment.copy(
-                    from.data(),
-                    from.offset(fromRow, 0),
-                    to.data(),
-                    to.offset(toRow, 0),
-                    chunk.rows() * rowBytes);
-            return;
-        }
-        for (long r = 0; r < chunk.rows(); r++) {
-            MemorySegment.copy(
-                    from.data(),
-                    from.offset(fromRow + r, chunk.firstCol()),
-                    to.data(),
-                    to.offset(toRow + r, chunk.firstCol()),
-                    rowBytes);
-        }
     }
 }

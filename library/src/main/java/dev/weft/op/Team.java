@@ -32,7 +32,19 @@ final class Team implements AutoCloseable {
         for (int i = 0; i < tasks.length; i++) {
             Runnable task = tasks[i];
             threads[i] =
-                    Thread.ofPlatform().daemon().name(name + "-" + task).start(() -> rounds(task));
+                    Thread.ofPlatform()
+                            .daemon()
+                            .name(name + "-" + task)
+                            .unstarted(() -> rounds(task));
+        }
+        try {
+            for (Thread thread : threads) {
+                thread.start();
+            }
+        } catch (Throwable e) {
+            // The system has no more threads to give: those it gave must not wait for ever.
+            close();
+            throw e;
         }
     }
 

@@ -161,6 +161,31 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         }
     }
 
+    /**
+     * Copies a rectangle of {@code source}, which must have this type, without making views of
+     * either: nothing is allocated.
+     */
+    public void copyBlock(
+            Matrix source,
+            long sourceRow,
+            long sourceCol,
+            long row,
+            long col,
+            long rowCount,
+            long colCount) {
+        if (colCount == cols && colCount == rowPitch && colCount == source.rowPitch) {
+            long bytes = rowCount * rowBytes();
+            long from = source.offset(sourceRow, sourceCol);
+            MemorySegment.copy(source.data, from, data, offset(row, col), bytes);
+            return;
+        }
+        long bytes = colCount * dtype.bytes();
+        for (long r = 0; r < rowCount; r++) {
+            long from = source.offset(sourceRow + r, sourceCol);
+            MemorySegment.copy(source.data, from, data, offset(row + r, col), bytes);
+        }
+    }
+
     /** Whether both have the same shape, type and bits. */
     public boolean bitwiseEquals(Matrix other) {
         return other.rows == rows

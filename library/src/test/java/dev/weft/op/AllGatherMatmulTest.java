@@ -102,6 +102,9 @@ class AllGatherMatmulTest {
                         if (seed % 2 == 0) {
                             builder.chunkRows(chunkRows);
                         }
+                        if (seed % 5 == 0) {
+                            builder.waitForSummary();
+                        }
                         if (seed % 3 == 0) {
                             builder.chunkCols(17);
                         }

@@ -1,0 +1,90 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+
+/**
+ * Gives ping-pong buffers back. A remote shard is released once its rows are multiplied and
+ * forwarded and every shard that came before it is released; the release word counts them over all
+ * calls. Its release pairs with the acquire of the predecessor's lane, which then overwrites the
+ * buffer. Does nothing where every shard has a place of its own.
+ */
+final class Releases {
+
+    private final Fabric fabric;
+    private final OperatorMemory memory;
+    private final int rank;
+    private final int remoteShards;
+    private final boolean active;
+
+    /** By step: row blocks and forwards of the shard that arrives in that step. */
+    private final int[] blocks;
+
+    private final int[] forwards;
+    private final AtomicIntegerArray left;
+    private int call;
+    private int released;
+
+    Releases(RankPlan plan, Fabric fabric, OperatorMemory memory) {
+        this.fabric = fabric;
+        this.memory = memory;
+        this.rank = plan.rank();
+        this.remoteShards = plan.ranks() - 1;
+        this.active = plan.storage() == RankPlan.Storage.PING_PONG;
+        this.blocks = new int[plan.ranks()];
+        this.forwards = new int[plan.ranks()];
+        this.left = new AtomicIntegerArray(plan.ranks());
+        for (RowBlock block : plan.consumption()) {
+            blocks[step(block.source())]++;
+        }
+        for (Lane lane : plan.lanes()) {
+            for (Transfer transfer : lane.transfers()) {
+                forwards[step(transfer.source())]++;
+            }
+        }
+    }
+
+    private int step(int source) {
+        return Math.floorMod(rank - source, remoteShards + 1);
+    }
+
+    /** What the release word must have reached before a transfer with this credit may land. */
+    int needed(int ofCall, int credit) {
+        return (ofCall - 1) * remoteShards + credit;
+    }
+
+    /** Called before the workers start; {@code ofView} says which uses there will be. */
+    synchronized void begin(int ofCall, View ofView) {
+        if (!active) {
+            return;
+        }
+        call = ofCall;
+        released = 0;
+        for (int step = 1; step <= remoteShards; step++) {
+            int uses =
+                    (ofView == View.COMM_ONLY ? 0 : blocks[step])
+                            + (ofView == View.COMPUTE_ONLY ? 0 : forwards[step]);
+            // Nothing lands when only the product runs: its blocks need not hold anything back.
+            left.set(step, ofView == View.COMPUTE_ONLY ? 0 : uses);
+        }
+        advance();
+    }
+
+    /** A block or a forward of the shard of {@code source} is done. Any worker calls. */
+    void used(int source) {
+        if (active && source != rank && left.decrementAndGet(step(source)) == 0) {
+            advance();
+        }
+    }
+
+    private synchronized void advance() {
+        while (released < remoteShards && left.get(released + 1) <= 0) {
+            released++;
+        }
+        fabric.signal(memory.region(), rank, OperatorMemory.RELEASED_AT, needed(call, released));
+    }
+}

@@ -1,0 +1,85 @@
+package dev.weft.op;
+
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+
+/**
+ * Counters of what each lane has delivered, as an alternative to several flags per row block.
+ * Counter (initiator, lane) at a destination is written by that lane alone; after chunk i of the n
+ * that the lane brings there in a call it holds (call - 1) n + i. The numbers follow from the
+ * call's, so calls that move nothing leave no gap. Since a block comes by one lane whole, one
+ * counter covers it.
+ */
+final class Summaries {
+
+    private final boolean active;
+    private final int rank;
+
+    /**
+     * By source and chunk, at this rank: which counter tells of it, and what place it has there.
+     */
+    private final int[][] initiators;
+
+    private final int[][] lanes;
+    private final int[][] places;
+    private final int[][] counts;
+
+    Summaries(RankPlan plan, boolean active) {
+        this.active = active;
+        this.rank = plan.rank();
+        int ranks = active ? plan.ranks() : 0;
+        initiators = new int[ranks][];
+        lanes = new int[ranks][];
+        places = new int[ranks][];
+        counts = new int[ranks][];
+        for (int s = 0; s < ranks; s++) {
+            int chunks = plan.chunks().count(s);
+            initiators[s] = new int[chunks];
+            lanes[s] = new int[chunks];
+            places[s] = new int[chunks];
+            counts[s] = new int[chunks];
+        }
+        if (active) {
+            plan.arrivals().forEach(this::index);
+        }
+    }
+
+    private void index(Lane lane) {
+        int place = 0;
+        for (Transfer transfer : lane.transfers()) {
+            int source = transfer.source();
+            boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
+            initiators[source][transfer.chunk()] = put ? transfer.from() : rank;
+            lanes[source][transfer.chunk()] = lane.index();
+            places[source][transfer.chunk()] = ++place;
+            counts[source][transfer.chunk()] = lane.transfers().size();
+        }
+    }
+
+    boolean active() {
+        return active;
+    }
+
+    private static int last(RowBlock block) {
+        return block.firstChunk() + block.chunkCount() - 1;
+    }
+
+    /** The counter that tells when the block's last chunk is here. */
+    long wordFor(RowBlock block, OperatorMemory memory) {
+        int chunk = last(block);
+        return memory.summaryAt(initiators[block.source()][chunk], lanes[block.source()][chunk]);
+    }
+
+    /** What that counter then holds. */
+    int valueFor(RowBlock block, int call) {
+        int chunk = last(block);
+        return value(call, places[block.source()][chunk], counts[block.source()][chunk]);
+    }
+
+    /** What a lane writes after chunk number {@code place} of {@code count} to one destination. */
+    static int value(int call, int place, int count) {
+        return (call - 1) * count + place;
+    }
+}
