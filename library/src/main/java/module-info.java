@@ -5,6 +5,7 @@ module dev.weft {
     // Optional at run time: without it the scalar engine serves, and says so once.
     requires static jdk.incubator.vector;
 
+    exports dev.weft.compat;
     exports dev.weft.fabric;
     exports dev.weft.gemm;
     exports dev.weft.op;

@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.compat.Ascend;
 import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
 import java.time.Duration;
@@ -90,6 +91,20 @@ final class ExecutionOptions {
     Long chunkRows;
 
     @Option(
+            names = "--chunk-rule",
+            paramLabel = "RULE",
+            defaultValue = "weft",
+            description =
+                    "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
+                            + " its waits for summary counters (default: ${DEFAULT-VALUE}).")
+    String chunkRule;
+
+    @Option(
+            names = "--strict",
+            description = "Refuse what the Ascend example refuses, to compare with the original.")
+    boolean strict;
+
+    @Option(
             names = "--warmup",
             paramLabel = "N",
             defaultValue = "5",
@@ -124,7 +139,14 @@ final class ExecutionOptions {
                     "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
                             + " give one of them");
         }
-        boolean tiles = baseM != null || baseN != null;
+        boolean ascend =
+                ProblemOptions.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
+        boolean tiles = !ascend && (baseM != null || baseN != null);
+        if (ascend && (chunkRows != null || splitsPerRank != null)) {
+            throw new UsageException(
+                    "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
+                            + " --splits-per-rank");
+        }
         return new ExecutionSpec(
                 algorithm(),
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
@@ -132,13 +154,30 @@ final class ExecutionOptions {
                 ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar"),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
-                tiles ? positive("--base-m", baseM, 128) : positive("--chunk-rows", chunkRows, 0),
-                tiles ? 4 * positive("--base-n", baseN, 256) : 0,
+                tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
+                tiles ? 4 * baseN() : 0,
                 count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
                 atLeast("--warmup", warmup, 0),
                 atLeast("--iterations", iterations, 1),
                 keepGathered,
                 deadline);
+    }
+
+    private long baseM() {
+        return positive("--base-m", baseM, Ascend.DEFAULT_BASE_M);
+    }
+
+    private long baseN() {
+        return positive("--base-n", baseN, Ascend.DEFAULT_BASE_N);
+    }
+
+    /** With {@code --strict}, refuses what the Ascend example refuses. */
+    void checkStrict(ProblemSpec problem) {
+        if (strict) {
+            Ascend.checkStrict(
+                    problem.ranks(), problem.m(), problem.k(), problem.n(), baseM(), baseN());
+        }
     }
 
     private Algorithm algorithm() {

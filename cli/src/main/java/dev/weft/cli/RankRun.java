@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.compat.Ascend;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -59,6 +60,8 @@ final class RankRun {
             Samples samples = measure(world, fused, sequential);
             Matrix product = functionalCall(world, fused, shard);
             boolean[] kept = keepGatheredCall(group, world, fused, shard, product);
+            // After the last collective call: no peer waits for a slow disk.
+            writeOutputs(world.rank(), fused.lastResult());
             RankPlan plan = fused.plan();
             return new RankReport(
                     plan.algorithm().label(),
@@ -104,6 +107,14 @@ final class RankRun {
         }
         if (execution.splitsPerRank() > 0) {
             builder.splitsPerRank(execution.splitsPerRank());
+        }
+        if (execution.ascendTiles() != null) {
+            Ascend.cut(
+                    builder,
+                    problem.shards(),
+                    problem.k(),
+                    execution.ascendTiles().baseM(),
+                    execution.ascendTiles().baseN());
         }
         return keepGathered ? builder.keepGathered() : builder;
     }
@@ -161,13 +172,17 @@ final class RankRun {
     }
 
     /** Every element must be written anew: the output is poisoned first. */
-    private Matrix functionalCall(Fabric world, AllGatherMatmul fused, Matrix shard)
-            throws IOException {
+    private Matrix functionalCall(Fabric world, AllGatherMatmul fused, Matrix shard) {
         world.barrier();
         fused.lastResult().product().data().fill((byte) 0xFF);
-        Result result = fused.call(shard);
-        RawFile.write(files.output(world.rank()), result.product());
-        return result.product();
+        return fused.call(shard).product();
+    }
+
+    private void writeOutputs(int worldRank, Result result) throws IOException {
+        RawFile.write(files.output(worldRank), result.product());
+        if (execution.keepGathered()) {
+            RawFile.write(files.gathered(worldRank), result.gathered().orElseThrow());
+        }
     }
 
     /**
@@ -175,11 +190,9 @@ final class RankRun {
      * second one with the same plan does, and its product must equal the measured one's.
      */
     private boolean[] keepGatheredCall(
-            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product)
-            throws IOException {
+            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product) {
         if (execution.keepGathered()) {
             Matrix gathered = fused.lastResult().gathered().orElseThrow();
-            RawFile.write(files.gathered(world.rank()), gathered);
             return new boolean[] {equalsInputs(gathered, world.rank()), true};
         }
         try (AllGatherMatmul keeping =

@@ -70,7 +70,9 @@ final class RunCommand implements Callable<Integer> {
                                     inputs.folder(),
                                     execution.engine(),
                                     progress)
-                            .verify(reports.stream().allMatch(RankReport::gatheredExact));
+                            .verify(
+                                    reports.stream().allMatch(RankReport::gatheredExact),
+                                    reports.stream().allMatch(RankReport::keptEqual));
             RunRecord record = Records.of(problem, execution, reports, verification);
             new Summary(console).print(record);
             writeRecord(record);
@@ -118,6 +120,7 @@ final class RunCommand implements Callable<Integer> {
             return;
         }
         ProblemSpec problem = options.problem.spec();
+        options.execution.checkStrict(problem);
         DataFolder folder = new DataFolder(options.problem.dataDir, problem);
         boolean fresh = folder.generate(Verifier.goldenIsAffordable(problem), progress);
         console.info(

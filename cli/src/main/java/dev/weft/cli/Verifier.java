@@ -35,7 +35,7 @@ final class Verifier {
     private final DataFolder folder;
     private final String engine;
     private final Progress progress;
-    private boolean bitwise = true;
+    private boolean bitwise;
     private boolean withinBound = true;
     private boolean seedRule = true;
     private boolean freivalds = true;
@@ -64,8 +64,10 @@ final class Verifier {
 
     /**
      * @param gatheredExact what the ranks found of their gathered A
+     * @param keptEqual whether the products that came with it equalled the measured ones
      */
-    Verification verify(boolean gatheredExact) {
+    Verification verify(boolean gatheredExact, boolean keptEqual) {
+        bitwise = keptEqual;
         progress.begin("verifying", problem.ranks());
         int parts = problem.columnSharded() ? problem.ranksPerGroup() : 1;
         for (int group = 0; group < problem.groups(); group++) {

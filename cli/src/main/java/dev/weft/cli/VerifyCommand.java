@@ -60,7 +60,7 @@ final class VerifyCommand implements Callable<Integer> {
                                     folder,
                                     "auto",
                                     Progress.forTerminal(quiet))
-                            .verify(true);
+                            .verify(true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());
             new Summary(console).verification(found);

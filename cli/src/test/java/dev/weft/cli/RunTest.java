@@ -98,7 +98,10 @@ class RunTest {
                 "-n 2 --gm 40 --gk 20 --gn 8 --splits-per-rank 3 --data seed19 --engine scalar",
                 "-n 3 --gm 0 --gk 20 --gn 8",
                 "-n 1 --gm 10 --gk 20 --gn 8 --out-dtype bf16",
-                "-n 3 --gm 10 --gk 20 --gn 1 --rhs column-sharded"
+                "-n 3 --gm 10 --gk 20 --gn 1 --rhs column-sharded",
+                "-n 3 --gm 100 --gk 96 --gn 20 --chunk-rule ascend --base-m 8 --base-n 8"
+                        + " --algorithm mesh-push --comm-blocks 4",
+                "-n 2 --gm 64 --gk 32 --gn 16 --strict --base-m 16 --base-n 16"
             })
     void manyKindsOfProblemsPass(String arguments) {
         Invocation run = run(arguments);

@@ -63,6 +63,14 @@ class UsageTest {
                 "--a missing.npy --b missing.npy | missing.npy",
                 "--a a.safetensors --b b.npy | say which tensor",
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder",
+                "--chunk-rule other | --chunk-rule 'other': expected one of weft, ascend",
+                "--chunk-rule ascend --chunk-rows 4 | --chunk-rule ascend sets the chunk size",
+                "--strict --base-n 6 | base-n 6 is not divisible by 4",
+                "--strict --gm 100 | M 100 is not divisible by base-m 128",
+                "--strict --gk 300 | K 300 is not divisible by base-n 256",
+                "--strict --gn 300 | N 300 is not divisible by base-n 256",
+                "--strict -n 3 | 3 ranks do not divide the 16 row groups",
+                "--strict -n 32 --gm 4096 | 32 ranks are more than 16",
                 "--bogus | '--bogus'"
             })
     void runRefusesWithOneLine(String arguments, String expected) throws IOException {

@@ -1,0 +1,83 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+
+/**
+ * The Ascend example's operator: A in row slices, B replicated, C in fp32 on every rank; each owner
+ * pushes its chunks to every peer and raises, there, the chunk's flag and a summary counter;
+ * compute takes own rows first and then waits for the summary, then the flags. Call it
+ * collectively.
+ */
+public final class Ascend {
+
+    /** The example's tile sizes. */
+    public static final long DEFAULT_BASE_M = 128;
+
+    public static final long DEFAULT_BASE_N = 256;
+
+    private static final int MAX_RANKS = 16;
+
+    private Ascend() {}
+
+    /**
+     * Prepares the example's operator.
+     *
+     * @param commBlocks communication workers per rank: at least one per peer share a destination's
+     *     chunks among them, fewer take the destinations in turn
+     * @param computeBlocks compute workers per rank
+     */
+    public static AllGatherMatmul allGatherGemm(
+            Fabric fabric,
+            Shards shards,
+            DType aType,
+            Matrix b,
+            long baseM,
+            long baseN,
+            int computeBlocks,
+            int commBlocks) {
+        AllGatherMatmulBuilder builder =
+                AllGatherMatmul.on(fabric)
+                        .a(shards, aType)
+                        .b(b)
+                        .output(DType.FP32)
+                        .computeWorkers(computeBlocks)
+                        .commWorkers(commBlocks)
+                        .algorithm(Algorithm.MESH_PUSH);
+        return cut(builder, shards, b.rows(), baseM, baseN).prepare();
+    }
+
+    /** The example's chunks and its way to wait, for any algorithm. */
+    public static AllGatherMatmulBuilder cut(
+            AllGatherMatmulBuilder builder, Shards shards, long k, long baseM, long baseN) {
+        AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
+        return builder.chunkRows(rule.rows()).chunkCols(rule.cols()).waitForSummary();
+    }
+
+    /**
+     * What the example refuses and Weft does not: for people who compare with the original.
+     *
+     * @throws IllegalArgumentException naming the first rule that the numbers break
+     */
+    public static void checkStrict(int ranks, long m, long k, long n, long baseM, long baseN) {
+        require(baseN % 4 == 0, "base-n " + baseN + " is not divisible by 4");
+        require(m % baseM == 0, "M " + m + " is not divisible by base-m " + baseM);
+        require(k % baseN == 0, "K " + k + " is not divisible by base-n " + baseN);
+        require(n % baseN == 0, "N " + n + " is not divisible by base-n " + baseN);
+        require(
+                m / baseM % ranks == 0,
+                ranks + " ranks do not divide the " + m / baseM + " row groups");
+        require(ranks <= MAX_RANKS, ranks + " ranks are more than " + MAX_RANKS);
+    }
+
+    private static void require(boolean holds, String otherwise) {
+        if (!holds) {
+            throw new IllegalArgumentException(otherwise + " (the Ascend example refuses this)");
+        }
+    }
+}

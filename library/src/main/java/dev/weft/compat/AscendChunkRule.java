@@ -1,0 +1,44 @@
+package dev.weft.compat;
+
+/**
+ * How the Ascend example cuts a source's rows into chunks: tiles of {@code baseM x baseN} elements
+ * of A, 4 to a chunk; where that makes more than 128 chunks, ceil(tiles / 128) rounded up to a
+ * multiple of 4, and 64 at most. The tiles of a chunk follow each other row group by row group;
+ * where such a run is no rectangle, Weft takes whole row groups, the next larger rectangle.
+ *
+ * @param rows of a chunk
+ * @param cols of a chunk
+ * @param tiles of a chunk by the rule, before it is made a rectangle
+ */
+public record AscendChunkRule(long rows, long cols, long tiles) {
+
+    private static final long TILES_PER_CHUNK = 4;
+    private static final long MAX_TILES_PER_CHUNK = 64;
+    private static final long MAX_CHUNKS = 128;
+
+    /**
+     * @param sourceRows rows of the largest shard
+     * @param k columns of A
+     */
+    public static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
+        if (baseM < 1 || baseN < 1) {
+            throw new IllegalArgumentException(
+                    "tiles of " + baseM + " x " + baseN + ": expected at least 1 x 1");
+        }
+        long tilesPerRowGroup = Math.ceilDiv(k, baseN);
+        long sourceTiles = Math.ceilDiv(sourceRows, baseM) * tilesPerRowGroup;
+        long tiles = TILES_PER_CHUNK;
+        if (Math.ceilDiv(sourceTiles, TILES_PER_CHUNK) > MAX_CHUNKS) {
+            long fewer = Math.ceilDiv(sourceTiles, MAX_CHUNKS);
+            tiles =
+                    Math.min(
+                            MAX_TILES_PER_CHUNK,
+                            Math.ceilDiv(fewer, TILES_PER_CHUNK) * TILES_PER_CHUNK);
+        }
+        boolean withinRowGroup = tilesPerRowGroup % tiles == 0;
+        return withinRowGroup
+                ? new AscendChunkRule(baseM, tiles * baseN, tiles)
+                : new AscendChunkRule(
+                        baseM * Math.ceilDiv(tiles, tilesPerRowGroup), Math.max(1, k), tiles);
+    }
+}

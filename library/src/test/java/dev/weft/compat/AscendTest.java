@@ -1,0 +1,118 @@
+package dev.weft.compat;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.World;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Lane;
+import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class AscendTest {
+
+    /** Worked out by hand from the rule; the first row is the example's default. */
+    @ParameterizedTest
+    @CsvSource({
+        // rows of a source, K, base-m, base-n -> tiles, chunk rows, chunk columns
+        "1024, 2048, 128, 256, 4, 128, 1024",
+        "8192, 4096, 128, 256, 8, 128, 2048",
+        "2048, 16384, 128, 256, 8, 128, 2048",
+        "65536, 4096, 128, 256, 64, 512, 4096",
+        "1000000, 4096, 128, 256, 64, 512, 4096",
+        "1024, 512, 128, 256, 4, 256, 512",
+        "1024, 1536, 128, 256, 4, 128, 1536",
+        "0, 2048, 128, 256, 4, 128, 1024"
+    })
+    void chunksFollowTheExamplesRule(
+            long rows, long k, long baseM, long baseN, long tiles, long chunkRows, long chunkCols) {
+        AscendChunkRule rule = AscendChunkRule.of(rows, k, baseM, baseN);
+        assertEquals(new AscendChunkRule(chunkRows, chunkCols, tiles), rule);
+    }
+
+    @Test
+    void theOperatorPushesWaitsForSummariesAndIsExact() {
+        Shards shards = Shards.of(70, 0, 33, 64);
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(4)) {
+            Matrix a = Matrix.allocate(arena, DType.FP16, shards.totalRows(), 96);
+            Matrix b = Matrix.allocate(arena, DType.FP16, 96, 24);
+            new NormalData(4, 0).fill(a);
+            new NormalData(4, 1).fill(b);
+            Gemm gemm = Gemms.auto();
+            PackedB packed = gemm.pack(b, false, arena);
+            Matrix unfused = Matrix.allocate(arena, DType.FP32, a.rows(), 24);
+            gemm.multiply(a, 0, a.rows(), packed, unfused, 0, gemm.scratch(96, 24, arena));
+            for (int commBlocks : List.of(1, 2, 3, 7)) {
+                world.run(
+                        fabric -> {
+                            int rank = fabric.rank();
+                            Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
+                            try (AllGatherMatmul op =
+                                    Ascend.allGatherGemm(
+                                            fabric, shards, DType.FP16, b, 8, 8, 2, commBlocks)) {
+                                assertEquals(Algorithm.MESH_PUSH, op.plan().algorithm());
+                                assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
+                                for (int call = 0; call < 4; call++) {
+                                    Matrix c = op.call(shard).product();
+                                    assertEquals(-1, unfused.firstDifferentRow(c));
+                                }
+                            }
+                        });
+            }
+        }
+    }
+
+    /**
+     * perDest = max(1, comm blocks / peers): each block serves one destination's range of chunks.
+     */
+    @Test
+    void communicationBlocksServeDestinationsAsInTheExample() {
+        Shards shards = Shards.even(240, 4);
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(4)) {
+            Matrix b = Matrix.allocate(arena, DType.FP16, 64, 8);
+            world.run(
+                    fabric -> {
+                        try (AllGatherMatmul op =
+                                Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 4, 16, 1, 6)) {
+                            List<Lane> lanes = op.plan().lanes();
+                            assertEquals(6, lanes.size());
+                            for (Lane lane : lanes) {
+                                assertEquals(
+                                        1,
+                                        lane.transfers().stream()
+                                                .map(Transfer::to)
+                                                .distinct()
+                                                .count(),
+                                        "one destination per block");
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void strictRefusesWhatTheExampleRefuses() {
+        Ascend.checkStrict(2, 2048, 2048, 1024, 128, 256);
+        assertEquals(
+                "M 2000 is not divisible by base-m 128 (the Ascend example refuses this)",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> Ascend.checkStrict(2, 2000, 2048, 1024, 128, 256))
+                        .getMessage());
+    }
+}
