@@ -34,6 +34,7 @@ class ArchitectureTest {
     /** A room, and what it may use besides the JDK. */
     private static final Map<String, Set<String>> MAY_USE =
             Map.of(
+                    "compat", Set.of("op", "fabric", "gemm", "plan", "tensor"),
                     "op", Set.of("fabric", "gemm", "plan", "tensor", "telemetry"),
                     "fabric", Set.of("plan", "ffi", "telemetry"),
                     "gemm", Set.of("tensor", "telemetry"),

@@ -1,0 +1,247 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+
+/**
+ * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
+ * many times. Ranks form replica groups of {@code tpDegree} consecutive ranks; each group gathers
+ * by itself. A rank gives its rows [m, K] of A and its columns [K, N] of B, and gets the product of
+ * all rows of its group with its columns.
+ *
+ * <p>Fragments of A go round a ring through two buffers of one shard each, on both paths: no
+ * gathered A is stored anywhere. Sums are fp32, the output has the type that holds both inputs, and
+ * is bitwise the unfused product. Sizes need not be multiples of any tile. Collective; one thread
+ * at a time uses it.
+ */
+public final class Fgcc implements AutoCloseable {
+
+    private final Fabric world;
+    private final Fabric group;
+    private final FgccLayout layout;
+    private final AllGatherMatmul operator;
+
+    private Fgcc(Fabric world, Fabric group, FgccLayout layout, AllGatherMatmul operator) {
+        this.world = world;
+        this.group = group;
+        this.layout = layout;
+        this.operator = operator;
+    }
+
+    /** {@link #allgatherComputeMatmul} with one program per rank and the capacity of trn2. */
+    public static FgccResult allgatherComputeMatmul(
+            Fabric world, Matrix lhs, Matrix rhs, int tpDegree, int numGroups, boolean forceHbmCc) {
+        return allgatherComputeMatmul(
+                world, lhs, rhs, tpDegree, numGroups, forceHbmCc, FgccConfig.DEFAULT);
+    }
+
+    /**
+     * Prepares, calls once and closes. Collective over {@code world}. The result is the caller's
+     * own; its memory is freed when nobody refers to it any more.
+     *
+     * @param lhs this rank's rows of A, [m, K]
+     * @param rhs this rank's columns of B, [K, N]
+     * @param tpDegree ranks that gather together; even
+     * @param numGroups replica groups; {@code tpDegree * numGroups} ranks are in {@code world}
+     * @param forceHbmCc takes the HBM path also where the SBUF path would do
+     */
+    public static FgccResult allgatherComputeMatmul(
+            Fabric world,
+            Matrix lhs,
+            Matrix rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        try (Fgcc prepared =
+                prepare(
+                        world,
+                        lhs.rows(),
+                        lhs.cols(),
+                        lhs.dtype(),
+                        rhs,
+                        tpDegree,
+                        numGroups,
+                        forceHbmCc,
+                        config)) {
+            FgccResult result = prepared.call(lhs);
+            Matrix product = result.product();
+            Matrix copy =
+                    Matrix.allocate(
+                            Arena.ofAuto(), product.dtype(), product.rows(), product.cols());
+            copy.copyFrom(product);
+            return new FgccResult(result.layout(), copy);
+        }
+    }
+
+    /**
+     * Checks, agrees with the other ranks, packs B and reserves memory. Collective over {@code
+     * world}. B may be freed afterwards.
+     *
+     * @param m rows of A on each rank, the same on all
+     * @param k columns of A
+     * @param aType type of A
+     * @param rhs this rank's columns of B, [K, N]
+     */
+    public static Fgcc prepare(
+            Fabric world,
+            long m,
+            long k,
+            DType aType,
+            Matrix rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        Fabric group = null;
+        try {
+            checkGroups(world, tpDegree, numGroups);
+            checkInner(m, k, aType, rhs);
+            FgccPath mine =
+                    FgccPath.choose(config, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
+            FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), m, rhs.cols());
+            agree(world, "num_groups", numGroups);
+            agree(world, "lnc", config.lnc());
+            group = numGroups == 1 ? world : world.split(numGroups);
+            FgccLayout layout = wanted.on(agreedPath(group, mine));
+            return new Fgcc(world, group, layout, operator(world, group, layout, m, aType, rhs));
+        } catch (RuntimeException | Error e) {
+            // Peers that are past their own checks wait for this rank: they learn at once.
+            world.fail(e);
+            if (group != null && group != world) {
+                group.close();
+            }
+            throw e;
+        }
+    }
+
+    private static void checkGroups(Fabric world, int tpDegree, int numGroups) {
+        if (tpDegree < 1 || tpDegree % 2 != 0) {
+            throw new IllegalArgumentException(
+                    "tp_degree " + tpDegree + ": expected an even number");
+        }
+        if (numGroups < 1 || (long) tpDegree * numGroups != world.size()) {
+            throw new IllegalArgumentException(
+                    "tp_degree "
+                            + tpDegree
+                            + " times num_groups "
+                            + numGroups
+                            + " is "
+                            + (long) tpDegree * numGroups
+                            + ": expected the "
+                            + world.size()
+                            + " ranks of the world");
+        }
+    }
+
+    private static void checkInner(long m, long k, DType aType, Matrix rhs) {
+        if (k != rhs.rows()) {
+            throw new IllegalArgumentException(
+                    "lhs ["
+                            + m
+                            + ", "
+                            + k
+                            + "] "
+                            + aType.label()
+                            + " and rhs "
+                            + rhs.describe()
+                            + " differ in K: "
+                            + k
+                            + " and "
+                            + rhs.rows());
+        }
+    }
+
+    private static void agree(Fabric world, String what, long mine) {
+        long[] all = world.exchange(mine);
+        for (int rank = 0; rank < all.length; rank++) {
+            if (all[rank] != mine) {
+                throw new IllegalArgumentException(
+                        what
+                                + " is "
+                                + mine
+                                + " on rank "
+                                + world.rank()
+                                + " and "
+                                + all[rank]
+                                + " on rank "
+                                + rank
+                                + ": expected the same on all");
+            }
+        }
+    }
+
+    /** Ranks whose columns differ in number may choose differently; then all take HBM. */
+    private static FgccPath agreedPath(Fabric group, FgccPath mine) {
+        boolean onChip =
+                Arrays.stream(group.exchange(mine.ordinal()))
+                        .allMatch(path -> path == FgccPath.SBUF.ordinal());
+        return onChip ? FgccPath.SBUF : FgccPath.HBM;
+    }
+
+    private static AllGatherMatmul operator(
+            Fabric world, Fabric group, FgccLayout layout, long m, DType aType, Matrix rhs) {
+        long[] rows = new long[group.size()];
+        Arrays.fill(rows, m);
+        AllGatherMatmulBuilder builder =
+                AllGatherMatmul.on(group)
+                        .a(Shards.of(rows), aType)
+                        .b(rhs)
+                        .pingPong()
+                        .computeWorkers(computeWorkers(world));
+        if (layout.path() == FgccPath.SBUF) {
+            // A slice is what one channel permutes at a time; on the other path Weft cuts finer.
+            builder.splitsPerRank(layout.programs() * layout.channels());
+        }
+        return builder.prepare();
+    }
+
+    /** All groups of the world share the cores, not only this one's ranks. */
+    private static int computeWorkers(Fabric world) {
+        return Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
+    }
+
+    /**
+     * Gathers and multiplies. Collective over the group. The result holds until the next call
+     * starts.
+     *
+     * @param lhs this rank's rows of A, [m, K]
+     */
+    public FgccResult call(Matrix lhs) {
+        return new FgccResult(layout, operator.call(lhs).product());
+    }
+
+    public FgccLayout layout() {
+        return layout;
+    }
+
+    /** From the latest call's start until this rank's permutes and products were done. */
+    public long elapsedNs() {
+        return operator.lastResult().elapsedNs();
+    }
+
+    /** The steps as data: permutes and the order of products. */
+    public RankPlan plan() {
+        return operator.plan();
+    }
+
+    /** Bytes that this rank keeps where peers can reach them. */
+    public long reachableBytes() {
+        return operator.reachableBytes();
+    }
+
+    @Override
+    public void close() {
+        operator.close();
+        if (group != world) {
+            group.close();
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package dev.weft.compat;
+
+/**
+ * What FGCC's source reads from the machine. Immutable.
+ *
+ * @param lnc logical-core programs per rank, L: 1 or 2
+ * @param onChipBytes on-chip memory of one program, by which the path is chosen
+ */
+public record FgccConfig(int lnc, long onChipBytes) {
+
+    /** On-chip memory of a trn2 core. */
+    public static final long TRN2_ON_CHIP_BYTES = 24L << 20;
+
+    /** One program per rank, and the capacity of trn2. */
+    public static final FgccConfig DEFAULT = new FgccConfig(1, TRN2_ON_CHIP_BYTES);
+
+    public FgccConfig {
+        if (lnc < 1 || lnc > 2) {
+            throw new IllegalArgumentException("lnc " + lnc + ": expected 1 or 2");
+        }
+        if (onChipBytes < 0) {
+            throw new IllegalArgumentException(
+                    "on-chip memory of " + onChipBytes + " bytes: expected zero or more");
+        }
+    }
+
+    /** The same with another number of programs per rank. */
+    public FgccConfig withLnc(int lnc) {
+        return new FgccConfig(lnc, onChipBytes);
+    }
+
+    /** The same with another capacity. */
+    public FgccConfig withOnChipBytes(long onChipBytes) {
+        return new FgccConfig(lnc, onChipBytes);
+    }
+}

@@ -1,0 +1,268 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.function.Supplier;
+
+/**
+ * The Helion example's calls: a copy engine pulls the shards of A and tells of every chunk, while
+ * tiles of the product wait for the chunks that they read. Every rank of the group calls, in the
+ * same order.
+ *
+ * <p>Gathered A is byte-exact, and the product is bitwise the unfused one. A call that cannot
+ * complete ends on every rank with a {@link dev.weft.fabric.FabricException}. Arguments that do not
+ * fit are refused with their values, which ends the call on the other ranks too.
+ *
+ * <p>Who calls the same shape again and again gets more from a prepared {@link
+ * dev.weft.op.AllGatherMatmul}.
+ */
+public final class Helion {
+
+    private Helion() {}
+
+    /** Collective: a symmetric [rows, cols] on each rank of the group, zero at first. */
+    public static HelionShared empty(Fabric group, long rows, long cols, DType dtype) {
+        return orFail(group, () -> HelionShared.create(group, rows, cols, dtype));
+    }
+
+    /** Collective: progress for {@code splitsPerRank} chunks of every rank, usable many times. */
+    public static HelionProgress progress(Fabric group, int splitsPerRank) {
+        return orFail(
+                group,
+                () -> {
+                    HelionChecks.splits(splitsPerRank);
+                    return new HelionProgress(group, splitsPerRank);
+                });
+    }
+
+    /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
+    public static HelionResult allGatherMatmul(Fabric group, HelionShared aShared, Matrix b) {
+        return allGatherMatmul(group, aShared, b, false, null, null, 1);
+    }
+
+    /**
+     * Gathered A and its product with B, while A is arriving.
+     *
+     * @param aShared [M / ranks, K], written before the call; free again when the call returns
+     * @param b [K, N], or [N, K] where {@code bTransposed}; the same on every rank
+     * @param aOut [M, K] for gathered A, or null for a fresh one
+     * @param progress tells of the chunks; null for one of the call's own, on all ranks or none
+     * @param splitsPerRank chunks of each shard; must divide its number of elements
+     */
+    public static HelionResult allGatherMatmul(
+            Fabric group,
+            HelionShared aShared,
+            Matrix b,
+            boolean bTransposed,
+            Matrix aOut,
+            HelionProgress progress,
+            int splitsPerRank) {
+        long k = bTransposed ? b.cols() : b.rows();
+        long n = bTransposed ? b.rows() : b.cols();
+        try (Arena packed = Arena.ofShared()) {
+            return run(
+                    group,
+                    aShared,
+                    new Rhs(k, n, () -> HelionRhs.of(b, bTransposed, packed)),
+                    aOut,
+                    progress,
+                    splitsPerRank);
+        }
+    }
+
+    /** The same with a B that was packed before. */
+    public static HelionResult allGatherMatmul(
+            Fabric group,
+            HelionShared aShared,
+            HelionRhs b,
+            Matrix aOut,
+            HelionProgress progress,
+            int splitsPerRank) {
+        Rhs rhs = new Rhs(b.packed().k(), b.packed().n(), () -> b);
+        return run(group, aShared, rhs, aOut, progress, splitsPerRank);
+    }
+
+    /** The same with a plain, contiguous A, which is first copied into symmetric memory. */
+    public static HelionResult allGatherMatmul(
+            Fabric group,
+            Matrix a,
+            Matrix b,
+            boolean bTransposed,
+            Matrix aOut,
+            HelionProgress progress,
+            int splitsPerRank) {
+        orFail(
+                group,
+                () -> {
+                    HelionChecks.contiguous("A", a);
+                    return a;
+                });
+        try (HelionShared shared = empty(group, a.rows(), a.cols(), a.dtype())) {
+            shared.local().copyFrom(a);
+            return allGatherMatmul(group, shared, b, bTransposed, aOut, progress, splitsPerRank);
+        }
+    }
+
+    /** B, known by its shape before it is packed: packing goes on while the first shard comes. */
+    private record Rhs(long k, long n, Supplier<HelionRhs> pack) {}
+
+    private static HelionResult run(
+            Fabric group,
+            HelionShared aShared,
+            Rhs b,
+            Matrix aOut,
+            HelionProgress progress,
+            int splitsPerRank) {
+        Matrix gathered =
+                orFail(
+                        group,
+                        () -> {
+                            HelionChecks.sameGroup(group, aShared.group(), "aShared");
+                            HelionChecks.inner(aShared.cols(), b.k(), b.n());
+                            Matrix out = aOut == null ? freshGathered(aShared) : aOut;
+                            checkGather(out, aShared, splitsPerRank);
+                            HelionChecks.agreed(
+                                    group,
+                                    "progress supplied (0 no, 1 yes)",
+                                    progress == null ? 0 : 1);
+                            return out;
+                        });
+        if (progress == null) {
+            try (HelionProgress own = progress(group, splitsPerRank)) {
+                return overlapped(aShared, b, gathered, own, splitsPerRank);
+            }
+        }
+        return overlapped(aShared, b, gathered, progress, splitsPerRank);
+    }
+
+    private static Matrix freshGathered(HelionShared aShared) {
+        long rows = Math.multiplyExact(aShared.rows(), (long) aShared.group().size());
+        return Matrix.allocate(Arena.ofAuto(), aShared.dtype(), rows, aShared.cols());
+    }
+
+    private static HelionResult overlapped(
+            HelionShared aShared, Rhs b, Matrix aOut, HelionProgress progress, int splits) {
+        HelionGather gather = copyEngineAllGatherWithProgress(aOut, aShared, progress, splits);
+        Matrix c;
+        try {
+            int rank = aShared.group().rank();
+            c = matmulWithProgress(aOut, aShared, b.pack().get(), progress, splits, rank);
+        } catch (RuntimeException e) {
+            aShared.group().fail(e);
+            throw firstCause(gather, e);
+        } catch (Error e) {
+            // The copy engine must not outlive the memory that the caller gives back.
+            aShared.group().fail(e);
+            e.addSuppressed(firstCause(gather, new IllegalStateException(e)));
+            throw e;
+        }
+        gather.await();
+        return new HelionResult(aOut, c);
+    }
+
+    /** Where the copy engine failed by itself, the product only noticed. */
+    private static RuntimeException firstCause(HelionGather gather, RuntimeException ofProduct) {
+        try {
+            gather.await();
+            return ofProduct;
+        } catch (RuntimeException ofGather) {
+            boolean noticed =
+                    ofProduct instanceof PeerFailedException
+                            && !(ofGather instanceof PeerFailedException);
+            RuntimeException cause = noticed ? ofGather : ofProduct;
+            cause.addSuppressed(noticed ? ofProduct : ofGather);
+            return cause;
+        }
+    }
+
+    /**
+     * Starts to pull every rank's {@code inp} into {@code output}, [M, K], own shard last, and
+     * tells of each chunk. Collective; returns once every rank has come. Await the result before
+     * the next collective call on the group.
+     *
+     * @param progress starts a new round: no chunk is ready when this returns but those just copied
+     */
+    public static HelionGather copyEngineAllGatherWithProgress(
+            Matrix output, HelionShared inp, HelionProgress progress, int splitsPerRank) {
+        return orFail(
+                inp.group(),
+                () -> {
+                    checkGather(output, inp, splitsPerRank);
+                    HelionChecks.sameGroup(inp.group(), progress.group(), "progress");
+                    HelionChecks.longEnough(progress.size(), inp.group().size(), splitsPerRank);
+                    return HelionGather.start(output, inp, progress, splitsPerRank);
+                });
+    }
+
+    private static void checkGather(Matrix output, HelionShared inp, int splitsPerRank) {
+        HelionChecks.splits(splitsPerRank);
+        HelionChecks.divisible(inp.rows(), inp.cols(), splitsPerRank);
+        HelionChecks.gathered("aOut", output, inp);
+    }
+
+    /**
+     * The product of {@code a} with B; each tile first waits for all chunks that it reads. Whoever
+     * fills {@code a} publishes them in the present round of {@code progress}: the copy engine, or
+     * the caller by {@link HelionProgress#publish}.
+     *
+     * @param a [M, K], gathered or being gathered
+     * @param aShared says how many rows each rank owns
+     * @param rank tiles are taken from the shard after this rank's on
+     * @return fresh, of the type that holds A's and B's, valid as long as something refers to it
+     */
+    public static Matrix matmulWithProgress(
+            Matrix a,
+            HelionShared aShared,
+            Matrix b,
+            boolean bTransposed,
+            HelionProgress progress,
+            int splitsPerRank,
+            int rank) {
+        try (Arena packed = Arena.ofShared()) {
+            HelionRhs rhs = HelionRhs.of(b, bTransposed, packed);
+            return matmulWithProgress(a, aShared, rhs, progress, splitsPerRank, rank);
+        }
+    }
+
+    /** The same with a B that was packed before. */
+    public static Matrix matmulWithProgress(
+            Matrix a,
+            HelionShared aShared,
+            HelionRhs b,
+            HelionProgress progress,
+            int splitsPerRank,
+            int rank) {
+        HelionChecks.inner(a.cols(), b.packed().k(), b.packed().n());
+        HelionChecks.gathered("a", a, aShared);
+        HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
+        if (splitsPerRank < 1 || splitsPerRank != progress.splitsPerRank()) {
+            throw new IllegalArgumentException(
+                    splitsPerRank
+                            + " splits per rank: the present round of progress has "
+                            + progress.splitsPerRank());
+        }
+        HelionChecks.divisible(aShared.rows(), aShared.cols(), splitsPerRank);
+        if (rank < 0 || rank >= aShared.group().size()) {
+            throw new IllegalArgumentException(
+                    "rank " + rank + " of a group of " + aShared.group().size() + " ranks");
+        }
+        DType type = DType.promote(a.dtype(), b.dtype());
+        Matrix c = Matrix.allocate(Arena.ofAuto(), type, a.rows(), b.packed().n());
+        new HelionMatmul(a, aShared.rows(), b.packed(), c, progress, rank).run();
+        return c;
+    }
+
+    /** Peers whose arguments are fine must not wait for a rank that refuses. */
+    private static <T> T orFail(Fabric group, Supplier<T> call) {
+        HelionChecks.group(group);
+        try {
+            return call.get();
+        } catch (RuntimeException | Error e) {
+            group.fail(e);
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * One product of gathered A, tile by tile in the order in which shards are pulled. A tile is rows
+ * of one shard; it waits for every chunk that it reads. Several threads share the tiles: each takes
+ * the next one that nobody has.
+ */
+final class HelionMatmul {
+
+    private final Matrix a;
+    private final long shardRows;
+    private final PackedB b;
+    private final Matrix c;
+    private final HelionProgress progress;
+    private final int rank;
+    private final Fabric group;
+    private final Gemm engine = Gemms.auto();
+    private final AtomicInteger next = new AtomicInteger();
+    private final AtomicReference<RuntimeException> failure = new AtomicReference<>();
+
+    HelionMatmul(Matrix a, long shardRows, PackedB b, Matrix c, HelionProgress progress, int rank) {
+        this.a = a;
+        this.shardRows = shardRows;
+        this.b = b;
+        this.c = c;
+        this.progress = progress;
+        this.rank = rank;
+        this.group = progress.group();
+    }
+
+    /** The caller's thread multiplies too, and throws what any of them threw. */
+    void run() {
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.size());
+        List<Thread> others = new ArrayList<>();
+        for (int i = 1; i < workers; i++) {
+            String name = "weft-" + group.worldRank(group.rank()) + "-matmul-" + i;
+            others.add(Thread.ofPlatform().daemon().name(name).start(this::work));
+        }
+        work();
+        others.forEach(HelionMatmul::join);
+        if (failure.get() != null) {
+            throw failure.get();
+        }
+    }
+
+    private static void join(Thread thread) {
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                // The result's memory must not be given back while it is written.
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void work() {
+        try (Arena arena = Arena.ofShared()) {
+            Scratch scratch = engine.scratch(b.k(), b.n(), arena);
+            int perShard = Math.toIntExact(Math.ceilDiv(shardRows, engine.blockRows()));
+            int tiles = Math.multiplyExact(perShard, group.size());
+            for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
+                int source = HelionGather.source(rank, i / perShard, group.size());
+                tile(source, i % perShard * engine.blockRows(), scratch);
+                group.worked();
+            }
+        } catch (RuntimeException e) {
+            failed(e);
+        } catch (Throwable e) {
+            failed(new IllegalStateException(e));
+        }
+    }
+
+    private void failed(RuntimeException cause) {
+        failure.compareAndSet(null, cause);
+        // The other workers take no more tiles; whoever waits, here or on a peer, learns why.
+        next.set(Integer.MAX_VALUE / 2);
+        group.fail(cause);
+    }
+
+    /**
+     * @param firstRow of the shard of {@code source}
+     */
+    private void tile(int source, long firstRow, Scratch scratch) {
+        long rows = Math.min(engine.blockRows(), shardRows - firstRow);
+        // A chunk is a share of the shard's elements: it may end inside a row.
+        long chunkElements = shardRows * a.cols() / progress.splitsPerRank();
+        long first = firstRow * a.cols() / chunkElements;
+        long last = ((firstRow + rows) * a.cols() - 1) / chunkElements;
+        for (long split = first; split <= last; split++) {
+            progress.await(source, (int) split);
+        }
+        long row = source * shardRows + firstRow;
+        engine.multiply(a, row, rows, b, c, row, scratch);
+    }
+}

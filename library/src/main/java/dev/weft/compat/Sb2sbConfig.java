@@ -1,0 +1,24 @@
+package dev.weft.compat;
+
+import dev.weft.plan.Algorithm;
+import java.util.Objects;
+
+/**
+ * What a gather of {@link Sb2sbGather} may be told beyond the arguments of the original.
+ *
+ * @param algorithm how the bytes travel; the result is the same for each
+ * @param onChipBytes the capacity that the input of {@link Sb2sbGather#untiled} must fit
+ */
+public record Sb2sbConfig(Algorithm algorithm, long onChipBytes) {
+
+    /** Weft's choice of the algorithm, and the capacity of the original's machine, 24 MiB. */
+    public static final Sb2sbConfig DEFAULT = new Sb2sbConfig(Algorithm.AUTO, 24L << 20);
+
+    public Sb2sbConfig {
+        Objects.requireNonNull(algorithm, "algorithm");
+        if (onChipBytes < 1) {
+            throw new IllegalArgumentException(
+                    "an on-chip capacity of " + onChipBytes + " bytes: expected at least one");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package dev.weft.compat;
+
+import dev.weft.op.AllGather;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Runs the programs of one rank side by side: the first on the caller's thread, each other one on a
+ * thread of its own. Each gathers its run of rows and, where there are several or the caller gave a
+ * place, copies it there. Used by one thread.
+ */
+final class Sb2sbPrograms implements AutoCloseable {
+
+    private final AllGather[] programs;
+    private final Arena arena = Arena.ofShared();
+    private final Matrix joined;
+    private final ExecutorService others;
+
+    Sb2sbPrograms(AllGather[] programs, DType dtype, long outRows, long outCols) {
+        this.programs = programs;
+        boolean alone = programs.length == 1;
+        this.joined = alone ? null : Matrix.allocate(arena, dtype, outRows, outCols);
+        this.others =
+                alone
+                        ? null
+                        : Executors.newFixedThreadPool(
+                                programs.length - 1,
+                                Thread.ofPlatform().daemon().name("weft-program-", 1).factory());
+    }
+
+    /**
+     * @param out the caller's, or null: then the result holds until the next call
+     */
+    Matrix call(Matrix inp, Matrix out) {
+        if (programs.length == 1 && out == null) {
+            return programs[0].call(inp);
+        }
+        Matrix target = out == null ? joined : out;
+        List<Future<?>> running = new ArrayList<>();
+        for (int p = 1; p < programs.length; p++) {
+            int program = p;
+            running.add(others.submit(() -> gather(program, inp, target)));
+        }
+        RuntimeException failure = null;
+        try {
+            gather(0, inp, target);
+        } catch (RuntimeException e) {
+            failure = e;
+        }
+        // All of them, also after a failure: they write into the caller's memory.
+        for (Future<?> program : running) {
+            failure = join(program, failure);
+        }
+        if (failure != null) {
+            throw failure;
+        }
+        return target;
+    }
+
+    private void gather(int program, Matrix inp, Matrix target) {
+        long inpRows = inp.rows() / programs.length;
+        long outRows = target.rows() / programs.length;
+        Matrix gathered = programs[program].call(inp.rows(program * inpRows, inpRows));
+        target.rows(program * outRows, outRows).copyFrom(gathered);
+    }
+
+    private static RuntimeException join(Future<?> program, RuntimeException earlier) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    program.get();
+                    return earlier;
+                } catch (InterruptedException e) {
+                    // The call must not end half-way: peers depend on it. Pass it on later.
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    if (earlier == null) {
+                        return e.getCause() instanceof RuntimeException cause
+                                ? cause
+                                : new IllegalStateException(e.getCause());
+                    }
+                    earlier.addSuppressed(e.getCause());
+                    return earlier;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        if (others != null) {
+            others.shutdown();
+        }
+        arena.close();
+    }
+}

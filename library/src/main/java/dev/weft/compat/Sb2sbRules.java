@@ -1,0 +1,94 @@
+package dev.weft.compat;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+
+/** What the SBUF-to-SBUF gathers refuse, each with the actual numbers. Pure. */
+final class Sb2sbRules {
+
+    private Sb2sbRules() {}
+
+    static void world(Fabric world) {
+        if (world == null) {
+            throw new IllegalArgumentException("no world: expected the fabric of all ranks");
+        }
+    }
+
+    static void groups(int ranks, int replicaGroups, int tpDegree) {
+        if (replicaGroups < 1 || tpDegree < 1 || (long) replicaGroups * tpDegree != ranks) {
+            throw new IllegalArgumentException(
+                    replicaGroups
+                            + " replica groups of "
+                            + tpDegree
+                            + " ranks in a world of "
+                            + ranks
+                            + ": groups x tp degree must be the ranks of the world");
+        }
+    }
+
+    static void sizes(long rows, long cols) {
+        if (rows < 1 || cols < 1) {
+            throw new IllegalArgumentException(
+                    "an input of [" + rows + ", " + cols + "]: expected at least one of each");
+        }
+    }
+
+    static void partitions(long h) {
+        if (h > Sb2sbGather.MAX_TILE_ROWS) {
+            throw new IllegalArgumentException(
+                    "H is "
+                            + h
+                            + ": expected at most "
+                            + Sb2sbGather.MAX_TILE_ROWS
+                            + " rows; the tiled gather takes more");
+        }
+    }
+
+    static void capacity(long h, long w, DType dtype, long onChipBytes) {
+        long bytes = Matrix.contiguousBytes(dtype, h, w);
+        if (bytes > onChipBytes) {
+            throw new IllegalArgumentException(
+                    "the input ["
+                            + h
+                            + ", "
+                            + w
+                            + "] "
+                            + dtype.label()
+                            + " is "
+                            + bytes
+                            + " bytes: expected at most the on-chip capacity of "
+                            + onChipBytes
+                            + "; the tiled gather takes more");
+        }
+    }
+
+    static long tileRows(long m) {
+        return Math.min(m, Sb2sbGather.MAX_TILE_ROWS);
+    }
+
+    /** A single tile is one program's work; the others have none then. */
+    static int programs(long m, int lnc) {
+        return m == tileRows(m) ? 1 : lnc;
+    }
+
+    static void tiles(long m, int lnc) {
+        long tileRows = tileRows(m);
+        if (m % tileRows != 0) {
+            throw new IllegalArgumentException(
+                    "M is " + m + ": expected at most 128 rows or a multiple of 128");
+        }
+        long tiles = m / tileRows;
+        if (lnc < 1 || tiles % programs(m, lnc) != 0) {
+            throw new IllegalArgumentException(
+                    tiles
+                            + " tiles of "
+                            + tileRows
+                            + " rows (M is "
+                            + m
+                            + ") for "
+                            + lnc
+                            + " LNC programs: expected one tile, or tiles that the programs divide");
+        }
+    }
+}

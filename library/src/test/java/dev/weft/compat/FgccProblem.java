@@ -1,0 +1,107 @@
+package dev.weft.compat;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Freivalds;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+import java.util.Random;
+import java.util.stream.LongStream;
+
+/**
+ * Normal data of one group: A by rows, B by columns, on {@code ranks} ranks. Judges a rank's
+ * product by float64 and by the unfused product.
+ */
+record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
+
+    /** Beyond this many multiply-adds a sample of rows is compared, and Freivalds judges all. */
+    private static final double MAX_FULL_CHECK_STEPS = 0x1p27;
+
+    private static final int SAMPLED_ROWS = 16;
+    private static final int FREIVALDS_ROUNDS = 4;
+
+    /**
+     * @param m rows of A on each rank
+     * @param n columns of B on all ranks together
+     */
+    static FgccProblem create(
+            Arena arena, int ranks, long m, long k, long n, DType aType, DType bType, long seed) {
+        Matrix a = Matrix.allocate(arena, aType, m * ranks, k);
+        Matrix b = Matrix.allocate(arena, bType, k, n);
+        new NormalData(seed, 0).fill(a);
+        new NormalData(seed, 1).fill(b);
+        return new FgccProblem(a, b, Shards.even(m * ranks, ranks), Shards.even(n, ranks), seed);
+    }
+
+    Matrix lhs(int rank) {
+        return a.rows(rows.firstRow(rank), rows.rows(rank));
+    }
+
+    Matrix rhs(int rank) {
+        return b.block(0, b.rows(), cols.firstRow(rank), cols.rows(rank));
+    }
+
+    /** One single-threaded product of the whole A with the rank's columns. */
+    Matrix unfused(int rank, Arena arena) {
+        Gemm gemm = Gemms.auto();
+        PackedB packed = gemm.pack(rhs(rank), false, arena);
+        DType out = DType.promote(a.dtype(), b.dtype());
+        Matrix c = Matrix.allocate(arena, out, a.rows(), packed.n());
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        return c;
+    }
+
+    /** Bit for bit the unfused product. */
+    void assertBitwise(Matrix product, int rank) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix unfused = unfused(rank, arena);
+            assertEquals(unfused.describe(), product.describe(), what(rank));
+            assertEquals(-1, unfused.firstDifferentRow(product), what(rank));
+        }
+    }
+
+    /** The source's tolerance, and Weft's own bound; every row, or a sample and Freivalds. */
+    void assertClose(Matrix product, int rank) {
+        Float64Oracle oracle = new Float64Oracle(a, rhs(rank), false);
+        boolean whole = (double) a.rows() * a.cols() * product.cols() <= MAX_FULL_CHECK_STEPS;
+        Deviation deviation =
+                whole ? oracle.check(product) : oracle.check(product, sample(product.rows()));
+        double tolerance = 1e-2 + 1e-2 * deviation.maxAbsExpected();
+        assertTrue(deviation.maxAbsErr() <= tolerance, what(rank) + ": " + deviation.describe());
+        assertTrue(deviation.withinBound(), what(rank) + ": " + deviation.describe());
+        if (!whole) {
+            Freivalds.Result all =
+                    Freivalds.check(a, rhs(rank), false, product, FREIVALDS_ROUNDS, seed);
+            assertTrue(all.accepted(), what(rank) + ": " + all);
+        }
+    }
+
+    private long[] sample(long count) {
+        LongStream edges = LongStream.of(0, rows.rows(0) - 1, rows.rows(0), count - 1);
+        return LongStream.concat(edges, new Random(seed).longs(SAMPLED_ROWS, 0, count))
+                .distinct()
+                .toArray();
+    }
+
+    private String what(int rank) {
+        return "rank "
+                + rank
+                + " of "
+                + rows.ranks()
+                + ", A "
+                + a.describe()
+                + ", B "
+                + b.describe()
+                + ", seed "
+                + seed;
+    }
+}

@@ -1,0 +1,325 @@
+package dev.weft.compat;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.World;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class FgccTest {
+
+    private static final FgccConfig TWO = FgccConfig.DEFAULT.withLnc(2);
+
+    /** The source drops what does not fill a tile; here K, N and loc are off every grid. */
+    @Test
+    void sizesOffTheTileGridAreComputedRight() {
+        Random random = new Random(11);
+        for (int round = 0; round < 12; round++) {
+            long seed = random.nextLong();
+            Random sizes = new Random(seed);
+            int ranks = 2 * sizes.nextInt(1, 5);
+            int lnc = sizes.nextInt(1, 3);
+            long m = (long) lnc * FgccLayout.channels(lnc, ranks) * sizes.nextInt(1, 40);
+            FgccConfig config =
+                    FgccConfig.DEFAULT.withLnc(lnc).withOnChipBytes(sizes.nextInt(1 << 18));
+            DType aType = DType.values()[sizes.nextInt(3)];
+            DType bType = DType.values()[sizes.nextInt(3)];
+            boolean force = sizes.nextBoolean();
+            try (Arena arena = Arena.ofShared();
+                    World world = World.threads(ranks)) {
+                FgccProblem problem =
+                        FgccProblem.create(
+                                arena,
+                                ranks,
+                                m,
+                                sizes.nextInt(1, 200),
+                                sizes.nextInt(ranks, 700),
+                                aType,
+                                bType,
+                                seed);
+                world.run(
+                        fabric -> {
+                            FgccResult result =
+                                    Fgcc.allgatherComputeMatmul(
+                                            fabric,
+                                            problem.lhs(fabric.rank()),
+                                            problem.rhs(fabric.rank()),
+                                            ranks,
+                                            1,
+                                            force,
+                                            config);
+                            problem.assertBitwise(result.product(), fabric.rank());
+                            problem.assertClose(result.product(), fabric.rank());
+                        });
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void replicaGroupsOfConsecutiveRanksGatherByThemselves(boolean hbm) {
+        int ranks = 4;
+        int groups = 3;
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks * groups)) {
+            List<FgccProblem> problems = new ArrayList<>();
+            for (int g = 0; g < groups; g++) {
+                problems.add(
+                        FgccProblem.create(
+                                arena, ranks, 12, 33, 21, DType.BF16, DType.BF16, 100 + g));
+            }
+            world.run(
+                    fabric -> {
+                        int member = fabric.rank() % ranks;
+                        FgccProblem problem = problems.get(fabric.rank() / ranks);
+                        try (Fgcc prepared =
+                                Fgcc.prepare(
+                                        fabric,
+                                        12,
+                                        33,
+                                        DType.BF16,
+                                        problem.rhs(member),
+                                        ranks,
+                                        groups,
+                                        hbm,
+                                        TWO)) {
+                            for (int call = 0; call < 5; call++) {
+                                FgccResult result = prepared.call(problem.lhs(member));
+                                problem.assertBitwise(result.product(), member);
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void sixtyFourRanksInFourChannels() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(64)) {
+            FgccProblem problem =
+                    FgccProblem.create(arena, 64, 16, 40, 128, DType.BF16, DType.BF16, 5);
+            world.run(
+                    fabric -> {
+                        int rank = fabric.rank();
+                        FgccResult result =
+                                Fgcc.allgatherComputeMatmul(
+                                        fabric,
+                                        problem.lhs(rank),
+                                        problem.rhs(rank),
+                                        64,
+                                        1,
+                                        false,
+                                        TWO);
+                        assertEquals(4, result.layout().channels());
+                        assertEquals(2, result.layout().loc());
+                        problem.assertBitwise(result.product(), rank);
+                        problem.assertClose(result.product(), rank);
+                    });
+        }
+    }
+
+    /** Per rank two places for its own shard and two ring buffers: 4 m K, whatever M is. */
+    @ParameterizedTest
+    @CsvSource({"4, false", "16, false", "32, false", "16, true"})
+    void noGatheredAIsStoredAnywhere(int ranks, boolean hbm) {
+        long m = 64;
+        long k = 512;
+        long shardBytes = Matrix.contiguousBytes(DType.BF16, m, k);
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks)) {
+            Matrix rhs = Matrix.allocate(arena, DType.BF16, k, 8);
+            Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
+            List<Long> reachable =
+                    world.call(
+                            fabric -> {
+                                try (Fgcc prepared =
+                                        Fgcc.prepare(
+                                                fabric,
+                                                m,
+                                                k,
+                                                DType.BF16,
+                                                rhs,
+                                                ranks,
+                                                1,
+                                                hbm,
+                                                TWO)) {
+                                    prepared.call(lhs);
+                                    assertEquals(
+                                            hbm ? FgccPath.HBM : FgccPath.SBUF,
+                                            prepared.layout().path());
+                                    return prepared.reachableBytes();
+                                }
+                            });
+            for (long bytes : reachable) {
+                assertTrue(bytes >= 4 * shardBytes, "got " + bytes);
+                assertTrue(bytes <= 4 * shardBytes + (32 << 10), "got " + bytes);
+            }
+        }
+    }
+
+    /** R - 1 permutes of L x C slices to the successor; own rows first, then rank - 1, - 2, ... */
+    @Test
+    void theStepsAreTheSources() {
+        int ranks = 4;
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks)) {
+            Matrix rhs = Matrix.allocate(arena, DType.BF16, 8, 8);
+            world.run(
+                    fabric -> {
+                        try (Fgcc prepared =
+                                Fgcc.prepare(
+                                        fabric, 16, 8, DType.BF16, rhs, ranks, 1, false, TWO)) {
+                            assertEquals(1, prepared.plan().lanes().size());
+                            List<Transfer> permutes =
+                                    prepared.plan().lanes().getFirst().transfers();
+                            assertEquals((ranks - 1) * 2 * 2, permutes.size());
+                            for (int i = 0; i < permutes.size(); i++) {
+                                assertEquals((fabric.rank() + 1) % ranks, permutes.get(i).to());
+                                assertEquals(
+                                        Math.floorMod(fabric.rank() - i / 4, ranks),
+                                        permutes.get(i).source());
+                            }
+                            List<Integer> sources =
+                                    prepared.plan().consumption().stream()
+                                            .map(RowBlock::source)
+                                            .distinct()
+                                            .toList();
+                            for (int step = 0; step < ranks; step++) {
+                                assertEquals(
+                                        Math.floorMod(fabric.rank() - step, ranks),
+                                        sources.get(step));
+                            }
+                        }
+                    });
+        }
+    }
+
+    /** On the edge of the rule a rank with one column more would choose another path. */
+    @Test
+    void ranksWithDifferentNumbersOfColumnsAgreeOnOnePath() {
+        int ranks = 2;
+        FgccConfig config = new FgccConfig(1, 2 * 10 * 32 * 2 + 2 * 32 * 4 * 2);
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks)) {
+            FgccProblem problem =
+                    FgccProblem.create(arena, ranks, 4, 32, 21, DType.BF16, DType.BF16, 2);
+            assertEquals(
+                    FgccPath.SBUF,
+                    FgccPath.choose(config, 4, 32, 10, DType.BF16, DType.BF16, false));
+            assertEquals(
+                    FgccPath.HBM,
+                    FgccPath.choose(config, 4, 32, 11, DType.BF16, DType.BF16, false));
+            world.run(
+                    fabric -> {
+                        FgccResult result =
+                                Fgcc.allgatherComputeMatmul(
+                                        fabric,
+                                        problem.lhs(fabric.rank()),
+                                        problem.rhs(fabric.rank()),
+                                        ranks,
+                                        1,
+                                        false,
+                                        config);
+                        assertEquals(FgccPath.HBM, result.path());
+                        problem.assertBitwise(result.product(), fabric.rank());
+                    });
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                // world | m | lhs K | rhs K | tp_degree | num_groups | message
+                "4 | 8 | 16 | 15 | 4 | 1 | lhs [8, 16] bf16 and rhs [15, 6] bf16 differ in K:"
+                        + " 16 and 15",
+                "3 | 8 | 16 | 16 | 3 | 1 | tp_degree 3: expected an even number",
+                "1 | 8 | 16 | 16 | 1 | 1 | tp_degree 1: expected an even number",
+                "2 | 8 | 16 | 16 | 0 | 1 | tp_degree 0: expected an even number",
+                "4 | 6 | 16 | 16 | 4 | 1 | M = 24 (m = 6 on each of R = 4 ranks) is not divisible"
+                        + " by R*L*C = 4*2*2 = 16: expected m to be a multiple of 4",
+                "4 | 8 | 16 | 16 | 4 | 2 | tp_degree 4 times num_groups 2 is 8: expected the 4"
+                        + " ranks of the world",
+                "4 | 8 | 16 | 16 | 4 | 0 | tp_degree 4 times num_groups 0 is 0: expected the 4"
+                        + " ranks of the world"
+            })
+    void whatTheSourceRefusesIsRefusedWithTheNumbers(
+            int size, long m, long k, long rhsRows, int tpDegree, int numGroups, String message) {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(size)) {
+            Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
+            Matrix rhs = Matrix.allocate(arena, DType.BF16, rhsRows, 6);
+            IllegalArgumentException refusal =
+                    assertThrows(
+                            IllegalArgumentException.class,
+                            () ->
+                                    world.run(
+                                            fabric ->
+                                                    Fgcc.allgatherComputeMatmul(
+                                                            fabric, lhs, rhs, tpDegree, numGroups,
+                                                            false, TWO)));
+            assertEquals(message, refusal.getMessage());
+        }
+    }
+
+    @Test
+    void ranksThatWantDifferentGroupsAreNamed() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(4)) {
+            Matrix lhs = Matrix.allocate(arena, DType.BF16, 8, 4);
+            Matrix rhs = Matrix.allocate(arena, DType.BF16, 4, 4);
+            String message =
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () ->
+                                            world.run(
+                                                    fabric -> {
+                                                        int groups = fabric.rank() == 3 ? 2 : 1;
+                                                        Fgcc.allgatherComputeMatmul(
+                                                                fabric,
+                                                                lhs,
+                                                                rhs,
+                                                                4 / groups,
+                                                                groups,
+                                                                false);
+                                                    }))
+                            .getMessage();
+            assertTrue(message.startsWith("num_groups is "), message);
+            assertTrue(message.contains("rank 3"), message);
+        }
+    }
+
+    @Test
+    void theResultOfAOneShotCallOutlivesIt() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(2)) {
+            FgccProblem problem = FgccProblem.create(arena, 2, 5, 7, 9, DType.FP32, DType.BF16, 8);
+            List<FgccResult> results =
+                    world.call(
+                            fabric ->
+                                    Fgcc.allgatherComputeMatmul(
+                                            fabric,
+                                            problem.lhs(fabric.rank()),
+                                            problem.rhs(fabric.rank()),
+                                            2,
+                                            1,
+                                            false));
+            for (int rank = 0; rank < 2; rank++) {
+                assertEquals(DType.FP32, results.get(rank).product().dtype());
+                problem.assertBitwise(results.get(rank).product(), rank);
+            }
+        }
+    }
+}
