@@ -18,6 +18,10 @@ import picocli.CommandLine.Spec;
                         + " behind compute.",
         subcommands = {
             RunCommand.class,
+            RingCommand.class,
+            FgccCommand.class,
+            GatherCommand.class,
+            LaunchCommand.class,
             GenDataCommand.class,
             VerifyCommand.class,
             DoctorCommand.class,
@@ -89,6 +93,6 @@ public final class Main implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(
-                spec.commandLine(), "no command given: try run, gen-data, verify or doctor");
+                spec.commandLine(), "no command given: try run, ring, fgcc, gather or doctor");
     }
 }

@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Runs every rank in a JVM of its own, started like this one, and collects the reports. However it
@@ -15,16 +14,10 @@ import java.util.concurrent.TimeUnit;
  */
 final class ProcessLauncher {
 
-    /** Beyond the deadline: a rank that has noticed a failure still has to unwind and exit. */
-    private static final long UNWIND_NS = 5_000_000_000L;
-
-    private static final int SIGNAL_EXIT = 128;
-
     private final int ranks;
     private final ExecutionSpec execution;
     private final List<String> arguments;
     private final Progress progress;
-    private final List<Process> processes = new ArrayList<>();
 
     /**
      * @param arguments the options of run, which every rank parses again
@@ -37,40 +30,22 @@ final class ProcessLauncher {
     }
 
     List<RankReport> run() throws IOException {
-        try (ShmJob job = ShmJob.create()) {
-            Thread hook = new Thread(() -> abandon(job), "weft-abandon");
-            Runtime.getRuntime().addShutdownHook(hook);
-            try {
-                for (int rank = 0; rank < ranks; rank++) {
-                    processes.add(start(job, rank));
-                }
-                awaitAll(job);
-                return reports(job);
-            } finally {
-                processes.forEach(Process::destroyForcibly);
-                if (!Thread.currentThread().isInterrupted()) {
-                    removeHook(hook);
-                }
+        ShmJob job = ShmJob.create();
+        try (RankProcesses processes = new RankProcesses(job, execution.deadline())) {
+            for (int rank = 0; rank < ranks; rank++) {
+                processes.start(process(job, rank), ranks);
             }
+            int failed = processes.await(() -> ProgressFile.show(progressFile(job), progress));
+            progress.end();
+            if (failed >= 0) {
+                throw new RunFailedException(
+                        describeFailure(job, failed, processes.exitCode(failed)));
+            }
+            return reports(job);
         }
     }
 
-    /** The command is told to end: so are its ranks. */
-    private void abandon(ShmJob job) {
-        processes.forEach(Process::destroyForcibly);
-        job.close();
-    }
-
-    private static void removeHook(Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The JVM is going down already, and the hook does its work.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
-        }
-    }
-
-    private Process start(ShmJob job, int rank) throws IOException {
+    private ProcessBuilder process(ShmJob job, int rank) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
@@ -82,12 +57,11 @@ final class ProcessLauncher {
         command.add("rank");
         command.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().putAll(job.environment(rank, ranks, execution.deadline()));
         builder.environment().put(RankCommand.REPORT, reportFile(job, rank).toString());
         builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
         builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
         builder.redirectError(errorFile(job, rank).toFile());
-        return builder.start();
+        return builder;
     }
 
     private static Path reportFile(ShmJob job, int rank) {
@@ -102,62 +76,14 @@ final class ProcessLauncher {
         return job.folder().resolve("progress");
     }
 
-    /** Returns when all have ended well; otherwise ends the rest and says who was the cause. */
-    private void awaitAll(ShmJob job) throws IOException {
-        int failed = -1;
-        long giveUpNs = 0;
-        while (processes.stream().anyMatch(Process::isAlive)) {
-            pause();
-            ProgressFile.show(progressFile(job), progress);
-            int culprit = culprit();
-            if (failed < 0 && culprit >= 0) {
-                failed = culprit;
-                giveUpNs = System.nanoTime() + execution.deadline().toNanos() + UNWIND_NS;
-            }
-            if (failed >= 0 && System.nanoTime() > giveUpNs) {
-                processes.forEach(Process::destroyForcibly);
-            }
-        }
-        progress.end();
-        failed = failed < 0 ? culprit() : failed;
-        if (failed >= 0) {
-            throw new RunFailedException(describeFailure(job, failed));
-        }
-    }
-
-    private static void pause() {
-        try {
-            TimeUnit.MILLISECONDS.sleep(20);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new RunFailedException("interrupted");
-        }
-    }
-
-    /** A rank that a signal ended, else one that failed by itself, else -1. */
-    private int culprit() {
-        int culprit = -1;
-        for (int rank = 0; rank < processes.size(); rank++) {
-            Process process = processes.get(rank);
-            if (!process.isAlive() && process.exitValue() != 0) {
-                if (process.exitValue() > SIGNAL_EXIT) {
-                    return rank;
-                }
-                culprit = culprit < 0 ? rank : culprit;
-            }
-        }
-        return culprit;
-    }
-
-    private String describeFailure(ShmJob job, int failed) throws IOException {
-        int code = processes.get(failed).exitValue();
+    private String describeFailure(ShmJob job, int failed, int code) throws IOException {
         StringBuilder text = new StringBuilder("rank " + failed);
-        if (code > SIGNAL_EXIT) {
-            text.append(" was ended by signal ").append(code - SIGNAL_EXIT);
+        if (code > RankProcesses.SIGNAL_EXIT) {
+            text.append(" was ended by signal ").append(code - RankProcesses.SIGNAL_EXIT);
         } else {
             text.append(" failed");
         }
-        for (int rank = 0; rank < processes.size(); rank++) {
+        for (int rank = 0; rank < ranks; rank++) {
             String line = lastError(job, rank);
             if (!line.isEmpty()) {
                 return text.append("; ").append(line).toString();

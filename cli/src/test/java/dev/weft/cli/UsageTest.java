@@ -127,7 +127,19 @@ class UsageTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"run", "gen-data", "verify", "doctor", "completion", "test"})
+    @ValueSource(
+            strings = {
+                "run",
+                "ring",
+                "fgcc",
+                "gather",
+                "launch",
+                "gen-data",
+                "verify",
+                "doctor",
+                "completion",
+                "test"
+            })
     void everyCommandHasHelpWithAnExample(String command) {
         Invocation help = Invocation.of(command, "--help");
         assertEquals(0, help.code());

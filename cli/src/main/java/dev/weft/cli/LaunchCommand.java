@@ -1,0 +1,115 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.World;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code weft launch}: any program as ranks, which find each other by their environment. */
+@Command(
+        name = "launch",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description = {
+            "Starts a program once per rank. Each process has its rank, the number of ranks and",
+            "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB and",
+            "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
+            "LOCAL_WORLD_SIZE as torchrun sets them. Output goes where this command's goes; there",
+            "is no standard input. When one fails the others have the deadline and 5 s to end."
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft launch -n 4 -- java -cp 'cli/target/lib/*' examples/launch/Ranks.java",
+            "  ./weft launch -n 8 --deadline 2m -- java -cp app.jar:weft.jar your.Main --any thing",
+            "",
+            "The program java is the Java that runs Weft.",
+            "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
+            "first (128 and the signal's number where one ended it)."
+        })
+final class LaunchCommand implements Callable<Integer> {
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "R",
+            defaultValue = "2",
+            description = "Processes to start (default: ${DEFAULT-VALUE}).")
+    int ranks;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description = "A wait without any progress gives up after this (default: 30s).")
+    Duration deadline = World.DEFAULT_DEADLINE;
+
+    @Parameters(
+            paramLabel = "PROGRAM",
+            arity = "1..*",
+            description = "The program and its arguments, after --.")
+    List<String> program;
+
+    @Override
+    public Integer call() throws IOException {
+        SourceOptions.ranks(ranks);
+        try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline)) {
+            for (int rank = 0; rank < ranks; rank++) {
+                start(processes, rank);
+            }
+            int failed = processes.await(() -> {});
+            return failed < 0 ? 0 : tell(failed, processes.exitCode(failed));
+        }
+    }
+
+    private int tell(int rank, int code) {
+        boolean killed = code > RankProcesses.SIGNAL_EXIT;
+        PrintWriter err = spec.commandLine().getErr();
+        err.println(
+                "weft: rank "
+                        + rank
+                        + (killed
+                                ? " was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
+                                : " failed with exit code " + code));
+        err.flush();
+        return code;
+    }
+
+    private void start(RankProcesses processes, int rank) {
+        List<String> command = new ArrayList<>(program);
+        if (command.getFirst().equals("java")) {
+            command.set(0, Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        }
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment()
+                .putAll(
+                        Map.of(
+                                "RANK", Integer.toString(rank),
+                                "LOCAL_RANK", Integer.toString(rank),
+                                "WORLD_SIZE", Integer.toString(ranks),
+                                "LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+        builder.redirectInput(new File("/dev/null"));
+        builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+        try {
+            processes.start(builder, ranks);
+        } catch (IOException e) {
+            throw new UsageException(
+                    "cannot start '" + program.getFirst() + "': " + e.getMessage());
+        }
+    }
+}

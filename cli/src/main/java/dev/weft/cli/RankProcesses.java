@@ -1,0 +1,128 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.ShmJob;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The processes of one start, a rank each. However it ends, also by a signal to this process, no
+ * process and no file in shared memory stays behind. Used by one thread.
+ */
+final class RankProcesses implements AutoCloseable {
+
+    /** Exit codes above this one tell of a signal. */
+    static final int SIGNAL_EXIT = 128;
+
+    /** Beyond the deadline: a rank that has noticed a failure still has to unwind and exit. */
+    private static final long UNWIND_NS = 5_000_000_000L;
+
+    private final ShmJob job;
+    private final Duration deadline;
+    private final List<Process> processes = new CopyOnWriteArrayList<>();
+    private final Thread hook = new Thread(this::abandon, "weft-abandon");
+    private boolean abandoned;
+
+    /** Takes over the job and closes it. */
+    RankProcesses(ShmJob job, Duration deadline) {
+        this.job = job;
+        this.deadline = deadline;
+        Runtime.getRuntime().addShutdownHook(hook);
+    }
+
+    /** Starts the next rank of {@code ranks} with what it needs to join the others. */
+    synchronized void start(ProcessBuilder builder, int ranks) throws IOException {
+        if (abandoned) {
+            throw new RunFailedException("told to end");
+        }
+        builder.environment().putAll(job.environment(processes.size(), ranks, deadline));
+        processes.add(builder.start());
+    }
+
+    /** The command is told to end: so are its ranks. */
+    private synchronized void abandon() {
+        abandoned = true;
+        processes.forEach(RankProcesses::kill);
+        job.close();
+    }
+
+    /** Also what the process has started itself, as a shell does. */
+    private static void kill(Process process) {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+    }
+
+    /**
+     * Returns when all have ended: by themselves or, some time after one of them has failed, by
+     * force.
+     *
+     * @param look called many times a second
+     * @return the rank that failed first, a killed one before others; -1 where none failed
+     */
+    int await(Runnable look) {
+        int failed = -1;
+        long giveUpNs = 0;
+        while (processes.stream().anyMatch(Process::isAlive)) {
+            pause();
+            look.run();
+            int culprit = culprit();
+            if (failed < 0 && culprit >= 0) {
+                failed = culprit;
+                giveUpNs = System.nanoTime() + deadline.toNanos() + UNWIND_NS;
+            }
+            if (failed >= 0 && System.nanoTime() > giveUpNs) {
+                processes.forEach(RankProcesses::kill);
+            }
+        }
+        return failed < 0 ? culprit() : failed;
+    }
+
+    int exitCode(int rank) {
+        return processes.get(rank).exitValue();
+    }
+
+    private static void pause() {
+        try {
+            TimeUnit.MILLISECONDS.sleep(20);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new RunFailedException("interrupted");
+        }
+    }
+
+    /** A rank that a signal ended, else one that failed by itself, else -1. */
+    private int culprit() {
+        int culprit = -1;
+        for (int rank = 0; rank < processes.size(); rank++) {
+            Process process = processes.get(rank);
+            if (!process.isAlive() && process.exitValue() != 0) {
+                if (process.exitValue() > SIGNAL_EXIT) {
+                    return rank;
+                }
+                culprit = culprit < 0 ? rank : culprit;
+            }
+        }
+        return culprit;
+    }
+
+    @Override
+    public void close() {
+        try (job) {
+            processes.forEach(RankProcesses::kill);
+            if (!Thread.currentThread().isInterrupted()) {
+                removeHook();
+            }
+        }
+    }
+
+    private void removeHook() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is going down already, and the hook does its work.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.ShmJob;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Runs every rank of {@code weft ring} in a JVM of its own, started like this one, which judges and
+ * prints for itself.
+ */
+final class RingProcesses {
+
+    private static final String ERROR_PREFIX = "weft: ";
+
+    private final RingRun run;
+    private final int ranks;
+    private final Duration deadline;
+
+    RingProcesses(RingRun run, int ranks, Duration deadline) {
+        this.run = run;
+        this.ranks = ranks;
+        this.deadline = deadline;
+    }
+
+    /** Prints every rank's line, in rank order; whether all passed. */
+    boolean run(Console console) throws IOException {
+        ShmJob job = ShmJob.create();
+        try (RankProcesses processes = new RankProcesses(job, deadline)) {
+            for (int rank = 0; rank < ranks; rank++) {
+                processes.start(process(job, rank), ranks);
+            }
+            int failed = processes.await(() -> {});
+            for (int rank = 0; rank < ranks; rank++) {
+                List<String> printed = Files.readAllLines(outputFile(job, rank));
+                if (printed.isEmpty()) {
+                    throw new RunFailedException(describeFailure(job, Math.max(failed, 0)));
+                }
+                printed.forEach(console::print);
+            }
+            return failed < 0;
+        }
+    }
+
+    private ProcessBuilder process(ShmJob job, int rank) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        // The command writes the class archive; its ranks only read it.
+        command.add("-XX:-AutoCreateSharedArchive");
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.addAll(List.of(Main.class.getName(), "ring", "--launcher", "joined"));
+        command.addAll(run.options());
+        return new ProcessBuilder(command)
+                .redirectOutput(outputFile(job, rank).toFile())
+                .redirectError(errorFile(job, rank).toFile());
+    }
+
+    private String describeFailure(ShmJob job, int failed) throws IOException {
+        for (int rank = 0; rank < ranks; rank++) {
+            for (String line : Files.readAllLines(errorFile(job, rank))) {
+                if (line.startsWith(ERROR_PREFIX)) {
+                    return "rank " + failed + " failed; " + line.substring(ERROR_PREFIX.length());
+                }
+            }
+        }
+        return "rank " + failed + " failed without a message";
+    }
+
+    private static Path outputFile(ShmJob job, int rank) {
+        return job.folder().resolve("output-" + rank);
+    }
+
+    private static Path errorFile(ShmJob job, int rank) {
+        return job.folder().resolve("errors-" + rank);
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.World;
+import dev.weft.tensor.DType;
+import java.time.Duration;
+import picocli.CommandLine.Option;
+
+/** The options that the commands of the ring and of FGCC share. */
+final class SourceOptions {
+
+    /** Far beyond any memory, and no product of sizes overflows 64 bits. */
+    private static final long MAX_SIZE = 1L << 24;
+
+    private static final int MAX_RANKS = 4096;
+
+    @Option(names = "--m", paramLabel = "M", description = "Rows of A on each rank.")
+    Long m;
+
+    @Option(names = "--k", paramLabel = "K", description = "Columns of A and rows of B.")
+    Long k;
+
+    @Option(
+            names = "--dtype",
+            paramLabel = "TYPE",
+            defaultValue = "bf16",
+            description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
+    String dtype;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "SEED",
+            defaultValue = "19",
+            description = "Seed of the normal data (default: ${DEFAULT-VALUE}).")
+    long seed;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description = "A wait without any progress gives up after this (default: 30s).")
+    Duration deadline = World.DEFAULT_DEADLINE;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the outcome as JSON; - is standard output.")
+    String json;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    long m(long otherwise) {
+        return size("--m", m, otherwise);
+    }
+
+    long k(long otherwise) {
+        return size("--k", k, otherwise);
+    }
+
+    DType type() {
+        try {
+            return DType.of(dtype);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--dtype: " + e.getMessage());
+        }
+    }
+
+    static long size(String option, Long given, long otherwise) {
+        long value = given == null ? otherwise : given;
+        if (value < 1 || value > MAX_SIZE) {
+            throw new UsageException(option + " " + value + ": expected 1 to " + MAX_SIZE);
+        }
+        return value;
+    }
+
+    static int ranks(int ranks) {
+        if (ranks < 1 || ranks > MAX_RANKS) {
+            throw new UsageException("--n-ranks " + ranks + ": expected 1 to " + MAX_RANKS);
+        }
+        return ranks;
+    }
+}

@@ -1,0 +1,27 @@
+import dev.weft.compat.*;
+import dev.weft.fabric.World;
+import dev.weft.tensor.*;
+import java.lang.foreign.Arena;
+
+/**
+ * One rank; as many processes of it as wanted gather and multiply together:
+ *
+ * <pre>
+ * ./weft launch -n 4 -- java --add-modules jdk.incubator.vector \
+ *     --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*' examples/launch/Ranks.java
+ * </pre>
+ */
+void main() {
+    try (Arena arena = Arena.ofShared(); World world = World.joined()) {
+        Matrix b = Matrix.allocate(arena, DType.FP32, 32, 8);
+        new NormalData(1, 100).fill(b);
+        world.run(fabric -> {
+            try (HelionShared a = Helion.empty(fabric, 16, 32, DType.FP32)) {
+                new NormalData(1, fabric.rank()).fill(a.local());
+                Matrix c = Helion.allGatherMatmul(fabric, a, b).c();
+                IO.println("rank " + System.getenv("RANK") + " of " + System.getenv("WORLD_SIZE")
+                        + ": " + c.describe() + ", last element " + c.get(c.rows() - 1, 7));
+            }
+        });
+    }
+}
