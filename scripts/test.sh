@@ -57,14 +57,22 @@ install_extras() {
     fi
 }
 
-# The memory-order tests: a quick look at all of them, or their full length with --all.
+# The memory-order tests: one Java configuration of each, or every one at full length with --all, which takes an hour.
 stress() {
-    local jar=$home/stress/target/jcstress.jar mode=quick
-    [ -f "$jar" ] || return 0
+    local folder=$home/stress/target options="-m quick -sc false -jvmArgs --enable-native-access=ALL-UNNAMED" code=0
+    [ -f "$folder/jcstress.jar" ] || return 0
     if $1; then
-        mode=default
+        options="-m default"
     fi
-    (cd "$home/stress/target" && "$jdk/bin/java" -jar "$jar" -m $mode -r jcstress-results)
+    echo "memory-order tests: jcstress $options, log in $folder/jcstress.log"
+    # shellcheck disable=SC2086
+    (cd "$folder" && "$jdk/bin/java" "-Djava.io.tmpdir=$folder" -jar jcstress.jar -r jcstress $options) \
+        >"$folder/jcstress.log" 2>&1 || code=1
+    if [ $code -ne 0 ]; then
+        tail -n 40 "$folder/jcstress.log"
+    fi
+    grep '^(Results' "$folder/jcstress.log" | tail -n 1
+    return $code
 }
 
 # Lists skipped tests with their reasons and ends with the totals of all reports; fails where a test failed.
