@@ -2,9 +2,11 @@ package dev.weft.fabric;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
@@ -17,6 +19,8 @@ import java.util.function.IntPredicate;
  * a barrier and unlinks its own: from then on the folder holds only locks.
  */
 final class Rendezvous implements AutoCloseable {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
 
     private static final long POLL_NS = 2_000_000;
 
@@ -83,8 +87,7 @@ final class Rendezvous implements AutoCloseable {
         MemorySegment[] whole = new MemorySegment[ranks];
         long until = System.nanoTime() + deadline.toNanos();
         for (int peer = 0; peer < ranks; peer++) {
-            awaitPeer(peer, until);
-            whole[peer] = ShmFabric.map(controlFile(peer), arena);
+            whole[peer] = awaitPeer(peer, until);
             long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
             String mismatch = ControlBlock.mismatch(whole[peer].asSlice(header), ranks);
             if (mismatch != null) {
@@ -120,18 +123,15 @@ final class Rendezvous implements AutoCloseable {
     }
 
     /** Waits for the peer's control block; one whose owner does not hold its lock is a dead one. */
-    private void awaitPeer(int peer, long until) throws IOException {
+    private MemorySegment awaitPeer(int peer, long until) throws IOException {
         while (true) {
-            if (Files.exists(controlFile(peer)) && Files.exists(lockFile(peer))) {
-                if (peer == rank) {
-                    return;
+            try {
+                if (peer == rank || isPresent(peer)) {
+                    return ShmFabric.map(controlFile(peer), arena);
                 }
-                if (watches[peer] == null) {
-                    watches[peer] = new HeldLock.Watch(lockFile(peer));
-                }
-                if (watches[peer].isHeld()) {
-                    return;
-                }
+            } catch (NoSuchFileException e) {
+                // Not there yet, or its owner has just given up: both are waited out alike.
+                LOG.log(Level.TRACE, "rank {0} is not there", peer);
             }
             if (System.nanoTime() > until) {
                 throw new StallException(
@@ -139,6 +139,19 @@ final class Rendezvous implements AutoCloseable {
             }
             LockSupport.parkNanos(POLL_NS);
         }
+    }
+
+    private boolean isPresent(int peer) throws IOException {
+        if (watches[peer] == null) {
+            watches[peer] = new HeldLock.Watch(lockFile(peer));
+        }
+        if (watches[peer].isHeld()) {
+            return true;
+        }
+        // A file of the same name may be another one next time.
+        watches[peer].close();
+        watches[peer] = null;
+        return false;
     }
 
     @Override
