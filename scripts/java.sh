@@ -40,7 +40,7 @@ find_jdk() {
         fi
     done
     say "no JDK 25 found; install one or set JAVA_HOME to it:
-  Debian, Ubuntu   apt-get install openjdk-25-jdk, or temurin-25-jdk from packages.adoptium.net
+  Debian, Ubuntu   apt-get install openjdk-25-jdk (or a Temurin 25)
   macOS            brew install openjdk@25
   any, by sdkman   sdk install java 25-tem"
     return 2
@@ -67,5 +67,10 @@ maven() {
         # Older Mavens bring libraries about which a new Java warns.
         options="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED $options"
     fi
+    # Temporary files of the build stay in the clone; MAVEN_OPTS has no way to hold a path with blanks.
+    case $home in
+        *[[:blank:]]*) ;;
+        *) mkdir -p "$home/build/tmp" && options="-Djava.io.tmpdir=$home/build/tmp $options" ;;
+    esac
     JAVA_HOME=$own JAVA25_HOME=$jdk MAVEN_OPTS=$options mvn -B -ntp -f "$home/pom.xml" "$@"
 }
