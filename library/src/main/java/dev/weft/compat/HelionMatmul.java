@@ -42,7 +42,7 @@ final class HelionMatmul {
 
     /** The caller's thread multiplies too, and throws what any of them threw. */
     void run() {
-        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.size());
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / group.worldSize());
         List<Thread> others = new ArrayList<>();
         for (int i = 1; i < workers; i++) {
             String name = "weft-" + group.worldRank(group.rank()) + "-matmul-" + i;

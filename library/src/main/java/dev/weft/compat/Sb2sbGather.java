@@ -170,15 +170,25 @@ public final class Sb2sbGather implements AutoCloseable {
 
     /** Gathers. Collective. The result is a view of own memory that holds until the next call. */
     public Matrix call(Matrix inp) {
-        check("inp", inp, shape.rows(), shape.cols());
+        checkOrFail("inp", inp, shape.rows(), shape.cols());
         return runner.call(inp, null);
     }
 
     /** Gathers into {@code out}, which is the caller's. Collective. */
     public void call(Matrix inp, Matrix out) {
-        check("inp", inp, shape.rows(), shape.cols());
-        check("out", out, shape.outRows(), shape.outCols());
+        checkOrFail("inp", inp, shape.rows(), shape.cols());
+        checkOrFail("out", out, shape.outRows(), shape.outCols());
         runner.call(inp, out);
+    }
+
+    /** The peers are about to gather: they learn at once that this rank does not. */
+    private void checkOrFail(String name, Matrix matrix, long rows, long cols) {
+        try {
+            check(name, matrix, rows, cols);
+        } catch (IllegalArgumentException e) {
+            group.fail(e);
+            throw e;
+        }
     }
 
     private void check(String name, Matrix matrix, long rows, long cols) {

@@ -15,6 +15,9 @@ public interface Fabric extends AutoCloseable {
 
     int size();
 
+    /** Ranks of the whole world, of which this group may be a part. */
+    int worldSize();
+
     /** The number in the world of the group's rank {@code rank}; errors name ranks by it. */
     int worldRank(int rank);
 

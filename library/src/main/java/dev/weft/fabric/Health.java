@@ -14,21 +14,38 @@ final class Health {
     private final Region control;
     private final int self;
     private final IntPredicate alive;
+    private final int ranks;
     private final Duration deadline;
+    private final long deadlineNs;
 
     /**
-     * @param control the world's control blocks
+     * @param control the control blocks of the world's {@code ranks}
      * @param alive whether a world's rank still runs; asked a few times a second at most
      */
-    Health(Region control, int self, IntPredicate alive, Duration deadline) {
+    Health(Region control, int ranks, int self, IntPredicate alive, Duration deadline) {
         this.control = control;
+        this.ranks = ranks;
         this.self = self;
         this.alive = alive;
         this.deadline = deadline;
+        this.deadlineNs = nanoseconds(deadline);
+    }
+
+    /** Longer than a century is for ever. */
+    static long nanoseconds(Duration duration) {
+        return duration.toDays() > 36_500 ? Long.MAX_VALUE / 2 : duration.toNanos();
     }
 
     Duration deadline() {
         return deadline;
+    }
+
+    long deadlineNs() {
+        return deadlineNs;
+    }
+
+    int ranks() {
+        return ranks;
     }
 
     private MemorySegment own() {

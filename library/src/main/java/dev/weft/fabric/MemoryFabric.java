@@ -74,6 +74,11 @@ abstract class MemoryFabric implements Fabric {
     }
 
     @Override
+    public final int worldSize() {
+        return health.ranks();
+    }
+
+    @Override
     public final int worldRank(int rank) {
         return group.worldRank(rank);
     }
@@ -91,6 +96,21 @@ abstract class MemoryFabric implements Fabric {
     @Override
     public final Fabric split(int groups) {
         Group local = Group.containing(rank, size(), groups);
+        long[] wanted = exchange(groups);
+        for (int r = 1; r < wanted.length; r++) {
+            if (wanted[r] != wanted[0]) {
+                throw new IllegalArgumentException(
+                        "rank "
+                                + worldRank(0)
+                                + " splits into "
+                                + wanted[0]
+                                + " groups, rank "
+                                + worldRank(r)
+                                + " into "
+                                + wanted[r]
+                                + ": expected the same");
+            }
+        }
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
         return part(
                 id + "." + splits++ + "-" + local.index(),
@@ -162,10 +182,12 @@ abstract class MemoryFabric implements Fabric {
         }
         MemoryRegion memory = (MemoryRegion) region;
         memory.addWaiters(home, 1);
+        long began = System.nanoTime();
         try {
             block(memory, home, offset, value, what);
         } finally {
             memory.addWaiters(home, -1);
+            StallEvent.ended(began, this, what, value);
         }
     }
 
@@ -175,17 +197,15 @@ abstract class MemoryFabric implements Fabric {
         // Who waits for another thread of its own rank sees that one's work too.
         boolean ownWork = what.writer() == rank;
         long work = health.workOf(group, ownWork);
-        long began = System.nanoTime();
-        long now = began;
-        long moved = began;
-        long checked = began;
+        long now = System.nanoTime();
+        long moved = now;
+        long checked = now;
         while (true) {
             // Read before the word: who fails or leaves has signalled all that it ever will.
             int failed = health.failedRank(group);
             boolean writerLeft = health.hasLeft(writer);
             int seen = Words.intVolatile(part, offset);
             if (seen - value >= 0) {
-                StallEvent.ended(began, this, what, value);
                 return;
             }
             if (failed >= 0) {
@@ -205,7 +225,7 @@ abstract class MemoryFabric implements Fabric {
             if (workNow != work) {
                 work = workNow;
                 moved = now;
-            } else if (now - moved > deadline().toNanos()) {
+            } else if (now - moved > health.deadlineNs()) {
                 throw stalled(what, value);
             }
             waiter.block(part, offset, seen);
@@ -218,9 +238,11 @@ abstract class MemoryFabric implements Fabric {
     }
 
     private StallException stalled(Awaited what, int value) {
+        // Who waits for its own lane waits for the rank that the lane waits for.
+        boolean ownLane = what.writer() == rank && what.source() >= 0;
         return new StallException(
                 worldRank(rank),
-                worldRank(what.writer()),
+                worldRank(ownLane ? what.source() : what.writer()),
                 what.source() < 0 ? -1 : worldRank(what.source()),
                 what.chunk(),
                 describe(what, value),

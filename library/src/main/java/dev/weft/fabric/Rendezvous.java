@@ -85,7 +85,7 @@ final class Rendezvous implements AutoCloseable {
     private ShmFabric meet() throws IOException {
         offerControlBlock();
         MemorySegment[] whole = new MemorySegment[ranks];
-        long until = System.nanoTime() + deadline.toNanos();
+        long until = System.nanoTime() + Health.nanoseconds(deadline);
         for (int peer = 0; peer < ranks; peer++) {
             whole[peer] = awaitPeer(peer, until);
             long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
@@ -102,7 +102,7 @@ final class Rendezvous implements AutoCloseable {
         }
         MemoryRegion control = new MemoryRegion(whole, this::close);
         IntPredicate alive = peer -> peer == rank || watches[peer].isHeld();
-        Health health = new Health(control, rank, alive, deadline);
+        Health health = new Health(control, ranks, rank, alive, deadline);
         ShmFabric fabric = ShmFabric.world(ranks, rank, control, health, folder);
         fabric.barrier();
         Files.delete(controlFile(rank));

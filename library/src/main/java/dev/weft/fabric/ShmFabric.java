@@ -59,7 +59,7 @@ final class ShmFabric extends MemoryFabric {
         Path own = folder.resolve(name + "-" + rank());
         Arena arena = Arena.ofShared();
         try {
-            reserve(own, bytesWithHeader);
+            reserve(own, bytesWithHeader, this::worked);
             barrier();
             MemorySegment[] whole = new MemorySegment[size()];
             for (int r = 0; r < size(); r++) {
@@ -106,11 +106,18 @@ final class ShmFabric extends MemoryFabric {
         }
     }
 
+    /** Creates a small file of zeros. */
+    static void reserve(Path file, long bytes) throws IOException {
+        reserve(file, bytes, () -> {});
+    }
+
     /**
      * Creates a file of zeros. Written out, not only sized: a full shared memory must say so here,
      * where it is an error, and not as a bus error at the first touch.
+     *
+     * @param heartbeat called now and then, for peers that wait meanwhile
      */
-    static void reserve(Path file, long bytes) throws IOException {
+    static void reserve(Path file, long bytes, Runnable heartbeat) throws IOException {
         Set<StandardOpenOption> options =
                 Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
         try (FileChannel channel =
@@ -123,6 +130,7 @@ final class ShmFabric extends MemoryFabric {
             for (long written = 0; written < bytes; ) {
                 zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - written));
                 written += channel.write(zeros);
+                heartbeat.run();
             }
         } catch (IOException e) {
             Files.deleteIfExists(file);

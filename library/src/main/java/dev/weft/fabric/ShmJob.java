@@ -3,6 +3,7 @@ package dev.weft.fabric;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -23,7 +24,7 @@ import java.util.stream.Stream;
  * A start of several processes on one host: a folder in shared memory, private to the user, in
  * which the ranks find each other. No port is opened. The starter holds a lock in it; a folder none
  * of whose locks is held was left by a killed start and is cleaned by the next one. Used by one
- * thread.
+ * thread, but any may close it, and more than once.
  */
 public final class ShmJob implements AutoCloseable {
 
@@ -42,6 +43,7 @@ public final class ShmJob implements AutoCloseable {
 
     private final Path folder;
     private final HeldLock lock;
+    private boolean closed;
 
     private ShmJob(Path folder, HeldLock lock) {
         this.folder = folder;
@@ -182,6 +184,15 @@ public final class ShmJob implements AutoCloseable {
         Files.deleteIfExists(folder);
     }
 
+    /** A rank that was dying may have made one more file after the first look. */
+    private static void deleteTwice(Path folder) throws IOException {
+        try {
+            delete(folder);
+        } catch (DirectoryNotEmptyException e) {
+            delete(folder);
+        }
+    }
+
     /** The folder in which the ranks meet. */
     public Path folder() {
         return folder;
@@ -197,11 +208,15 @@ public final class ShmJob implements AutoCloseable {
         return environment;
     }
 
-    /** Removes the folder and whatever dead ranks have left in it. */
+    /** Removes the folder and whatever dead ranks have left in it; once closed, does nothing. */
     @Override
-    public void close() {
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
         try (lock) {
-            delete(folder);
+            deleteTwice(folder);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove " + folder, e);
         }

@@ -88,7 +88,7 @@ final class ThreadFabric extends MemoryFabric {
             MemoryRegion control = new MemoryRegion(blocks, memory::leave);
             ControlBlock.initialise(control.part(r), ranks);
             // A thread cannot die without its world noticing: World.run reports it as failed.
-            Health health = new Health(control, r, peer -> true, deadline);
+            Health health = new Health(control, ranks, r, peer -> true, deadline);
             fabrics[r] = new ThreadFabric(WORLD_ID, Group.world(ranks), r, control, health, memory);
         }
         return fabrics;

@@ -156,8 +156,14 @@ public final class World implements AutoCloseable {
     private static <T> void runThreads(List<Outcome<T>> outcomes) {
         List<Thread> threads = new ArrayList<>();
         for (Outcome<T> outcome : outcomes) {
-            threads.add(
-                    Thread.ofPlatform().name("weft-rank-" + outcome.fabric.rank()).start(outcome));
+            String name = "weft-rank-" + outcome.fabric.rank();
+            try {
+                threads.add(Thread.ofPlatform().name(name).start(outcome));
+            } catch (Throwable e) {
+                // The system has no more threads to give: the ranks that run must not wait.
+                outcome.failure = e;
+                outcome.fabric.fail(e);
+            }
         }
         boolean interrupted = false;
         for (Thread thread : threads) {

@@ -230,10 +230,15 @@ public final class AllGatherMatmul implements AutoCloseable {
         underWay = false;
         result.ended(System.nanoTime());
         Throwable cause = failure.get();
+        CallEvent.ended(
+                fabric.worldRank(plan.rank()),
+                state,
+                plan.algorithm(),
+                result.elapsedNs(),
+                cause == null);
         if (cause != null) {
             throw cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
         }
-        CallEvent.ended(fabric.worldRank(plan.rank()), state, plan.algorithm(), result.elapsedNs());
         return result;
     }
 

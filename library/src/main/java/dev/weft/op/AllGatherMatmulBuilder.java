@@ -133,7 +133,8 @@ public final class AllGatherMatmulBuilder {
 
     /**
      * A ring whose arriving shards live only in two buffers of one shard each, used in turn: no
-     * gathered A is stored anywhere. Sets the algorithm.
+     * gathered A is stored anywhere. Sets the algorithm; there is one lane, whatever {@link
+     * #commWorkers} says.
      */
     public AllGatherMatmulBuilder pingPong() {
         this.pingPong = true;
@@ -208,7 +209,8 @@ public final class AllGatherMatmulBuilder {
         if (gatherColumns) {
             return Landing.COLUMNS;
         }
-        boolean gathered = keepGathered || plan.storage() == RankPlan.Storage.GATHERED;
+        boolean arrives = plan.storage() == RankPlan.Storage.GATHERED && plan.ranks() > 1;
+        boolean gathered = keepGathered || arrives;
         return gathered ? Landing.ROWS : Landing.NONE;
     }
 
@@ -251,7 +253,9 @@ public final class AllGatherMatmulBuilder {
         Agreement agreement = new Agreement(fabric);
         agreement.on("K", k);
         agreement.on("M", shards.totalRows());
-        agreement.on("the hash of the shard sizes", shards.hashCode());
+        for (int r = 0; r < shards.ranks(); r++) {
+            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
+        }
         agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
         agreement.on("the algorithm's number", algorithm.ordinal());
         agreement.on("chunk rows", chunkRows);
@@ -260,6 +264,7 @@ public final class AllGatherMatmulBuilder {
         agreement.on("communication workers", commWorkers);
         agreement.on("keeping gathered A", keepGathered ? 1 : 0);
         agreement.on("ping-pong buffers", pingPong ? 1 : 0);
+        agreement.on("gathering side by side", gatherColumns ? 1 : 0);
         agreement.on("waiting for summaries", summaries ? 1 : 0);
         Algorithm chosen = algorithm;
         if (algorithm == Algorithm.AUTO) {
@@ -329,7 +334,7 @@ public final class AllGatherMatmulBuilder {
         if (computeWorkers > 0) {
             return computeWorkers;
         }
-        return Math.max(1, Runtime.getRuntime().availableProcessors() / fabric.size());
+        return Math.max(1, Runtime.getRuntime().availableProcessors() / fabric.worldSize());
     }
 
     private List<Product> products(Gemm gemm, Arena arena) {

@@ -34,7 +34,11 @@ final class CallEvent extends Event {
     @Timespan(Timespan.NANOSECONDS)
     long elapsedNs;
 
-    static void ended(int rank, CallState state, Algorithm algorithm, long elapsedNs) {
+    @Label("Completed")
+    boolean completed;
+
+    static void ended(
+            int rank, CallState state, Algorithm algorithm, long elapsedNs, boolean completed) {
         if (!TYPE.isEnabled()) {
             return;
         }
@@ -44,6 +48,7 @@ final class CallEvent extends Event {
         event.algorithm = algorithm.label();
         event.view = state.view.name();
         event.elapsedNs = elapsedNs;
+        event.completed = completed;
         event.commit();
     }
 }

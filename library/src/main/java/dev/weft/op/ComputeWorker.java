@@ -95,7 +95,6 @@ final class ComputeWorker implements Runnable {
             }
             multiply(block);
             releases.used(block.source());
-            fabric.worked();
         }
     }
 
@@ -192,6 +191,7 @@ final class ComputeWorker implements Runnable {
             Product product = products.get(p);
             gemm.multiply(
                     rows, firstRow, block.rows(), product.b(), product.c(), productRow, scratch);
+            fabric.worked();
         }
         log.add(Timeline.Kind.COMPUTE, source, plan.rank(), block.firstRow(), block.rows(), start);
     }

@@ -11,8 +11,7 @@ import java.util.Optional;
 public final class Result {
 
     private final List<Product> products;
-    private final OperatorMemory memory;
-    private final boolean keepGathered;
+    private final List<Optional<Matrix>> gathered;
     private final CallState state;
     private final List<SpanLog> logs;
     private final int rank;
@@ -27,8 +26,13 @@ public final class Result {
             List<SpanLog> logs) {
         this.rank = rank;
         this.products = products;
-        this.memory = memory;
-        this.keepGathered = keepGathered;
+        // Made once, by slot: reading a result allocates nothing.
+        this.gathered =
+                keepGathered
+                        ? List.of(
+                                Optional.of(memory.gathered(rank, 0)),
+                                Optional.of(memory.gathered(rank, 1)))
+                        : List.of();
         this.state = state;
         this.logs = logs;
     }
@@ -47,9 +51,14 @@ public final class Result {
         return products.get(index).c();
     }
 
-    /** allgather(A), [M, K], if the operator was told to keep it. */
+    /**
+     * allgather(A), [M, K], if the operator was told to keep it and the call was a whole one: the
+     * measuring views leave own rows out of it.
+     */
     public Optional<Matrix> gathered() {
-        return keepGathered ? Optional.of(memory.gathered(rank, state.call)) : Optional.empty();
+        return gathered.isEmpty() || state.view != View.PIPELINED
+                ? Optional.empty()
+                : gathered.get(OperatorMemory.slot(state.call));
     }
 
     /** From the call's start until this rank's transfers and products were done. */

@@ -44,7 +44,7 @@ class FailureTest {
         return Stream.of(
                 mismatch(
                         "M is 17 on rank 0 and 18", (b, a) -> b.a(Shards.of(10, 1, 7), DType.FP16)),
-                mismatch("shard sizes", (b, a) -> b.a(Shards.of(9, 1, 7), DType.FP16)),
+                mismatch("the rows of rank", (b, a) -> b.a(Shards.of(9, 1, 7), DType.FP16)),
                 mismatch("A's dtype", (b, a) -> b.a(SHARDS, DType.BF16)),
                 mismatch("algorithm", (b, a) -> b.algorithm(Algorithm.RING)),
                 mismatch("chunk rows is 0 on rank 0 and 3", (b, a) -> b.chunkRows(3)),
