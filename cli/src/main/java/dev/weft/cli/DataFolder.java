@@ -10,6 +10,7 @@ import dev.weft.tensor.Seed19Data;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +26,7 @@ import java.util.stream.LongStream;
 record DataFolder(Path folder, ProblemSpec spec) {
 
     private static final String STAMP = "data.txt";
+    private static final String OUTPUT_STAMP = "outputs.txt";
 
     /** Rows generated and written in one go by one thread. */
     private static final long SLICE_ROWS = 256;
@@ -56,12 +58,44 @@ record DataFolder(Path folder, ProblemSpec spec) {
 
     private boolean holds(boolean withGolden) throws IOException {
         Path stamp = folder.resolve(STAMP);
-        return Files.isRegularFile(stamp)
-                && Files.readString(stamp).equals(DataStamp.write(spec, withGolden));
+        if (!Files.isRegularFile(stamp)
+                || !Files.readString(stamp).equals(DataStamp.write(spec, withGolden))) {
+            return false;
+        }
+        boolean whole = !withGolden || Files.isRegularFile(golden());
+        for (int rank = 0; rank < spec.ranks(); rank++) {
+            whole &= Files.isRegularFile(shardFile(rank)) && Files.isRegularFile(bFile(rank));
+        }
+        return whole;
     }
 
-    /** The problem whose data the folder holds. */
-    static DataFolder existing(Path folder, DType outType) {
+    /** Before a run: outputs of an earlier one must not be taken for this one's. */
+    void discardOutputs() throws IOException {
+        Files.createDirectories(folder);
+        Files.deleteIfExists(folder.resolve(OUTPUT_STAMP));
+        try (DirectoryStream<Path> old =
+                Files.newDirectoryStream(folder, "{output,gathered}_rank*.bin")) {
+            for (Path file : old) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    /** After a run: what the outputs are. */
+    void stampOutputs() throws IOException {
+        Files.writeString(folder.resolve(OUTPUT_STAMP), outputStamp(spec));
+    }
+
+    private static String outputStamp(ProblemSpec spec) {
+        return spec.outType().label() + " " + spec.data() + "\n";
+    }
+
+    /**
+     * The problem whose data the folder holds.
+     *
+     * @param outTypeOrNull the type of the outputs, or null for what the run wrote down
+     */
+    static DataFolder existing(Path folder, DType outTypeOrNull) {
         Path stamp = folder.resolve(STAMP);
         if (!Files.isRegularFile(stamp)) {
             throw new UsageException(
@@ -72,10 +106,28 @@ record DataFolder(Path folder, ProblemSpec spec) {
                             + "): run gen-data or run first");
         }
         try {
-            return new DataFolder(folder, DataStamp.read(Files.readString(stamp), outType));
+            return new DataFolder(
+                    folder,
+                    DataStamp.read(Files.readString(stamp), outType(folder, outTypeOrNull)));
         } catch (IOException | IllegalArgumentException e) {
             throw new UsageException(stamp + ": cannot be understood (" + e.getMessage() + ")");
         }
+    }
+
+    private static DType outType(Path folder, DType outTypeOrNull) throws IOException {
+        Path stamp = folder.resolve(OUTPUT_STAMP);
+        String[] words =
+                Files.isRegularFile(stamp)
+                        ? Files.readString(stamp).strip().split(" ")
+                        : new String[] {DType.FP32.label(), "foreign"};
+        if (words[words.length - 1].equals("files")) {
+            throw new UsageException(
+                    "--data-dir "
+                            + folder
+                            + ": its outputs are of a run with --a and --b, which has verified them"
+                            + " itself");
+        }
+        return outTypeOrNull == null ? DType.of(words[0]) : outTypeOrNull;
     }
 
     /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
@@ -99,7 +151,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
             return true;
         } catch (FileSystemException e) {
             throw new UsageException(
-                    "--data-dir " + folder + ": cannot write there (" + e.getMessage() + ")");
+                    "--data-dir " + folder + ": cannot write there: " + Main.message(e));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write data: " + e.getMessage(), e);
         }

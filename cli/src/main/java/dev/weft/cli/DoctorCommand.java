@@ -41,7 +41,8 @@ final class DoctorCommand implements Callable<Integer> {
         line("Product engine", Gemms.auto().name());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
-        line("MPI", found("libmpi.so", "not found (libmpi; Debian: openmpi-bin or mpich)"));
+        String mpich = found("libmpich.so", "not found (Debian: openmpi-bin or mpich)");
+        line("MPI", found("libmpi.so", mpich));
         line("CUDA", found("libcuda.so", "no driver (libcuda.so.1)"));
         line("OpenBLAS", found("libopenblas.so", "not found (optional)"));
         return 0;

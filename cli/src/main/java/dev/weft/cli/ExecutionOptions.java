@@ -3,7 +3,10 @@ package dev.weft.cli;
 import dev.weft.compat.Ascend;
 import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import picocli.CommandLine.Option;
 
 /** The options that say how a problem is run. */
@@ -14,8 +17,8 @@ final class ExecutionOptions {
             paramLabel = "MODE",
             defaultValue = "auto",
             description =
-                    "Where: auto, cpu, cuda or sim. Auto takes cuda where a GPU works, else cpu, and"
-                            + " says which (default: ${DEFAULT-VALUE}).")
+                    "Where: auto, cpu, cuda or sim; cuda and sim are not there yet, so auto takes cpu"
+                            + " and says so (default: ${DEFAULT-VALUE}).")
     String runMode;
 
     @Option(
@@ -96,7 +99,8 @@ final class ExecutionOptions {
             defaultValue = "weft",
             description =
                     "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
-                            + " its waits for summary counters (default: ${DEFAULT-VALUE}).")
+                            + " its waits for summary counters; auto then is mesh-push"
+                            + " (default: ${DEFAULT-VALUE}).")
     String chunkRule;
 
     @Option(
@@ -148,7 +152,9 @@ final class ExecutionOptions {
                             + " --splits-per-rank");
         }
         return new ExecutionSpec(
-                algorithm(),
+                ascend && algorithm.equals(Algorithm.AUTO.label())
+                        ? Algorithm.MESH_PUSH
+                        : algorithm(),
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
                         .equals("processes"),
                 ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar"),
@@ -174,10 +180,37 @@ final class ExecutionOptions {
 
     /** With {@code --strict}, refuses what the Ascend example refuses. */
     void checkStrict(ProblemSpec problem) {
-        if (strict) {
-            Ascend.checkStrict(
-                    problem.ranks(), problem.m(), problem.k(), problem.n(), baseM(), baseN());
+        if (!strict) {
+            return;
         }
+        int ranks = problem.ranksPerGroup();
+        Ascend.checkStrict(ranks, problem.m(), problem.k(), problem.n(), baseM(), baseN());
+        if (!problem.shards().equals(Shards.even(problem.m(), ranks))) {
+            throw new UsageException(
+                    "--shards "
+                            + problem.shards()
+                            + " are uneven (the Ascend example refuses this)");
+        }
+    }
+
+    /**
+     * What was asked for about chunks and lanes, of which an algorithm without any makes no use.
+     */
+    List<String> chunkOptions() {
+        List<String> given = new ArrayList<>();
+        if (commBlocks != null) {
+            given.add("--comm-blocks");
+        }
+        if (chunkRows != null) {
+            given.add("--chunk-rows");
+        }
+        if (splitsPerRank != null) {
+            given.add("--splits-per-rank");
+        }
+        if (baseM != null || baseN != null) {
+            given.add("--base-m/--base-n");
+        }
+        return given;
     }
 
     private Algorithm algorithm() {

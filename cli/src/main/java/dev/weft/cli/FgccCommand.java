@@ -103,6 +103,7 @@ final class FgccCommand implements Callable<Integer> {
         Console console =
                 new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
         List<FgccRun.Report> reports;
+        Progress progress = Progress.forTerminal(options.quiet);
         try (World world = World.threads(ranks, options.deadline);
                 Arena arena = Arena.ofShared()) {
             List<Matrix> inputs = new ArrayList<>();
@@ -111,12 +112,23 @@ final class FgccCommand implements Callable<Integer> {
             }
             reports =
                     world.call(
-                            fabric -> run.run(fabric, inputs.get(fabric.rank() / run.tpDegree())));
+                            fabric ->
+                                    run.run(
+                                            fabric,
+                                            inputs.get(fabric.rank() / run.tpDegree()),
+                                            fabric.rank() == 0 ? progress : new Progress(false)));
+        } finally {
+            progress.end();
         }
         Samples samples = Samples.ofNs(slowestRanks(reports));
         print(console, run, reports, samples);
         json.write(generator -> write(generator, run, reports, samples));
-        return reports.stream().allMatch(FgccRun.Report::passed) ? 0 : Main.FAILED;
+        return SourceOptions.exitCode(
+                spec.commandLine().getErr(),
+                reports.stream()
+                        .filter(report -> !report.passed())
+                        .map(FgccCommand::line)
+                        .toList());
     }
 
     private FgccRun checkedRun() {

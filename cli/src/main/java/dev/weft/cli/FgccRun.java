@@ -42,6 +42,7 @@ record FgccRun(
 
     private static final int SAMPLED_ROWS = 64;
     private static final int FREIVALDS_ROUNDS = 4;
+    private static final int VERIFYING_STEPS = 3;
     private static final double TOLERANCE = 1e-2;
 
     /**
@@ -87,8 +88,9 @@ record FgccRun(
 
     /**
      * @param a all of this rank's group's A
+     * @param progress told how far the measuring and then the verifying have come
      */
-    Report run(Fabric world, Matrix a) {
+    Report run(Fabric world, Matrix a, Progress progress) {
         int group = world.rank() / tpDegree;
         int member = world.rank() % tpDegree;
         Matrix lhs = a.rows(member * m, m);
@@ -96,34 +98,53 @@ record FgccRun(
             Matrix rhs = rhs(group, member, arena);
             try (Fgcc prepared =
                     Fgcc.prepare(world, m, k, type, rhs, tpDegree, groups, forceHbm, config)) {
-                long[] elapsedNs = measure(world, prepared, lhs);
+                long[] elapsedNs = measure(world, prepared, lhs, progress);
                 Matrix product = prepared.call(lhs).product();
-                boolean whole = (double) a.rows() * k * rhs.cols() <= MAX_FULL_CHECK_STEPS;
-                Float64Oracle oracle = new Float64Oracle(a, rhs, false);
-                long[] sample = sample(a.rows());
-                return new Report(
-                        world.rank(),
-                        prepared.layout(),
-                        whole ? oracle.check(product) : oracle.check(product, sample),
-                        whole ? a.rows() : sample.length,
-                        whole
-                                || Freivalds.check(a, rhs, false, product, FREIVALDS_ROUNDS, seed)
-                                        .accepted(),
-                        product.bitwiseEquals(unfused(a, rhs, arena)),
-                        prepared.reachableBytes(),
-                        elapsedNs);
+                return judge(world.rank(), prepared, a, rhs, product, elapsedNs, progress);
             }
         }
     }
 
-    private long[] measure(Fabric world, Fgcc prepared, Matrix lhs) {
+    private Report judge(
+            int rank,
+            Fgcc prepared,
+            Matrix a,
+            Matrix rhs,
+            Matrix product,
+            long[] elapsedNs,
+            Progress progress) {
+        boolean whole = (double) a.rows() * k * rhs.cols() <= MAX_FULL_CHECK_STEPS;
+        Float64Oracle oracle = new Float64Oracle(a, rhs, false);
+        long[] sample = sample(a.rows());
+        progress.begin("verifying", VERIFYING_STEPS);
+        Deviation deviation = whole ? oracle.check(product) : oracle.check(product, sample);
+        progress.advance(1);
+        boolean allRowsHold =
+                whole || Freivalds.check(a, rhs, false, product, FREIVALDS_ROUNDS, seed).accepted();
+        progress.advance(2);
+        try (Arena arena = Arena.ofShared()) {
+            return new Report(
+                    rank,
+                    prepared.layout(),
+                    deviation,
+                    whole ? a.rows() : sample.length,
+                    allRowsHold,
+                    product.bitwiseEquals(unfused(a, rhs, arena)),
+                    prepared.reachableBytes(),
+                    elapsedNs);
+        }
+    }
+
+    private long[] measure(Fabric world, Fgcc prepared, Matrix lhs, Progress progress) {
         long[] elapsedNs = new long[iterations];
+        progress.begin("measuring", (long) warmup + iterations);
         for (int round = -warmup; round < iterations; round++) {
             world.barrier();
             prepared.call(lhs);
             if (round >= 0) {
                 elapsedNs[round] = prepared.elapsedNs();
             }
+            progress.advance(warmup + round + 1);
         }
         return elapsedNs;
     }

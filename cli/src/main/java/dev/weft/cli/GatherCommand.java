@@ -9,6 +9,7 @@ import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -160,23 +161,36 @@ final class GatherCommand implements Callable<Integer> {
                 new Console(spec.commandLine().getOut(), quiet || target.toStandardOutput());
         boolean joined =
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
+        if (joined) {
+            SourceOptions.refuseDeadlineOfJoined(spec);
+        }
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
-            GatherRun.Report report;
-            try (World world = joined ? World.joined() : threads()) {
-                report =
-                        world.call(
-                                        fabric -> {
-                                            check(fabric.size());
-                                            return run.run(fabric);
-                                        })
-                                .getFirst();
+            GatherRun.Report report = report(run, joined);
+            if (report.rank() != 0) {
+                return report.exact() ? 0 : Main.FAILED;
             }
-            if (report.rank() == 0) {
-                print(console, run, report);
-                target.write(generator -> write(generator, run, report));
-            }
-            return report.exact() ? 0 : Main.FAILED;
+            print(console, run, report);
+            target.write(generator -> write(generator, run, report));
+            return SourceOptions.exitCode(
+                    spec.commandLine().getErr(),
+                    report.exact() ? List.of() : List.of("wrong bytes on some rank"));
+        }
+    }
+
+    private GatherRun.Report report(GatherRun run, boolean joined) {
+        Progress progress = Progress.forTerminal(quiet);
+        try (World world = joined ? World.joined() : threads()) {
+            return world.call(
+                            fabric -> {
+                                check(fabric.size());
+                                return run.run(
+                                        fabric,
+                                        fabric.rank() == 0 ? progress : new Progress(false));
+                            })
+                    .getFirst();
+        } finally {
+            progress.end();
         }
     }
 

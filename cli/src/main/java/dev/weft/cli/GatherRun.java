@@ -36,6 +36,8 @@ record GatherRun(
         Map<String, Matrix> wholes,
         Arena arena) {
 
+    private static final int FIRST_CALLS = 2;
+
     /** Which of the gathers. */
     enum Kind {
         UNTILED,
@@ -98,14 +100,19 @@ record GatherRun(
                 arena);
     }
 
-    Report run(Fabric world) {
+    /**
+     * @param progress told of all that is gathered, measured or to be verified
+     */
+    Report run(Fabric world, Progress progress) {
         int tp = world.size() / groups;
+        progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
         try (Sb2sbGather gather = prepare(world, tp)) {
             boolean exact = true;
             // Other data first, twice, since operators have two sets of buffers: what a measured
             // call failed to move would be seen.
-            for (int call = 0; call < 2; call++) {
+            for (int call = 0; call < FIRST_CALLS; call++) {
                 exact &= isExact(gather.call(input(world, seed + 1)), world, tp, seed + 1);
+                progress.advance(call + 1);
             }
             Matrix inp = input(world, seed);
             long received = (tp - 1) * inp.elementBytes();
@@ -127,6 +134,7 @@ record GatherRun(
                     gatherNs[round] = gathered;
                     copyNs[round] = copied;
                 }
+                progress.advance(FIRST_CALLS + warmup + round + 1);
             }
             exact &= isExact(out, world, tp, seed);
             return new Report(

@@ -34,11 +34,18 @@ final class JsonTarget {
         if (target == null || toStandardOutput()) {
             return;
         }
-        Path folder = Path.of(target).toAbsolutePath().getParent();
-        if (folder == null || !Files.isDirectory(folder) || Files.isDirectory(Path.of(target))) {
+        Path file = Path.of(target).toAbsolutePath();
+        if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
             throw new UsageException(
-                    "--json " + target + ": expected a file in a folder that exists, or -");
+                    "--json "
+                            + target
+                            + ": expected a file in a folder that exists and can be written to,"
+                            + " or -");
         }
+    }
+
+    private static boolean isUsable(Path folder) {
+        return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
     }
 
     boolean toStandardOutput() {
@@ -56,10 +63,14 @@ final class JsonTarget {
         }
         Path file = Path.of(target).toAbsolutePath();
         Path part = file.resolveSibling(file.getFileName() + ".part");
-        try (Writer writer = Files.newBufferedWriter(part)) {
-            write(content, writer);
+        try {
+            try (Writer writer = Files.newBufferedWriter(part)) {
+                write(content, writer);
+            }
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
         }
-        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
     }
 
     private static void write(Content content, Writer writer) throws IOException {

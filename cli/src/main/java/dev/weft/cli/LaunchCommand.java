@@ -33,8 +33,10 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Examples:",
-            "  ./weft launch -n 4 -- java -cp 'cli/target/lib/*' examples/launch/Ranks.java",
-            "  ./weft launch -n 8 --deadline 2m -- java -cp app.jar:weft.jar your.Main --any thing",
+            "  ./weft launch -n 4 -- java --add-modules jdk.incubator.vector \\",
+            "      --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*'"
+                    + " examples/launch/Ranks.java",
+            "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
             "",
             "The program java is the Java that runs Weft.",
             "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",

@@ -2,6 +2,9 @@ package dev.weft.cli;
 
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -50,7 +53,17 @@ public final class Main implements Runnable {
 
     /** Runs one command; the exit code. */
     static int execute(String... arguments) {
-        return commandLine().execute(arguments);
+        return execute(commandLine(), arguments);
+    }
+
+    /** Picocli lets errors through: a shape too large for this machine is no reason for a trace. */
+    static int execute(CommandLine command, String... arguments) {
+        try {
+            return command.execute(arguments);
+        } catch (OutOfMemoryError e) {
+            oneLine(command.getErr(), "not enough memory for this problem: " + e.getMessage());
+            return FAILED;
+        }
     }
 
     static CommandLine commandLine() {
@@ -78,11 +91,18 @@ public final class Main implements Runnable {
                 : FAILED;
     }
 
-    private static String message(Throwable failure) {
+    /** The exceptions of files say only which file. */
+    static String message(Throwable failure) {
         if (failure instanceof UncheckedIOException && failure.getMessage() == null) {
             return message(failure.getCause());
         }
-        return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        return switch (failure) {
+            case AccessDeniedException e -> e.getFile() + ": no permission";
+            case NoSuchFileException e -> e.getFile() + ": no such file or folder";
+            case FileAlreadyExistsException e -> e.getFile() + ": is there, and is no folder";
+            default -> text;
+        };
     }
 
     private static void oneLine(PrintWriter err, String message) {

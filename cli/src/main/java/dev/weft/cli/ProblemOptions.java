@@ -9,6 +9,8 @@ import picocli.CommandLine.Option;
 /** The options that say what is computed, shared by run, gen-data and verify. */
 final class ProblemOptions {
 
+    private static final long DEFAULT_SEED = 19;
+
     @Option(
             names = {"-n", "--n-ranks"},
             paramLabel = "R",
@@ -84,9 +86,8 @@ final class ProblemOptions {
     @Option(
             names = "--seed",
             paramLabel = "SEED",
-            defaultValue = "19",
-            description = "Seed of the generated data (default: ${DEFAULT-VALUE}).")
-    long seed;
+            description = "Seed of --data normal (default: 19; seed19 has no other).")
+    Long seed;
 
     @Option(
             names = "--data",
@@ -134,7 +135,19 @@ final class ProblemOptions {
                 oneOf("--rhs", rhs, "replicated", "column-sharded").equals("column-sharded"),
                 transposeB,
                 oneOf("--data", data, "normal", "seed19"),
-                seed);
+                seed());
+    }
+
+    private long seed() {
+        if (seed != null && data.equals("seed19") && seed != DEFAULT_SEED) {
+            throw new UsageException(
+                    "--seed "
+                            + seed
+                            + " with --data seed19: expected "
+                            + DEFAULT_SEED
+                            + ", or --data normal");
+        }
+        return seed == null ? DEFAULT_SEED : seed;
     }
 
     private Shards shardsPerGroup() {

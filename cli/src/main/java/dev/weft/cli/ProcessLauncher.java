@@ -36,12 +36,13 @@ final class ProcessLauncher {
                 processes.start(process(job, rank), ranks);
             }
             int failed = processes.await(() -> ProgressFile.show(progressFile(job), progress));
-            progress.end();
             if (failed >= 0) {
                 throw new RunFailedException(
                         describeFailure(job, failed, processes.exitCode(failed)));
             }
             return reports(job);
+        } finally {
+            progress.end();
         }
     }
 

@@ -2,8 +2,10 @@ package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 
@@ -18,6 +20,9 @@ final class RankProcesses implements AutoCloseable {
 
     /** Beyond the deadline: a rank that has noticed a failure still has to unwind and exit. */
     private static final long UNWIND_NS = 5_000_000_000L;
+
+    /** How long killed ranks may take to be gone; after that their files are removed anyway. */
+    private static final long GONE_MS = 2_000;
 
     private final ShmJob job;
     private final Duration deadline;
@@ -44,8 +49,22 @@ final class RankProcesses implements AutoCloseable {
     /** The command is told to end: so are its ranks. */
     private synchronized void abandon() {
         abandoned = true;
+        killAll();
+        try {
+            job.close();
+        } catch (UncheckedIOException e) {
+            System.err.println("weft: " + e.getMessage());
+        }
+    }
+
+    /** Returns when they are gone: one that is still dying could make a file in the folder. */
+    private void killAll() {
         processes.forEach(RankProcesses::kill);
-        job.close();
+        CompletableFuture<?>[] gone =
+                processes.stream().map(Process::onExit).toArray(CompletableFuture<?>[]::new);
+        CompletableFuture.allOf(gone)
+                .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
+                .join();
     }
 
     /** Also what the process has started itself, as a shell does. */
@@ -110,7 +129,7 @@ final class RankProcesses implements AutoCloseable {
     @Override
     public void close() {
         try (job) {
-            processes.forEach(RankProcesses::kill);
+            killAll();
             if (!Thread.currentThread().isInterrupted()) {
                 removeHook();
             }

@@ -75,30 +75,46 @@ final class RingCommand implements Callable<Integer> {
         JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
         Console console =
                 new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
-        if (kind.equals("processes")) {
-            if (options.json != null) {
-                throw new UsageException(
-                        "--json " + options.json + " with --launcher processes: expected threads");
-            }
-            return code(new RingProcesses(run, ranks(), options.deadline).run(console));
+        if (options.json != null && !kind.equals("threads")) {
+            throw new UsageException(
+                    "--json " + options.json + " with --launcher " + kind + ": expected threads");
         }
-        List<RingRun.Report> reports = runHere(run, kind.equals("joined"));
+        Progress progress = Progress.forTerminal(options.quiet);
+        if (kind.equals("processes")) {
+            return code(new RingProcesses(run, ranks(), options.deadline, progress).run(console));
+        }
+        if (kind.equals("joined")) {
+            SourceOptions.refuseDeadlineOfJoined(spec);
+        }
+        List<RingRun.Report> reports = runHere(run, kind.equals("joined"), progress);
         reports.forEach(report -> console.print(report.line()));
         json.write(generator -> write(generator, run, reports));
-        return code(reports.stream().allMatch(RingRun.Report::passed));
+        return code(
+                reports.stream()
+                        .filter(report -> !report.passed())
+                        .map(RingRun.Report::line)
+                        .toList());
     }
 
-    private static int code(boolean passed) {
-        return passed ? 0 : Main.FAILED;
+    private int code(List<String> failures) {
+        return SourceOptions.exitCode(spec.commandLine().getErr(), failures);
     }
 
-    private List<RingRun.Report> runHere(RingRun run, boolean joined) {
+    private List<RingRun.Report> runHere(RingRun run, boolean joined, Progress progress) {
         try (World world = joined ? World.joined() : World.threads(ranks(), options.deadline);
                 Arena arena = Arena.ofShared()) {
             int all = world.call(fabric -> checkedRanks(fabric.size())).getFirst();
             Matrix a = run.a(all, arena);
-            return world.call(fabric -> run.run(fabric, a));
+            return world.call(fabric -> run.run(fabric, a, ofRank(fabric.rank(), progress)));
+        } finally {
+            progress.end();
         }
+    }
+
+    /** The first rank's stands for all; as a process of this command's it tells by a file. */
+    private static Progress ofRank(int rank, Progress progress) {
+        boolean toFile = System.getenv(ProgressFile.VARIABLE) != null;
+        return toFile || rank != 0 ? ProgressFile.ofRank(rank) : progress;
     }
 
     private int ranks() {

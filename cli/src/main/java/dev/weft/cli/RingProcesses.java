@@ -20,29 +20,39 @@ final class RingProcesses {
     private final RingRun run;
     private final int ranks;
     private final Duration deadline;
+    private final Progress progress;
 
-    RingProcesses(RingRun run, int ranks, Duration deadline) {
+    RingProcesses(RingRun run, int ranks, Duration deadline, Progress progress) {
         this.run = run;
         this.ranks = ranks;
         this.deadline = deadline;
+        this.progress = progress;
     }
 
-    /** Prints every rank's line, in rank order; whether all passed. */
-    boolean run(Console console) throws IOException {
+    /** Prints every rank's line, in rank order; returns those of ranks that did not pass. */
+    List<String> run(Console console) throws IOException {
         ShmJob job = ShmJob.create();
         try (RankProcesses processes = new RankProcesses(job, deadline)) {
             for (int rank = 0; rank < ranks; rank++) {
                 processes.start(process(job, rank), ranks);
             }
-            int failed = processes.await(() -> {});
+            int failed = processes.await(() -> ProgressFile.show(progressFile(job), progress));
+            progress.end();
+            List<String> failures = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {
                 List<String> printed = Files.readAllLines(outputFile(job, rank));
                 if (printed.isEmpty()) {
                     throw new RunFailedException(describeFailure(job, Math.max(failed, 0)));
                 }
                 printed.forEach(console::print);
+                printed.stream().filter(line -> line.endsWith("FAIL")).forEach(failures::add);
             }
-            return failed < 0;
+            if (failed >= 0 && failures.isEmpty()) {
+                throw new RunFailedException(describeFailure(job, failed));
+            }
+            return failures;
+        } finally {
+            progress.end();
         }
     }
 
@@ -52,11 +62,13 @@ final class RingProcesses {
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
         // The command writes the class archive; its ranks only read it.
         command.add("-XX:-AutoCreateSharedArchive");
+        command.add("-Dweft.terminal=false");
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.addAll(List.of(Main.class.getName(), "ring", "--launcher", "joined"));
         command.addAll(run.options());
-        return new ProcessBuilder(command)
-                .redirectOutput(outputFile(job, rank).toFile())
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
+        return builder.redirectOutput(outputFile(job, rank).toFile())
                 .redirectError(errorFile(job, rank).toFile());
     }
 
@@ -73,6 +85,10 @@ final class RingProcesses {
 
     private static Path outputFile(ShmJob job, int rank) {
         return job.folder().resolve("output-" + rank);
+    }
+
+    private static Path progressFile(ShmJob job) {
+        return job.folder().resolve("progress");
     }
 
     private static Path errorFile(ShmJob job, int rank) {

@@ -62,8 +62,9 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
     /**
      * @param a all of A; of it the rank gives its own rows to the ring, the rest is for the
      *     reference
+     * @param progress told how far the reference has come
      */
-    Report run(Fabric fabric, Matrix a) {
+    Report run(Fabric fabric, Matrix a, Progress progress) {
         int rank = fabric.rank();
         try (Arena arena = Arena.ofShared()) {
             Matrix b = Matrix.allocate(arena, type, k, nLocal);
@@ -71,8 +72,10 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
             try (RingAllGatherMatmul ring = RingAllGatherMatmul.prepare(fabric, m, type, b)) {
                 RingOutput output = ring.call(a.rows(rank * m, m));
                 long elapsedNs = ring.elapsedNs();
+                progress.begin("verifying", a.rows());
                 Matrix expected =
-                        new Float64Oracle(a, b, false).golden(0, a.rows(), arena, rows -> {});
+                        new Float64Oracle(a, b, false)
+                                .golden(0, a.rows(), arena, progress::advance);
                 return judge(rank, output, expected, elapsedNs);
             }
         }

@@ -6,11 +6,7 @@ import dev.weft.report.RunRecordJson;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.Writer;
 import java.lang.foreign.Arena;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -46,15 +42,15 @@ final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         ExecutionSpec execution = options.execution.spec();
-        checkRecordTarget();
-        boolean recordToStdout = "-".equals(options.json);
-        Console console = new Console(out(), options.quiet || recordToStdout);
+        JsonTarget target = new JsonTarget(options.json, out());
+        Console console = new Console(out(), options.quiet || target.toStandardOutput());
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared()) {
             prepareData(console, progress);
             RunOptions.Inputs inputs = options.open(arena);
             ProblemSpec problem = inputs.problem();
-            Files.createDirectories(options.problem.dataDir);
+            options.execution.checkStrict(problem);
+            inputs.folder().discardOutputs();
             console.info(
                     problem.ranks()
                             + " ranks ("
@@ -63,6 +59,8 @@ final class RunCommand implements Callable<Integer> {
                             + problem.describe());
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
+            tellOfUnusedOptions(reports.getFirst(), console);
+            inputs.folder().stampOutputs();
             Verification verification =
                     new Verifier(
                                     problem,
@@ -75,37 +73,23 @@ final class RunCommand implements Callable<Integer> {
                                     reports.stream().allMatch(RankReport::keptEqual));
             RunRecord record = Records.of(problem, execution, reports, verification);
             new Summary(console).print(record);
-            writeRecord(record);
-            return verification.passed() ? 0 : Main.FAILED;
+            target.write(json -> RunRecordJson.write(record, json));
+            return Outcome.exitCode(verification.passed(), verification, spec);
+        } finally {
+            progress.end();
         }
     }
 
-    private void checkRecordTarget() {
-        if (options.json == null || options.json.equals("-")) {
-            return;
+    private void tellOfUnusedOptions(RankReport report, Console console) {
+        List<String> given = options.execution.chunkOptions();
+        if (report.lanes() == 0 && !given.isEmpty()) {
+            console.info(
+                    "Nothing travels with "
+                            + report.algorithm()
+                            + " on these ranks: "
+                            + String.join(", ", given)
+                            + " had no effect");
         }
-        Path folder = Path.of(options.json).toAbsolutePath().getParent();
-        if (!Files.isDirectory(folder) || Files.isDirectory(Path.of(options.json))) {
-            throw new UsageException(
-                    "--json " + options.json + ": expected a file in a folder that exists, or -");
-        }
-    }
-
-    private void writeRecord(RunRecord record) throws IOException {
-        if (options.json == null) {
-            return;
-        }
-        if (options.json.equals("-")) {
-            RunRecordJson.write(record, out());
-            out().flush();
-            return;
-        }
-        Path target = Path.of(options.json).toAbsolutePath();
-        Path part = target.resolveSibling(target.getFileName() + ".part");
-        try (Writer writer = Files.newBufferedWriter(part)) {
-            RunRecordJson.write(record, writer);
-        }
-        Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
     }
 
     private PrintWriter out() {

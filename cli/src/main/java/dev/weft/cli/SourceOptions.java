@@ -2,7 +2,10 @@ package dev.weft.cli;
 
 import dev.weft.fabric.World;
 import dev.weft.tensor.DType;
+import java.io.PrintWriter;
 import java.time.Duration;
+import java.util.List;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
 /** The options that the commands of the ring and of FGCC share. */
@@ -71,6 +74,34 @@ final class SourceOptions {
             throw new UsageException(option + " " + value + ": expected 1 to " + MAX_SIZE);
         }
         return value;
+    }
+
+    /** Joined ranks have the deadline of the command that has launched them. */
+    static void refuseDeadlineOfJoined(CommandSpec spec) {
+        var given = spec.commandLine().getParseResult().matchedOption("--deadline");
+        if (given != null) {
+            throw new UsageException(
+                    "--deadline "
+                            + given.originalStringValues().getLast()
+                            + " with --launcher joined: expected it before the --"
+                            + " of 'weft launch', for all ranks");
+        }
+    }
+
+    /**
+     * The exit code; a failure is told in one line, however quiet the command is to be.
+     *
+     * @param failures what is wrong, each in one line
+     */
+    static int exitCode(PrintWriter err, List<String> failures) {
+        if (failures.isEmpty()) {
+            return 0;
+        }
+        int others = failures.size() - 1;
+        String more = others == 0 ? "" : "; and " + others + " more";
+        err.println("weft: verification failed (" + failures.getFirst() + more + ")");
+        err.flush();
+        return Main.FAILED;
     }
 
     static int ranks(int ranks) {

@@ -16,14 +16,14 @@ import picocli.CommandLine.Option;
             "Examples:",
             "  ./weft test                  what this machine can run; the rest is skipped visibly",
             "  ./weft test --with-extras    first installs MPI and Chromium (Debian packages)",
-            "  ./weft test --all            also the tests that take minutes"
+            "  ./weft test --all            also the long tests: over an hour"
         })
 final class TestCommand implements Runnable {
 
     @Option(names = "--with-extras", description = "Install optional parts first.")
     boolean withExtras;
 
-    @Option(names = "--all", description = "Also run what takes minutes.")
+    @Option(names = "--all", description = "Also run the long tests.")
     boolean all;
 
     @Override

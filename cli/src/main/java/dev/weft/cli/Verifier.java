@@ -37,7 +37,7 @@ final class Verifier {
     private final Progress progress;
     private boolean bitwise;
     private boolean withinBound = true;
-    private boolean seedRule = true;
+    private Boolean seedRule;
     private boolean freivalds = true;
     private double maxAbsErr;
     private double relErr;
@@ -63,10 +63,10 @@ final class Verifier {
     }
 
     /**
-     * @param gatheredExact what the ranks found of their gathered A
+     * @param gatheredExact what the ranks found of their gathered A, null if they did not look
      * @param keptEqual whether the products that came with it equalled the measured ones
      */
-    Verification verify(boolean gatheredExact, boolean keptEqual) {
+    Verification verify(Boolean gatheredExact, boolean keptEqual) {
         bitwise = keptEqual;
         progress.begin("verifying", problem.ranks());
         int parts = problem.columnSharded() ? problem.ranksPerGroup() : 1;
@@ -145,7 +145,7 @@ final class Verifier {
                             problem.groups() * problem.m(),
                             problem.n(),
                             arena);
-            seedRule &=
+            boolean held =
                     SeedRule.judge(
                                     golden.block(
                                             group * problem.m(),
@@ -154,6 +154,7 @@ final class Verifier {
                                             problem.cols(rank)),
                                     c)
                             .passed();
+            seedRule = held && !Boolean.FALSE.equals(seedRule);
         }
     }
 

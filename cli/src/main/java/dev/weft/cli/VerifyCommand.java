@@ -36,8 +36,7 @@ final class VerifyCommand implements Callable<Integer> {
     @Option(
             names = "--out-dtype",
             paramLabel = "TYPE",
-            defaultValue = "fp32",
-            description = "Type of the outputs (default: ${DEFAULT-VALUE}).")
+            description = "Type of the outputs (default: what the run wrote down, else fp32).")
     String outDtype;
 
     @Option(
@@ -50,7 +49,8 @@ final class VerifyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        DataFolder folder = DataFolder.existing(dataDir, DType.of(outDtype));
+        DataFolder folder =
+                DataFolder.existing(dataDir, outDtype == null ? null : DType.of(outDtype));
         Console console = new Console(spec.commandLine().getOut(), quiet);
         try (Arena arena = Arena.ofShared()) {
             Verification found =
@@ -60,12 +60,12 @@ final class VerifyCommand implements Callable<Integer> {
                                     folder,
                                     "auto",
                                     Progress.forTerminal(quiet))
-                            .verify(true, true);
+                            .verify(null, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());
             new Summary(console).verification(found);
             console.print(passed ? "[SUCCESS] Verification PASSED." : "[FAILED] Verification.");
-            return passed ? 0 : Main.FAILED;
+            return Outcome.exitCode(passed, found, spec);
         }
     }
 }

@@ -1,11 +1,8 @@
 package dev.weft.report;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
 import dev.weft.op.Timeline;
 import java.io.IOException;
-import java.io.Writer;
 import java.util.Locale;
 
 /** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
@@ -17,18 +14,12 @@ public final class RunRecordJson {
         this.json = json;
     }
 
-    /** Writes the whole record; leaves the writer open. */
-    public static void write(RunRecord record, Writer out) throws IOException {
-        try (JsonGenerator json = new JsonFactory().createGenerator(out)) {
-            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
-            json.setPrettyPrinter(new DefaultPrettyPrinter());
-            new RunRecordJson(json).write(record);
-        }
-        out.write('\n');
+    /** Writes the record's fields into the object that is open. */
+    public static void write(RunRecord record, JsonGenerator json) throws IOException {
+        new RunRecordJson(json).write(record);
     }
 
     private void write(RunRecord record) throws IOException {
-        json.writeStartObject();
         json.writeStringField("schema", RunRecord.SCHEMA);
         json.writeBooleanField("simulated", false);
         problem(record.problem());
@@ -50,7 +41,6 @@ public final class RunRecordJson {
         }
         json.writeEndArray();
         environment(record.environment());
-        json.writeEndObject();
     }
 
     private void problem(RunRecord.Problem problem) throws IOException {
@@ -114,16 +104,25 @@ public final class RunRecordJson {
     private void verification(Verification verification) throws IOException {
         json.writeObjectFieldStart("verification");
         json.writeBooleanField("passed", verification.passed());
-        json.writeBooleanField("gatheredExact", verification.gatheredExact());
+        judgement("gatheredExact", verification.gatheredExact());
         json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
         json.writeBooleanField("withinBound", verification.withinBound());
-        json.writeBooleanField("seedRulePassed", verification.seedRulePassed());
+        judgement("seedRulePassed", verification.seedRulePassed());
         json.writeNumberField("maxAbsErr", verification.maxAbsErr());
         json.writeNumberField("relErr", verification.relErr());
         json.writeNumberField("checkedRows", verification.checkedRows());
         json.writeNumberField("totalRows", verification.totalRows());
         json.writeBooleanField("freivalds", verification.freivalds());
         json.writeEndObject();
+    }
+
+    private void judgement(String name, Boolean held) throws IOException {
+        json.writeFieldName(name);
+        if (held == null) {
+            json.writeNull();
+        } else {
+            json.writeBoolean(held);
+        }
     }
 
     private void rank(RunRecord.Rank rank) throws IOException {

@@ -1,14 +1,19 @@
 package dev.weft.report;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * Whether a run was right.
  *
- * @param gatheredExact gathered A equalled the inputs byte for byte on every rank
+ * @param gatheredExact gathered A equalled the inputs byte for byte on every rank; null where
+ *     nobody looked
  * @param bitwiseEqualToUnfused every rank's product equalled one single-threaded product of all
  *     rows
  * @param withinBound every checked element lay within 2 sqrt(K) eps (|A| x |B|) of float64, plus
  *     one rounding of the output type
- * @param seedRulePassed the Ascend example's rule against golden held (true where no golden exists)
+ * @param seedRulePassed the Ascend example's rule against golden held; null where there is no
+ *     golden
  * @param maxAbsErr against float64, over the checked elements
  * @param relErr max|c - ref| / (max|ref| + 1e-9)
  * @param checkedRows rows of C compared with float64
@@ -17,10 +22,10 @@ package dev.weft.report;
  *     compared)
  */
 public record Verification(
-        boolean gatheredExact,
+        Boolean gatheredExact,
         boolean bitwiseEqualToUnfused,
         boolean withinBound,
-        boolean seedRulePassed,
+        Boolean seedRulePassed,
         double maxAbsErr,
         double relErr,
         long checkedRows,
@@ -28,11 +33,36 @@ public record Verification(
         boolean freivalds) {
 
     public boolean passed() {
-        return gatheredExact && bitwiseEqualToUnfused && passedLoosely();
+        return isNotFalse(gatheredExact) && bitwiseEqualToUnfused && passedLoosely();
     }
 
     /** As another program's product would be judged: right numbers, whatever the order of sums. */
     public boolean passedLoosely() {
-        return withinBound && seedRulePassed && (freivalds || checkedRows == totalRows);
+        return withinBound && isNotFalse(seedRulePassed) && (freivalds || checkedRows == totalRows);
+    }
+
+    private static boolean isNotFalse(Boolean judgement) {
+        return !Boolean.FALSE.equals(judgement);
+    }
+
+    /** Everything that was found wrong, in one line. */
+    public String describeFailure() {
+        List<String> wrong = new ArrayList<>();
+        if (!isNotFalse(gatheredExact)) {
+            wrong.add("gathered A differs from the inputs");
+        }
+        if (!bitwiseEqualToUnfused) {
+            wrong.add("a product differs from the unfused one");
+        }
+        if (!withinBound) {
+            wrong.add("the float64 bound is exceeded (max_abs_err " + maxAbsErr + ")");
+        }
+        if (!isNotFalse(seedRulePassed)) {
+            wrong.add("too many elements differ from golden.bin");
+        }
+        if (!freivalds && checkedRows < totalRows) {
+            wrong.add("Freivalds' check refuses it");
+        }
+        return String.join(", ", wrong);
     }
 }

@@ -19,6 +19,9 @@ public record Views(
     /** How many spreads the hidden part must measure for the efficiency to mean anything. */
     private static final double MEASURABLE_SPREADS = 3;
 
+    /** Fewer samples have no spread to speak of. */
+    private static final int MEASURABLE_SAMPLES = 3;
+
     /** Sequential over pipelined. */
     public double speedup() {
         return sequential.median() / pipelined.median();
@@ -27,14 +30,17 @@ public record Views(
     /**
      * The share of the smaller of gather and product that is hidden: ((seqComm + seqCompute) -
      * pipelined) / min(seqComm, seqCompute), 0 where negative. Empty where the smaller one is under
-     * three times the spread of the samples: the figure would be noise.
+     * three times the spread of the samples, or there are under three of them: the figure would be
+     * noise.
      */
     public OptionalDouble overlapEfficiency() {
         double comm = sequentialComm.median();
         double compute = sequentialCompute.median();
         double smaller = Math.min(comm, compute);
         double spread = Math.max(sequential.spread(), pipelined.spread());
-        if (smaller <= 0 || smaller < MEASURABLE_SPREADS * spread) {
+        if (pipelined.us().size() < MEASURABLE_SAMPLES
+                || smaller <= 0
+                || smaller < MEASURABLE_SPREADS * spread) {
             return OptionalDouble.empty();
         }
         return OptionalDouble.of(Math.max(0, (comm + compute - pipelined.median()) / smaller));

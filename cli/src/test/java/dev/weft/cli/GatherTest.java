@@ -83,6 +83,7 @@ class GatherTest {
                 "--algorithm tree | unknown algorithm 'tree'",
                 "--iterations 0 | --iterations 0: expected 1 to",
                 "--launcher mpi | --launcher 'mpi': expected one of threads, joined",
+                "--launcher joined --deadline 1m | --deadline 1m with --launcher joined",
                 "--json /nowhere/g.json | --json /nowhere/g.json: expected a file in a folder"
             })
     void refusesWithOneLine(String arguments, String expected) {

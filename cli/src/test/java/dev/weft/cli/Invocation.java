@@ -10,10 +10,11 @@ record Invocation(int code, String out, String err) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         int code =
-                Main.commandLine()
-                        .setOut(new PrintWriter(out))
-                        .setErr(new PrintWriter(err))
-                        .execute(arguments);
+                Main.execute(
+                        Main.commandLine()
+                                .setOut(new PrintWriter(out))
+                                .setErr(new PrintWriter(err)),
+                        arguments);
         return new Invocation(code, out.toString(), err.toString());
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ShmJob;
@@ -128,13 +129,22 @@ class LaunchIT {
     void aTerminatedCommandTakesItsRanksAlong() throws Exception {
         Path here = folder.resolve("here");
         Process process =
-                launch("-n 2", "sh", "-c", "echo $$ >" + here + "-$RANK; sleep 1000 & wait");
+                launch(
+                        "-n 2",
+                        "sh",
+                        "-c",
+                        // Makes files while it is ended: none may be left in the folder.
+                        "echo $$ >"
+                                + here
+                                + "-$RANK; i=0; while [ $i -lt 100000 ]; do i=$((i+1));"
+                                + " : >$WEFT_JOB/$RANK-$i; done; sleep 1000 & wait");
         List<ProcessHandle> ranks = new ArrayList<>();
         for (int rank = 0; rank < 2; rank++) {
             ranks.add(awaitProcess(Path.of(here + "-" + rank), process));
         }
         process.destroy();
         assertEquals(128 + 15, exitCode(process), text("stderr"));
+        assertFalse(text("stderr").contains("Exception"), text("stderr"));
         for (ProcessHandle rank : ranks) {
             rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
         }

@@ -2,6 +2,8 @@ package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.RingOutput;
@@ -9,11 +11,14 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -94,6 +99,10 @@ class RingCommandTest {
                 "--dtype fp8 | --dtype: unknown dtype 'fp8'",
                 "--launcher mpi | --launcher 'mpi': expected one of threads, processes, joined",
                 "--launcher processes --json - | --json - with --launcher processes",
+                "--launcher joined --json - | --json - with --launcher joined: expected threads",
+                "--launcher joined --deadline 5s | --deadline 5s with --launcher joined",
+                "--json / | --json /: expected a file in a folder",
+                "--json /dev/null | --json /dev/null: expected a file in a folder",
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder"
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
@@ -101,6 +110,37 @@ class RingCommandTest {
         assertEquals(Main.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
+    }
+
+    @Test
+    void aFailureIsToldInOneLine() {
+        StringWriter text = new StringWriter();
+        PrintWriter err = new PrintWriter(text);
+        assertEquals(0, SourceOptions.exitCode(err, List.of()));
+        assertEquals("", text.toString());
+        assertEquals(Main.FAILED, SourceOptions.exitCode(err, List.of("rank 1", "rank 2")));
+        assertEquals(
+                List.of("weft: verification failed (rank 1; and 1 more)"),
+                text.toString().lines().toList());
+    }
+
+    @Test
+    void whatCannotBeWrittenLeavesNothing() throws IOException {
+        Path file = folder.resolve("r.json");
+        JsonTarget target = new JsonTarget(file.toString(), new PrintWriter(new StringWriter()));
+        IOException full = new IOException("no space");
+        IOException told =
+                assertThrows(
+                        IOException.class,
+                        () ->
+                                target.write(
+                                        json -> {
+                                            throw full;
+                                        }));
+        assertSame(full, told);
+        try (Stream<Path> left = Files.list(folder)) {
+            assertEquals(List.of(), left.toList());
+        }
     }
 
     @ParameterizedTest

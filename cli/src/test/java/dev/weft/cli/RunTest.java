@@ -150,10 +150,39 @@ class RunTest {
         assertEquals(Main.FAILED, wrong.code());
         assertTrue(wrong.out().contains("DIFFERS"), wrong.out());
         assertTrue(wrong.out().contains("EXCEEDED"), wrong.out());
+        assertFalse(wrong.out().contains("gathered A"), "nobody looked at it");
+        assertTrue(wrong.err().startsWith("weft: verification failed: a product differs"));
+        Invocation quiet = Invocation.of("verify", "--quiet", "--data-dir", data);
+        assertEquals("", quiet.out());
+        assertEquals(1, quiet.err().lines().count(), "a failure is told all the same");
         Files.delete(folder.resolve("out/output_rank0.bin"));
         Invocation missing = Invocation.of("verify", "--data-dir", data);
         assertEquals(Main.USAGE, missing.code());
         assertTrue(missing.err().contains("output_rank0.bin"), missing.err());
+    }
+
+    @Test
+    void verifyKnowsWhatTheRunWrote() throws IOException {
+        String data = folder.resolve("out").toString();
+        assertEquals(0, run("-n 2 --gm 24 --gk 32 --gn 16 --out-dtype bf16").code());
+        assertEquals(0, Invocation.of("verify", "--data-dir", data).code());
+        assertEquals(0, run("-n 3 --gm 24 --gk 32 --gn 16").code());
+        assertEquals(0, run("-n 2 --gm 24 --gk 32 --gn 16").code());
+        assertFalse(
+                Files.exists(folder.resolve("out/output_rank2.bin")),
+                "outputs of an earlier run are gone");
+        Files.delete(folder.resolve("out/pe_1_a.bin"));
+        assertTrue(run("-n 2 --gm 24 --gk 32 --gn 16").out().contains("Generated"));
+    }
+
+    @Test
+    void optionsWithoutEffectAreNamed() {
+        Invocation run = run("-n 2 --gm 24 --gk 32 --gn 16 --comm-blocks 4 --algorithm direct");
+        assertTrue(run.out().contains("--comm-blocks had no effect"), run.out());
+        assertTrue(
+                run("-n 2 --gm 24 --gk 32 --gn 16 --chunk-rule ascend")
+                        .out()
+                        .contains("mesh-push"));
     }
 
     @Test

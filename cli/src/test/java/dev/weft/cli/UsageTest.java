@@ -71,6 +71,8 @@ class UsageTest {
                 "--strict --gn 300 | N 300 is not divisible by base-n 256",
                 "--strict -n 3 | 3 ranks do not divide the 16 row groups",
                 "--strict -n 32 --gm 4096 | 32 ranks are more than 16",
+                "--strict --shards 1152,896 | are uneven",
+                "--data seed19 --seed 5 | --seed 5 with --data seed19",
                 "--bogus | '--bogus'"
             })
     void runRefusesWithOneLine(String arguments, String expected) throws IOException {
@@ -117,6 +119,22 @@ class UsageTest {
         Invocation run = Invocation.of("gen-data", "--data-dir", file.resolve("x").toString());
         assertEquals(Main.USAGE, run.code(), run.err());
         assertTrue(run.err().contains("--data-dir " + file.resolve("x")), run.err());
+    }
+
+    @Test
+    void aShapeTooLargeForTheMachineIsOneLine() {
+        Invocation run =
+                Invocation.of(
+                        "gen-data",
+                        "--gm",
+                        "4000000",
+                        "--gk",
+                        "4000000",
+                        "--data-dir",
+                        folder.resolve("out").toString());
+        assertEquals(Main.FAILED, run.code(), run.err());
+        assertTrue(run.err().startsWith("weft: not enough memory"), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
     }
 
     @Test

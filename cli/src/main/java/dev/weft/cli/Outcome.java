@@ -1,0 +1,21 @@
+package dev.weft.cli;
+
+import dev.weft.report.Verification;
+import picocli.CommandLine.Model.CommandSpec;
+
+/** What a verification means for the exit code; a failure is told even to those who want quiet. */
+final class Outcome {
+
+    private Outcome() {}
+
+    static int exitCode(boolean passed, Verification verification, CommandSpec command) {
+        if (passed) {
+            return 0;
+        }
+        command.commandLine()
+                .getErr()
+                .println("weft: verification failed: " + verification.describeFailure());
+        command.commandLine().getErr().flush();
+        return Main.FAILED;
+    }
+}
