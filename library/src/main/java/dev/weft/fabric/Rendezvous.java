@@ -142,6 +142,11 @@ final class Rendezvous implements AutoCloseable {
     }
 
     private boolean isPresent(int peer) throws IOException {
+        // Its control block comes after its lock: to look at a lock that its owner is about to take
+        // could keep it from getting it.
+        if (!Files.exists(controlFile(peer))) {
+            return false;
+        }
         if (watches[peer] == null) {
             watches[peer] = new HeldLock.Watch(lockFile(peer));
         }
