@@ -1,5 +1,7 @@
 package dev.weft.op;
 
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
@@ -42,6 +44,14 @@ record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out,
         Matrix c = Matrix.allocate(arena, out, a.rows(), packed.n());
         gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
         return c;
+    }
+
+    /** The unfused product is itself judged by an oracle that shares no code with the engines. */
+    void requireWithinFloat64Bound() {
+        Deviation deviation = new Float64Oracle(a, b, transposed).check(unfused);
+        if (!deviation.withinBound()) {
+            throw new AssertionError(deviation.describe());
+        }
     }
 
     Matrix shard(int rank) {

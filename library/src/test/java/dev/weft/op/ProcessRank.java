@@ -7,6 +7,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
+import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 
@@ -28,6 +29,7 @@ final class ProcessRank {
                     fabric -> {
                         switch (args[0]) {
                             case "all" -> everyAlgorithm(fabric, arena);
+                            case "types" -> everyTypeAndLayout(fabric, arena);
                             case "endless" -> endless(fabric, arena, Algorithm.of(args[1]));
                             case "hold" -> hold(fabric, arena, Integer.parseInt(args[1]));
                             default -> throw new IllegalArgumentException(args[0]);
@@ -55,6 +57,41 @@ final class ProcessRank {
                 try (AllGatherMatmul op = operator(fabric, problem, algorithm)) {
                     for (int call = 0; call < 4; call++) {
                         check(problem, op.call(problem.shard(fabric.rank())), algorithm);
+                    }
+                }
+            }
+            System.out.println("right " + algorithm.label());
+        }
+    }
+
+    /** Every algorithm, dtype and layout of B, odd shapes, uneven and empty shards. */
+    private static void everyTypeAndLayout(Fabric fabric, Arena arena) {
+        Random random = new Random(fabric.size());
+        for (Algorithm algorithm : Algorithm.values()) {
+            for (DType type : DType.values()) {
+                for (boolean transposed : new boolean[] {false, true}) {
+                    long[] rows =
+                            random.longs(fabric.size(), 0, 40)
+                                    .map(r -> r % 4 == 0 ? 0 : r)
+                                    .toArray();
+                    DType other = DType.values()[random.nextInt(3)];
+                    DType out = DType.values()[random.nextInt(3)];
+                    Problem problem =
+                            Problem.create(
+                                    arena,
+                                    Shards.of(rows),
+                                    1 + random.nextInt(70),
+                                    1 + random.nextInt(40),
+                                    type,
+                                    other,
+                                    out,
+                                    transposed,
+                                    random.nextLong());
+                    problem.requireWithinFloat64Bound();
+                    try (AllGatherMatmul op = operator(fabric, problem, algorithm)) {
+                        for (int call = 0; call < 3; call++) {
+                            check(problem, op.call(problem.shard(fabric.rank())), algorithm);
+                        }
                     }
                 }
             }
@@ -102,7 +139,7 @@ final class ProcessRank {
     private static AllGatherMatmul operator(Fabric fabric, Problem problem, Algorithm algorithm) {
         return AllGatherMatmul.on(fabric)
                 .a(problem.shards(), problem.a().dtype())
-                .b(problem.b())
+                .b(problem.b(), problem.transposed())
                 .output(problem.out())
                 .algorithm(algorithm)
                 .chunkRows(7)

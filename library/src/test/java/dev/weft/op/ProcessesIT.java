@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks that are real processes: right results, and what happens when one is killed or stopped. */
 class ProcessesIT {
@@ -47,10 +48,20 @@ class ProcessesIT {
 
     @Test
     void everyAlgorithmIsBitwiseRightBetweenProcesses() throws IOException {
+        assertAllRight(4, "all");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 5, 8})
+    void everyAlgorithmTypeAndLayoutIsRightOnAnyNumberOfProcesses(int count) throws IOException {
+        assertAllRight(count, "types");
+    }
+
+    private void assertAllRight(int count, String what) throws IOException {
         Path folder;
         try (ShmJob job = ShmJob.create()) {
             folder = job.folder();
-            start(job, 4, Duration.ofSeconds(60), "all");
+            start(job, count, Duration.ofSeconds(60), what);
             for (ChildJvm rank : ranks) {
                 assertEquals(0, rank.exitCode(), () -> String.join("\n", rank.output()));
                 long right =
