@@ -1,7 +1,7 @@
 # weft test: the whole build with all tests, and at the end what was skipped and the totals. Sourced; expects $home and $jdk.
 # Writes inside the clone only, besides Maven's cache and, with extras, Debian packages.
 
-extras="openmpi-bin libopenmpi-dev mpich chromium"
+extras="openmpi-bin libopenmpi-dev mpich chromium libopenblas0-pthread"
 
 run_tests() {
     local with_extras=false all=false word code=0

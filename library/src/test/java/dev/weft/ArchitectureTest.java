@@ -35,9 +35,9 @@ class ArchitectureTest {
     private static final Map<String, Set<String>> MAY_USE =
             Map.of(
                     "compat", Set.of("op", "fabric", "gemm", "plan", "tensor"),
-                    "op", Set.of("fabric", "gemm", "plan", "tensor", "telemetry"),
+                    "op", Set.of("fabric", "gemm", "plan", "tensor", "ffi", "telemetry"),
                     "fabric", Set.of("plan", "ffi", "telemetry"),
-                    "gemm", Set.of("tensor", "telemetry"),
+                    "gemm", Set.of("tensor", "ffi", "telemetry"),
                     "tensor", Set.of(),
                     "plan", Set.of(),
                     "telemetry", Set.of(),
@@ -91,8 +91,10 @@ class ArchitectureTest {
                 "op -> gemm",
                 "op -> plan",
                 "op -> tensor",
+                "op -> ffi",
                 "fabric -> plan",
                 "fabric -> ffi",
+                "gemm -> ffi",
                 "gemm -> tensor");
     }
 

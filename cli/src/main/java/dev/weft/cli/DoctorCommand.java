@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
 import dev.weft.ffi.Futex;
+import dev.weft.ffi.OpenBlas;
 import dev.weft.gemm.Gemms;
 import java.io.IOException;
 import java.nio.file.FileStore;
@@ -22,7 +23,8 @@ import picocli.CommandLine.Spec;
         name = "doctor",
         mixinStandardHelpOptions = true,
         description =
-                "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, CUDA.",
+                "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, CUDA,"
+                        + " OpenBLAS.",
         footer = {"", "Example:", "  ./weft doctor"})
 final class DoctorCommand implements Callable<Integer> {
 
@@ -44,7 +46,11 @@ final class DoctorCommand implements Callable<Integer> {
         String mpich = found("libmpich.so", "not found (Debian: openmpi-bin or mpich)");
         line("MPI", found("libmpi.so", mpich));
         line("CUDA", found("libcuda.so", "no driver (libcuda.so.1)"));
-        line("OpenBLAS", found("libopenblas.so", "not found (optional)"));
+        line(
+                "OpenBLAS",
+                OpenBlas.unavailable()
+                        .map(why -> "not there, optional: " + why)
+                        .orElseGet(OpenBlas::describe));
         return 0;
     }
 

@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.compat.Ascend;
 import dev.weft.fabric.World;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import java.time.Duration;
@@ -49,7 +50,10 @@ final class ExecutionOptions {
             names = "--engine",
             paramLabel = "NAME",
             defaultValue = "auto",
-            description = "Product engine: auto, vector or scalar (default: ${DEFAULT-VALUE}).")
+            description =
+                    "Product engine: auto, vector, scalar or openblas, which must be installed and"
+                            + " promises the float64 bound but not the bits of the unfused product"
+                            + " (default: ${DEFAULT-VALUE}).")
     String engine;
 
     @Option(
@@ -157,7 +161,7 @@ final class ExecutionOptions {
                         : algorithm(),
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
                         .equals("processes"),
-                ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar"),
+                engine(),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
                 tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
@@ -168,6 +172,14 @@ final class ExecutionOptions {
                 atLeast("--iterations", iterations, 1),
                 keepGathered,
                 deadline);
+    }
+
+    /** Made here once, so that a missing library is told before any file is written. */
+    private String engine() {
+        String name =
+                ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar", "openblas");
+        Gemms.byName(name);
+        return name;
     }
 
     private long baseM() {

@@ -8,7 +8,7 @@ import java.time.Duration;
  *
  * @param processes whether ranks are processes rather than threads
  * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
- * @param engine of the product: auto, scalar or vector
+ * @param engine of the product: auto, scalar, vector or openblas
  */
 record ExecutionSpec(
         Algorithm algorithm,

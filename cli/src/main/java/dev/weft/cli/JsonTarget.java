@@ -14,21 +14,21 @@ import java.nio.file.StandardCopyOption;
  * Where {@code --json} writes: nowhere, standard output, or a file that is there whole or not at
  * all.
  */
-final class JsonTarget {
+public final class JsonTarget {
 
     private final String target;
     private final PrintWriter out;
 
     /** What is written. */
     @FunctionalInterface
-    interface Content {
+    public interface Content {
         void write(JsonGenerator json) throws IOException;
     }
 
     /**
      * @param target the option's value, or null
      */
-    JsonTarget(String target, PrintWriter out) {
+    public JsonTarget(String target, PrintWriter out) {
         this.target = target;
         this.out = out;
         if (target == null || toStandardOutput()) {
@@ -48,11 +48,11 @@ final class JsonTarget {
         return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
     }
 
-    boolean toStandardOutput() {
+    public boolean toStandardOutput() {
         return "-".equals(target);
     }
 
-    void write(Content content) throws IOException {
+    public void write(Content content) throws IOException {
         if (target == null) {
             return;
         }

@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.cli.bench.BenchCommand;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -28,6 +29,7 @@ import picocli.CommandLine.Spec;
             GenDataCommand.class,
             VerifyCommand.class,
             DoctorCommand.class,
+            BenchCommand.class,
             CompletionCommand.class,
             RankCommand.class,
             TestCommand.class

@@ -19,6 +19,8 @@ import java.util.List;
  * @param algorithm what auto chose, or what was asked for
  * @param gatheredExact whether gathered A equalled the inputs byte for byte
  * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise
+ * @param keptWithinBound whether it kept to the float64 bound; looked at only where its bits differ
+ *     and the engine allows that
  */
 record RankReport(
         String algorithm,
@@ -34,6 +36,7 @@ record RankReport(
         long[] pipelinedNs,
         boolean gatheredExact,
         boolean keptEqual,
+        boolean keptWithinBound,
         Timeline timeline) {
 
     void write(Path file) throws IOException {
@@ -57,6 +60,7 @@ record RankReport(
             }
             out.writeBoolean(gatheredExact);
             out.writeBoolean(keptEqual);
+            out.writeBoolean(keptWithinBound);
             writeTimeline(out, timeline);
         }
         Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
@@ -77,6 +81,7 @@ record RankReport(
                     readLongs(in),
                     readLongs(in),
                     readLongs(in),
+                    in.readBoolean(),
                     in.readBoolean(),
                     in.readBoolean(),
                     readTimeline(in));

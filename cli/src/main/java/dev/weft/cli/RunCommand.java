@@ -70,7 +70,8 @@ final class RunCommand implements Callable<Integer> {
                                     progress)
                             .verify(
                                     reports.stream().allMatch(RankReport::gatheredExact),
-                                    reports.stream().allMatch(RankReport::keptEqual));
+                                    reports.stream().allMatch(RankReport::keptEqual),
+                                    reports.stream().allMatch(RankReport::keptWithinBound));
             RunRecord record = Records.of(problem, execution, reports, verification);
             new Summary(console).print(record);
             target.write(json -> RunRecordJson.write(record, json));

@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
             "",
             "Examples:",
             "  ./weft test                  what this machine can run; the rest is skipped visibly",
-            "  ./weft test --with-extras    first installs MPI and Chromium (Debian packages)",
+            "  ./weft test --with-extras    first installs MPI, OpenBLAS and Chromium (Debian)",
             "  ./weft test --all            also the long tests: over an hour"
         })
 final class TestCommand implements Runnable {

@@ -1,42 +1,34 @@
 package dev.weft.cli;
 
-import dev.weft.gemm.Deviation;
-import dev.weft.gemm.Float64Oracle;
-import dev.weft.gemm.Freivalds;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
+import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
-import java.util.Random;
-import java.util.stream.LongStream;
 
 /**
  * Judges the output files of all ranks: bit for bit against one single-threaded product of all
- * rows, and that product against float64: every row where that is affordable, else sampled rows and
- * Freivalds' check of all of them. An output that differs from the product is judged by itself.
+ * rows, and that product against float64, as {@link ProductJudge} does. An output that differs from
+ * the product is judged by itself; whether it may differ is for the engine's promise to say.
  */
 final class Verifier {
 
     /** Up to this many multiply-adds golden is computed whole (about a second per 4e9 here). */
     private static final double MAX_GOLDEN_STEPS = 0x1p33;
 
-    /** Up to this many every row is compared with its float64 bound, otherwise a sample. */
-    private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
-
-    private static final int SAMPLED_ROWS = 64;
-    private static final int FREIVALDS_ROUNDS = 8;
-
     private final ProblemSpec problem;
     private final Operands operands;
     private final DataFolder folder;
-    private final String engine;
+    private final Gemm engine;
+    private final ProductJudge judge;
     private final Progress progress;
     private boolean bitwise;
-    private boolean withinBound = true;
+    private boolean withinBound;
     private Boolean seedRule;
     private boolean freivalds = true;
     private double maxAbsErr;
@@ -53,7 +45,8 @@ final class Verifier {
         this.problem = problem;
         this.operands = operands;
         this.folder = folder;
-        this.engine = engine;
+        this.engine = Gemms.byName(engine);
+        this.judge = new ProductJudge(problem);
         this.progress = progress;
     }
 
@@ -65,9 +58,11 @@ final class Verifier {
     /**
      * @param gatheredExact what the ranks found of their gathered A, null if they did not look
      * @param keptEqual whether the products that came with it equalled the measured ones
+     * @param keptWithinBound whether they kept to the float64 bound
      */
-    Verification verify(Boolean gatheredExact, boolean keptEqual) {
+    Verification verify(Boolean gatheredExact, boolean keptEqual, boolean keptWithinBound) {
         bitwise = keptEqual;
+        withinBound = keptWithinBound;
         progress.begin("verifying", problem.ranks());
         int parts = problem.columnSharded() ? problem.ranksPerGroup() : 1;
         for (int group = 0; group < problem.groups(); group++) {
@@ -77,6 +72,7 @@ final class Verifier {
         }
         progress.end();
         return new Verification(
+                engine.sameBitsForAnyRows() ? Promise.BITWISE : Promise.FLOAT64_BOUND,
                 gatheredExact,
                 bitwise,
                 withinBound,
@@ -115,28 +111,21 @@ final class Verifier {
     }
 
     private Matrix unfused(Matrix a, Matrix b, Arena arena) {
-        Gemm gemm = Gemms.byName(engine);
-        PackedB packed = gemm.pack(b, problem.transposeB(), arena);
+        PackedB packed = engine.pack(b, problem.transposeB(), arena);
         Matrix c = Matrix.allocate(arena, problem.outType(), a.rows(), packed.n());
-        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        Scratch scratch = engine.scratch(a.cols(), packed.n(), arena);
+        engine.multiply(a, 0, a.rows(), packed, c, 0, scratch);
         return c;
     }
 
     private void judge(Matrix a, Matrix b, Matrix c, int group, int rank, Arena arena) {
-        Float64Oracle oracle = new Float64Oracle(a, b, problem.transposeB());
-        boolean whole = (double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS;
-        long[] rows = whole ? null : sampledRows(c.rows());
-        Deviation deviation = whole ? oracle.check(c) : oracle.check(c, rows);
-        withinBound &= deviation.withinBound();
-        maxAbsErr = Math.max(maxAbsErr, deviation.maxAbsErr());
-        relErr = Math.max(relErr, deviation.relErr());
-        checkedRows += whole ? c.rows() : rows.length;
+        ProductJudge.Judgement judgement = judge.judge(a, b, c);
+        withinBound &= judgement.deviation().withinBound();
+        maxAbsErr = Math.max(maxAbsErr, judgement.deviation().maxAbsErr());
+        relErr = Math.max(relErr, judgement.deviation().relErr());
+        checkedRows += judgement.checkedRows();
         totalRows += c.rows();
-        if (!whole) {
-            freivalds &=
-                    Freivalds.check(a, b, problem.transposeB(), c, FREIVALDS_ROUNDS, problem.seed())
-                            .accepted();
-        }
+        freivalds &= judgement.freivalds();
         if (Files.isRegularFile(folder.golden()) && goldenBelongsHere()) {
             Matrix golden =
                     DataFolder.read(
@@ -161,21 +150,5 @@ final class Verifier {
     /** The user's own files have no golden; one of an earlier run may lie in the folder. */
     private boolean goldenBelongsHere() {
         return !(operands instanceof UserFiles);
-    }
-
-    /** The first and the last row of every shard, and random ones; a fixed seed repeats them. */
-    private long[] sampledRows(long rows) {
-        Random random = new Random(problem.seed());
-        LongStream edges =
-                java.util.stream.IntStream.range(0, problem.ranksPerGroup())
-                        .filter(member -> problem.shards().rows(member) > 0)
-                        .mapToLong(problem.shards()::firstRow)
-                        .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)));
-        return LongStream.concat(
-                        LongStream.concat(edges, LongStream.of(rows - 1)),
-                        random.longs(SAMPLED_ROWS, 0, rows))
-                .distinct()
-                .sorted()
-                .toArray();
     }
 }

@@ -41,7 +41,9 @@ final class VerifyCommand implements Callable<Integer> {
 
     @Option(
             names = "--loose",
-            description = "Pass on golden and float64 alone: for outputs of another program.")
+            description =
+                    "Pass on golden and float64 alone: for outputs of another program or of engine"
+                            + " openblas.")
     boolean loose;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
@@ -60,7 +62,7 @@ final class VerifyCommand implements Callable<Integer> {
                                     folder,
                                     "auto",
                                     Progress.forTerminal(quiet))
-                            .verify(null, true);
+                            .verify(null, true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());
             new Summary(console).verification(found);

@@ -3,10 +3,10 @@ package dev.weft.cli;
 import picocli.CommandLine.IVersionProvider;
 
 /** The version from the jar's manifest, and the Java that runs it. */
-final class Version implements IVersionProvider {
+public final class Version implements IVersionProvider {
 
     /** The number alone; {@code development} when not run from a jar. */
-    static String number() {
+    public static String number() {
         String version = Version.class.getPackage().getImplementationVersion();
         return version == null ? "development" : version;
     }

@@ -104,6 +104,7 @@ public final class RunRecordJson {
     private void verification(Verification verification) throws IOException {
         json.writeObjectFieldStart("verification");
         json.writeBooleanField("passed", verification.passed());
+        json.writeStringField("promise", verification.promise().label());
         judgement("gatheredExact", verification.gatheredExact());
         json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
         json.writeBooleanField("withinBound", verification.withinBound());

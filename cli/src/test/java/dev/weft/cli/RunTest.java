@@ -3,7 +3,9 @@ package dev.weft.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
@@ -74,6 +76,7 @@ class RunTest {
                 List.of(
                         "\"schema\" : \"weft.run/1\"",
                         "\"passed\" : true",
+                        "\"promise\" : \"bitwise\"",
                         "\"gatheredExact\" : true",
                         "\"bitwiseEqualToUnfused\" : true",
                         "\"requestedAlgorithm\" : \"auto\"",
@@ -107,6 +110,30 @@ class RunTest {
         Invocation run = run(arguments);
         assertEquals(0, run.code(), run.err() + run.out());
         assertTrue(run.out().contains("Verification PASSED."), run.out());
+    }
+
+    /** The odd shape makes OpenBLAS take other kernels for a shard than for all rows. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-n 2 --gm 37 --gk 1500 --gn 3 --dtype fp32 --algorithm direct",
+                "-n 3 --gm 300 --gk 70 --gn 50 --dtype bf16 --out-dtype fp16 --algorithm ring",
+                "-n 2 --gm 64 --gk 33 --gn 17 --rhs column-sharded --transpose-b --keep-gathered"
+            })
+    void openBlasPromisesTheFloat64BoundAndTheRecordSaysSo(String arguments) {
+        assumeTrue(
+                OpenBlas.unavailable().isEmpty(),
+                () -> "no OpenBLAS: " + OpenBlas.unavailable().orElseThrow());
+        Invocation run = run(arguments + " --engine openblas --json -");
+        assertEquals(0, run.code(), run.err() + run.out());
+        for (String field :
+                List.of(
+                        "\"engine\" : \"openblas\"",
+                        "\"passed\" : true",
+                        "\"promise\" : \"float64-bound\"",
+                        "\"withinBound\" : true")) {
+            assertTrue(run.out().contains(field), field + " in " + run.out());
+        }
     }
 
     @Test

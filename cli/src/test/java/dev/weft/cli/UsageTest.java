@@ -47,7 +47,7 @@ class UsageTest {
                 "-v Ascend910B1 | --soc-version Ascend910B1",
                 "--algorithm tree | unknown algorithm 'tree'",
                 "--launcher mpi | --launcher 'mpi': expected one of threads, processes",
-                "--engine gpu | --engine 'gpu'",
+                "--engine gpu | --engine 'gpu': expected one of auto, vector, scalar, openblas",
                 "--base-m 0 | --base-m 0: expected at least 1",
                 "--base-n -4 | --base-n -4: expected at least 1",
                 "--compute-blocks 0 | --compute-blocks 0: expected 1 to 1024",
@@ -187,7 +187,8 @@ class UsageTest {
                         "Product engine",
                         "Shared memory",
                         "MPI",
-                        "CUDA")) {
+                        "CUDA",
+                        "OpenBLAS")) {
             assertTrue(doctor.out().contains(part + ":"), part + " in " + doctor.out());
         }
     }

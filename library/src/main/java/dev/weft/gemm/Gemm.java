@@ -2,6 +2,7 @@ package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
  * An engine that multiplies rows of A with a packed B. Engines hold no state: any thread may call
@@ -9,7 +10,7 @@ import java.lang.foreign.Arena;
  */
 public interface Gemm {
 
-    /** {@code scalar} or {@code vector}, and the vector width where there is one. */
+    /** {@code scalar}, {@code vector} with its width in bits, or {@code openblas}. */
     String name();
 
     /** Rows are computed in multiples of this without waste. */
@@ -19,11 +20,37 @@ public interface Gemm {
     long blockRows();
 
     /**
+     * Whether a row's product has the same bits in whatever call and with whatever other rows it is
+     * computed. Where not, only the float64 bound is promised, and a pipelined product may differ
+     * from an unfused one in its last bits.
+     */
+    default boolean sameBitsForAnyRows() {
+        return true;
+    }
+
+    /**
      * Copies B into the layout that this engine reads, converted to fp32.
      *
      * @param b [K, N], or [N, K] where {@code transposed}
      */
-    PackedB pack(Matrix b, boolean transposed, Arena arena);
+    default PackedB pack(Matrix b, boolean transposed, Arena arena) {
+        long k = transposed ? b.cols() : b.rows();
+        long n = transposed ? b.rows() : b.cols();
+        PackedB packed = packed(k, n, arena.allocate(packedBytes(k, n), PackedB.ALIGNMENT_BYTES));
+        packed.fill(b, transposed, 0, 1);
+        return packed;
+    }
+
+    /** Bytes that {@link #packed} needs for a B of [k, n]. */
+    long packedBytes(long k, long n);
+
+    /**
+     * A packed B in memory that the caller gives, to be filled by {@link PackedB#fill}, or filled
+     * already by another rank.
+     *
+     * @param memory at least {@link #packedBytes} of it, zero at first, aligned for vectors
+     */
+    PackedB packed(long k, long n, MemorySegment memory);
 
     /**
      * Working memory for one thread and products of up to {@code k} columns of A with {@code n} of

@@ -27,7 +27,10 @@ public final class Gemms {
         return new ScalarGemm();
     }
 
-    /** The engine called {@code auto}, {@code scalar} or {@code vector}. */
+    /**
+     * The engine called {@code auto}, {@code scalar}, {@code vector} or {@code openblas}; the last
+     * is never taken by itself, since it does not promise bits.
+     */
     public static Gemm byName(String name) {
         return switch (name) {
             case "auto" -> auto();
@@ -39,9 +42,12 @@ public final class Gemms {
                 }
                 yield VectorEngine.create();
             }
+            case "openblas" -> new OpenBlasGemm();
             default ->
                     throw new IllegalArgumentException(
-                            "unknown engine '" + name + "': expected auto, scalar or vector");
+                            "unknown engine '"
+                                    + name
+                                    + "': expected auto, scalar, vector or openblas");
         };
     }
 
@@ -52,6 +58,12 @@ public final class Gemms {
     /** Keeps the reference to {@link VectorGemm} out of the class that must load without it. */
     private static final class VectorEngine {
         static Gemm create() {
+            if (System.getProperty("os.arch").equals("aarch64")
+                    && System.getProperty("weft.kernel.flags") == null) {
+                Fallback.tell(
+                        "kernels that are unrolled less, up to a tenth slower",
+                        "start Java with -XX:LoopUnrollLimit=200 -Dweft.kernel.flags=set");
+            }
             return new VectorGemm();
         }
     }

@@ -41,12 +41,11 @@ final class Kernel4x2 extends MicroKernel {
             long bOffset,
             int depth,
             float[] sums,
-            int sumsFrom,
-            int pitch) {
+            int sumsFrom) {
         int row0 = sumsFrom;
-        int row1 = row0 + pitch;
-        int row2 = row1 + pitch;
-        int row3 = row2 + pitch;
+        int row1 = row0 + COLS;
+        int row2 = row1 + COLS;
+        int row3 = row2 + COLS;
         FloatVector s00 = load(sums, row0);
         FloatVector s01 = load(sums, row0 + LANES);
         FloatVector s10 = load(sums, row1);

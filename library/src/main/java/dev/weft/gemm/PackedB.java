@@ -1,10 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 
 /**
  * A matrix B as an engine reads it: fp32, cut along K into blocks of {@code blockDepth} and along N
@@ -18,13 +15,13 @@ import java.nio.ByteOrder;
  * block 1: ...
  * </pre>
  *
- * Lives as long as the arena it was packed into; any number of threads may read it.
+ * Lives as long as the memory it was packed into, which several ranks may share: then each packs a
+ * part, and all read once every part is there. Any number of threads may read it.
  */
 public final class PackedB {
 
-    private static final long ALIGNMENT_BYTES = 64;
-    private static final ValueLayout.OfFloat FLOAT =
-            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    /** A cache line, and the longest vector. */
+    public static final long ALIGNMENT_BYTES = 64;
 
     private final long k;
     private final long n;
@@ -32,25 +29,34 @@ public final class PackedB {
     private final long blockDepth;
     private final MemorySegment panels;
 
-    private PackedB(long k, long n, int panelCols, long blockDepth, Arena arena) {
+    /**
+     * @param memory at least {@link #bytes(long, long, int)}; zero, or packed before
+     */
+    PackedB(long k, long n, int panelCols, long blockDepth, MemorySegment memory) {
         this.k = k;
         this.n = n;
         this.panelCols = panelCols;
         this.blockDepth = blockDepth;
-        this.panels = arena.allocate(bytes(k, paddedCols(n, panelCols)), ALIGNMENT_BYTES);
+        this.panels = memory.asSlice(0, bytes(k, n, panelCols));
     }
 
-    static PackedB pack(Matrix b, boolean transposed, int panelCols, long blockDepth, Arena arena) {
-        long k = transposed ? b.cols() : b.rows();
-        long n = transposed ? b.rows() : b.cols();
-        PackedB packed = new PackedB(k, n, panelCols, blockDepth, arena);
+    /**
+     * Packs the panels of part {@code part} of {@code parts}, which touches no other part's.
+     *
+     * @param b [K, N], or [N, K] where {@code transposed}
+     */
+    public void fill(Matrix b, boolean transposed, int part, int parts) {
+        long panelCount = Math.ceilDiv(n, panelCols);
+        long from = panelCount * part / parts * panelCols;
+        long to = Math.min(n, panelCount * (part + 1) / parts * panelCols);
+        PanelWriter writer = new PanelWriter(b, transposed, panels, panelCols);
         for (long fromK = 0; fromK < k; fromK += blockDepth) {
             long depth = Math.min(blockDepth, k - fromK);
-            for (long fromCol = 0; fromCol < n; fromCol += panelCols) {
-                packed.fillPanel(b, transposed, fromK, depth, fromCol);
+            for (long fromCol = from; fromCol < to; fromCol += panelCols) {
+                long cols = Math.min(panelCols, n - fromCol);
+                writer.write(fromK, depth, fromCol, cols, panelOffset(fromK, depth, fromCol));
             }
         }
-        return packed;
     }
 
     /** Rows of B. */
@@ -99,33 +105,13 @@ public final class PackedB {
         }
     }
 
-    private void fillPanel(Matrix b, boolean transposed, long fromK, long depth, long fromCol) {
-        long cols = Math.min(panelCols, n - fromCol);
-        long start = panelOffset(fromK, depth, fromCol);
-        if (transposed) {
-            for (long col = 0; col < cols; col++) {
-                for (long i = 0; i < depth; i++) {
-                    put(start, i, col, b.get(fromCol + col, fromK + i));
-                }
-            }
-        } else {
-            for (long i = 0; i < depth; i++) {
-                for (long col = 0; col < cols; col++) {
-                    put(start, i, col, b.get(fromK + i, fromCol + col));
-                }
-            }
-        }
-    }
-
-    private void put(long start, long row, long col, float value) {
-        panels.set(FLOAT, start + (row * panelCols + col) * Float.BYTES, value);
-    }
-
     private static long paddedCols(long n, int panelCols) {
         return Math.ceilDiv(n, panelCols) * panelCols;
     }
 
-    private static long bytes(long k, long paddedN) {
+    /** Bytes of a packed [k, n]. */
+    static long bytes(long k, long n, int panelCols) {
+        long paddedN = paddedCols(n, panelCols);
         try {
             return Math.multiplyExact(Math.multiplyExact(k, paddedN), (long) Float.BYTES);
         } catch (ArithmeticException e) {

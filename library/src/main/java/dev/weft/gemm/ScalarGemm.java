@@ -37,9 +37,13 @@ public final class ScalarGemm implements Gemm {
     }
 
     @Override
-    public PackedB pack(Matrix b, boolean transposed, Arena arena) {
-        long k = transposed ? b.cols() : b.rows();
-        return PackedB.pack(b, transposed, COLS, Math.max(1, k), arena);
+    public long packedBytes(long k, long n) {
+        return PackedB.bytes(k, n, COLS);
+    }
+
+    @Override
+    public PackedB packed(long k, long n, MemorySegment memory) {
+        return new PackedB(k, n, COLS, Math.max(1, k), memory);
     }
 
     @Override

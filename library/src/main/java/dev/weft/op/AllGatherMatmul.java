@@ -7,7 +7,6 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -17,9 +16,11 @@ import java.util.concurrent.atomic.AtomicReference;
  * calls it and closes it, in the same order.
  *
  * <p>The result is bitwise the unfused product, whatever the algorithm, the chunks, the number of
- * ranks and the order of arrival. A call allocates nothing on the heap. A rank may be one whole
- * call ahead of a slow peer; there is no barrier. A call that cannot complete ends on every rank
- * with a {@link dev.weft.fabric.FabricException}, after which the operator can only be closed.
+ * ranks and the order of arrival, unless the engine promises less ({@link
+ * Gemm#sameBitsForAnyRows}). Ranks that share memory and give the same B share one packed copy of
+ * it. A call allocates nothing on the heap. A rank may be one whole call ahead of a slow peer;
+ * there is no barrier. A call that cannot complete ends on every rank with a {@link
+ * dev.weft.fabric.FabricException}, after which the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  */
@@ -30,7 +31,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Gemm engine;
     private final DType aType;
     private final OperatorMemory memory;
-    private final Arena arena;
+    private final Holdings holdings;
     private final Releases releases;
     private final CallState state;
     private final SpanLog staging = new SpanLog("caller", 1);
@@ -43,7 +44,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private boolean underWay;
     private boolean closed;
 
-    /** Takes over the memory and the arena, and closes them. */
+    /** Takes over the holdings, which the memory and the products lie in, and closes them. */
     AllGatherMatmul(
             Fabric fabric,
             RankPlan plan,
@@ -52,13 +53,13 @@ public final class AllGatherMatmul implements AutoCloseable {
             OperatorMemory memory,
             List<Product> products,
             Settings settings,
-            Arena arena) {
+            Holdings holdings) {
         this.fabric = fabric;
         this.plan = plan;
         this.engine = engine;
         this.aType = aType;
         this.memory = memory;
-        this.arena = arena;
+        this.holdings = holdings;
         this.computeWorkers = settings.computeWorkers();
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
@@ -75,14 +76,26 @@ public final class AllGatherMatmul implements AutoCloseable {
             logs.add(worker.log());
         }
         for (int i = 0; i < computeWorkers; i++) {
-            ComputeWorker worker = new ComputeWorker(i, workspace, engine, products, arena);
+            ComputeWorker worker =
+                    new ComputeWorker(i, workspace, engine, products, holdings.arena());
             tasks.add(worker);
             logs.add(worker.log());
         }
         this.result =
                 new Result(fabric.rank(), products, memory, settings.keepGathered(), state, logs);
         String name = "weft-" + fabric.worldRank(fabric.rank());
-        this.team = new Team(name, tasks.toArray(Runnable[]::new), this::failed);
+        this.team =
+                new Team(
+                        name,
+                        tasks.toArray(Runnable[]::new),
+                        task -> pin(task, settings.pinning()),
+                        this::failed);
+    }
+
+    private static void pin(Runnable task, Pinning pinning) {
+        if (task instanceof ComputeWorker worker) {
+            pinning.apply(worker.index());
+        }
     }
 
     /** Starts to describe an operator on the ranks of {@code fabric}. */
@@ -251,7 +264,6 @@ public final class AllGatherMatmul implements AutoCloseable {
         closed = true;
         team.await();
         team.close();
-        memory.close();
-        arena.close();
+        holdings.close();
     }
 }

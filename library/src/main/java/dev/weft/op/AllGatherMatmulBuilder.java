@@ -1,9 +1,9 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.gemm.PackedB;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;
@@ -36,6 +36,7 @@ public final class AllGatherMatmulBuilder {
     private long chunkCols;
     private int computeWorkers;
     private int commWorkers;
+    private boolean pinned;
     private boolean keepGathered;
     private boolean pingPong;
     private boolean summaries;
@@ -110,6 +111,16 @@ public final class AllGatherMatmulBuilder {
         return this;
     }
 
+    /**
+     * Keeps each compute worker on a core of its own, rank after rank, where the world has no more
+     * workers than the process has cores; otherwise the system places them. By default it always
+     * does: a program that embeds Weft has other threads too.
+     */
+    public AllGatherMatmulBuilder pinWorkers() {
+        this.pinned = true;
+        return this;
+    }
+
     /** Threads of this rank that move chunks; by default as few as the algorithm needs. */
     public AllGatherMatmulBuilder commWorkers(int workers) {
         this.commWorkers = (int) positive("communication workers", workers);
@@ -174,16 +185,17 @@ public final class AllGatherMatmulBuilder {
         Gemm gemm = engine == null ? Gemms.auto() : engine;
         RankPlan plan = agreedPlan(k, gemm);
         Arena arena = Arena.ofShared();
-        OperatorMemory memory = null;
+        List<Region> regions = new ArrayList<>();
         try {
-            memory =
+            OperatorMemory memory =
                     new OperatorMemory(
                             fabric,
                             plan.chunks(),
                             aType,
                             landing(plan),
                             summaries ? plan.lanes().size() : 0);
-            List<Product> products = products(gemm, arena);
+            regions.add(memory.region());
+            List<Product> products = products(gemm, arena, regions);
             return new AllGatherMatmul(
                     fabric,
                     plan,
@@ -191,13 +203,14 @@ public final class AllGatherMatmulBuilder {
                     aType,
                     memory,
                     products,
-                    new Settings(keepGathered, summaries, workers()),
-                    arena);
+                    new Settings(
+                            keepGathered,
+                            summaries,
+                            workers(),
+                            pinned ? Pinning.of(fabric, workers()) : Pinning.none()),
+                    new Holdings(arena, List.copyOf(regions)));
         } catch (RuntimeException | Error e) {
-            if (memory != null) {
-                memory.close();
-            }
-            arena.close();
+            new Holdings(arena, regions).close();
             throw e;
         }
     }
@@ -337,14 +350,18 @@ public final class AllGatherMatmulBuilder {
         return Math.max(1, Runtime.getRuntime().availableProcessors() / fabric.worldSize());
     }
 
-    private List<Product> products(Gemm gemm, Arena arena) {
+    private List<Product> products(Gemm gemm, Arena arena, List<Region> regions) {
+        SharedB packer = new SharedB(fabric, gemm);
         List<Product> products = new ArrayList<>();
         for (int i = 0; i < matrices.size(); i++) {
-            PackedB packed = gemm.pack(matrices.get(i), transposed.get(i), arena);
+            SharedB.Packed packed = packer.pack(matrices.get(i), transposed.get(i), arena);
+            if (packed.region() != null) {
+                regions.add(packed.region());
+            }
             DType type = outType == null ? DType.promote(aType, matrices.get(i).dtype()) : outType;
-            products.add(
-                    new Product(
-                            packed, Matrix.allocate(arena, type, shards.totalRows(), packed.n())));
+            long n = packed.b().n();
+            Matrix c = Matrix.allocate(arena, type, shards.totalRows(), n);
+            products.add(new Product(packed.b(), c));
         }
         return List.copyOf(products);
     }

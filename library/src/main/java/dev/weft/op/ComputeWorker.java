@@ -20,8 +20,8 @@ import java.util.List;
  */
 final class ComputeWorker implements Runnable {
 
+    private final int index;
     private final String name;
-    private final boolean first;
     private final RankPlan plan;
     private final Fabric fabric;
     private final OperatorMemory memory;
@@ -40,7 +40,7 @@ final class ComputeWorker implements Runnable {
 
     ComputeWorker(int index, Workspace workspace, Gemm gemm, List<Product> products, Arena arena) {
         this.name = "compute-" + index;
-        this.first = index == 0;
+        this.index = index;
         this.plan = workspace.plan();
         this.fabric = workspace.fabric();
         this.memory = workspace.memory();
@@ -65,6 +65,10 @@ final class ComputeWorker implements Runnable {
         }
         // Two waits at most and a product per block, and a wait per arrival lane or peer.
         this.log = new SpanLog(name, 3 * order.length + lastArrivals.length + plan.ranks());
+    }
+
+    int index() {
+        return index;
     }
 
     SpanLog log() {
@@ -116,7 +120,7 @@ final class ComputeWorker implements Runnable {
                 await(r, OperatorMemory.START_AT, state.call, starts[r], 0, 0);
             }
         }
-        if (first) {
+        if (index == 0) {
             state.gatheredNs = System.nanoTime();
         }
     }

@@ -8,7 +8,8 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
 /**
- * An operator's memory that peers can reach. Each rank's part, as a map of bytes:
+ * An operator's memory that peers can reach, besides a shared B. Each rank's part, as a map of
+ * bytes:
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
@@ -25,7 +26,7 @@ import dev.weft.tensor.Matrix;
  * The owner writes its words and its shards; a flag and its chunk's place are written by the one
  * rank whose lane delivers that chunk.
  */
-final class OperatorMemory implements AutoCloseable {
+final class OperatorMemory {
 
     static final long START_AT = 0;
     static final long RELEASED_AT = 128;
@@ -151,10 +152,5 @@ final class OperatorMemory implements AutoCloseable {
     /** The column at which the shard of {@code source} starts where it lands. */
     long landingCol(int source) {
         return landing == Landing.COLUMNS ? source * cols : 0;
-    }
-
-    @Override
-    public void close() {
-        region.close();
     }
 }

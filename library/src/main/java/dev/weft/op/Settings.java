@@ -5,5 +5,6 @@ package dev.weft.op;
  *
  * @param keepGathered whether gathered A is left for the caller
  * @param summaries whether row blocks wait for their lane's counter before they look at flags
+ * @param pinning where compute workers run
  */
-record Settings(boolean keepGathered, boolean summaries, int computeWorkers) {}
+record Settings(boolean keepGathered, boolean summaries, int computeWorkers, Pinning pinning) {}

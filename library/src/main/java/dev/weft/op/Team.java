@@ -25,8 +25,13 @@ final class Team implements AutoCloseable {
     private volatile Thread awaiting;
     private volatile boolean closed;
 
-    /** One thread per task; {@code onFailure} gets what a task throws, on the task's thread. */
-    Team(String name, Runnable[] tasks, Consumer<Throwable> onFailure) {
+    /**
+     * One thread per task.
+     *
+     * @param first what a task's thread does once, before its first round
+     * @param onFailure gets what a task throws, on the task's thread
+     */
+    Team(String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onFailure) {
         this.onFailure = onFailure;
         threads = new Thread[tasks.length];
         for (int i = 0; i < tasks.length; i++) {
@@ -35,7 +40,7 @@ final class Team implements AutoCloseable {
                     Thread.ofPlatform()
                             .daemon()
                             .name(name + "-" + task)
-                            .unstarted(() -> rounds(task));
+                            .unstarted(() -> rounds(task, first));
         }
         try {
             for (Thread thread : threads) {
@@ -48,8 +53,13 @@ final class Team implements AutoCloseable {
         }
     }
 
-    private void rounds(Runnable task) {
+    private void rounds(Runnable task, Consumer<Runnable> first) {
         int seen = 0;
+        try {
+            first.accept(task);
+        } catch (Throwable e) {
+            onFailure.accept(e);
+        }
         while (awaitRoundAfter(seen)) {
             seen++;
             try {

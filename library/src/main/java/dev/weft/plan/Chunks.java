@@ -151,10 +151,19 @@ public final class Chunks {
                 Math.min(chunkCols, cols - firstCol));
     }
 
-    /** Rows of a full block of {@code source}. */
+    /**
+     * Rows of a full block of {@code source}: the fewest equal blocks of whole chunks, so that no
+     * sliver is left for which B would be read once more.
+     */
     private long blockRows(int source) {
         long chunk = chunkRows[source];
-        return blockRows < chunk ? blockRows : blockRows / chunk * chunk;
+        if (blockRows < chunk) {
+            return blockRows;
+        }
+        long most = blockRows / chunk * chunk;
+        long blocks = Math.max(1, Math.ceilDiv(shards.rows(source), most));
+        long even = Math.ceilDiv(shards.rows(source), blocks);
+        return Math.max(1, Math.ceilDiv(even, chunk)) * chunk;
     }
 
     /** Rows of a full span of {@code source}. */

@@ -33,9 +33,9 @@ abstract class GemmContract {
         Random random = new Random(11);
         int nr = panelCols();
         int depth = blockDepth();
-        int maxRows = 2 * gemm.rowQuantum() + 1;
+        int maxRows = 3 * gemm.rowQuantum() + 1;
         for (int k : new int[] {1, 2, depth - 1, depth, depth + 1, 2 * depth + 3}) {
-            for (int n : new int[] {1, nr - 1, nr, nr + 1, 2 * nr + 3}) {
+            for (int n : new int[] {1, nr / 4 + 1, nr - 1, nr, nr + 1, 2 * nr + 3}) {
                 try (Arena arena = Arena.ofConfined()) {
                     Matrix a = normal(arena, DType.FP32, maxRows, k, random);
                     Matrix b = normalB(arena, DType.FP32, k, n, false, random);

@@ -25,6 +25,6 @@ class GemmsTest {
         String message =
                 assertThrows(IllegalArgumentException.class, () -> Gemms.byName("blas"))
                         .getMessage();
-        assertEquals("unknown engine 'blas': expected auto, scalar or vector", message);
+        assertEquals("unknown engine 'blas': expected auto, scalar, vector or openblas", message);
     }
 }

@@ -103,6 +103,9 @@ class AllGatherMatmulTest {
                         if (seed % 2 == 0) {
                             builder.chunkRows(chunkRows);
                         }
+                        if (seed % 7 < 3) {
+                            builder.pinWorkers();
+                        }
                         if (seed % 5 == 0) {
                             builder.waitForSummary();
                         }

@@ -5,6 +5,7 @@ import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /** An engine with something that happens before each product. */
 record GemmProxy(Gemm engine, Runnable before) implements Gemm {
@@ -25,8 +26,13 @@ record GemmProxy(Gemm engine, Runnable before) implements Gemm {
     }
 
     @Override
-    public PackedB pack(Matrix b, boolean transposed, Arena arena) {
-        return engine.pack(b, transposed, arena);
+    public long packedBytes(long k, long n) {
+        return engine.packedBytes(k, n);
+    }
+
+    @Override
+    public PackedB packed(long k, long n, MemorySegment memory) {
+        return engine.packed(k, n, memory);
     }
 
     @Override

@@ -1,0 +1,25 @@
+package dev.weft.cli.bench;
+
+import dev.weft.cli.Version;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code weft bench}: the parent of the benches, one per device. */
+@Command(
+        name = "bench",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        description = "Weft beside what a user has today, interleaved in one run.",
+        subcommands = CpuCommand.class,
+        footer = {"", "Example:", "  ./weft bench cpu --quick"})
+public final class BenchCommand implements Runnable {
+
+    @Spec private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "no bench given: try cpu");
+    }
+}

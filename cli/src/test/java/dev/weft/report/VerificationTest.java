@@ -1,0 +1,32 @@
+package dev.weft.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class VerificationTest {
+
+    private static Verification found(
+            Promise promise, boolean exact, boolean bitwise, boolean bound) {
+        return new Verification(promise, exact, bitwise, bound, null, 0, 0, 10, 10, false);
+    }
+
+    @Test
+    void bitsMustBeThoseOfTheUnfusedProductWhereTheyArePromised() {
+        assertTrue(found(Promise.BITWISE, true, true, true).passed());
+        Verification differs = found(Promise.BITWISE, true, false, true);
+        assertFalse(differs.passed());
+        assertEquals("a product differs from the unfused one", differs.describeFailure());
+    }
+
+    @Test
+    void elsewhereTheBoundAndTheGatherMustStillHold() {
+        assertTrue(found(Promise.FLOAT64_BOUND, true, false, true).passed());
+        assertFalse(found(Promise.FLOAT64_BOUND, false, false, true).passed());
+        Verification off = found(Promise.FLOAT64_BOUND, true, false, false);
+        assertFalse(off.passed());
+        assertEquals("the float64 bound is exceeded (max_abs_err 0.0)", off.describeFailure());
+    }
+}

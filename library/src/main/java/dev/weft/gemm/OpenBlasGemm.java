@@ -1,0 +1,188 @@
+package dev.weft.gemm;
+
+import dev.weft.ffi.OpenBlas;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+
+/**
+ * OpenBLAS's fp32 product, where the library is installed. Stays within the float64 bound, but
+ * OpenBLAS chooses its kernel by the number of rows, so equal rows may differ in their last bits
+ * from call to call. Stateless, any thread may call it; each call runs on its caller's thread only.
+ */
+public final class OpenBlasGemm implements Gemm {
+
+    /** The height of OpenBLAS's AVX-512 tiles. */
+    private static final int ROW_QUANTUM = 16;
+
+    /** OpenBLAS packs B anew in every call, which this many rows make cheap. */
+    private static final int BLOCK_ROWS = 256;
+
+    /** Without conversion there is no block to fit into; sizes are 32 bits wide. */
+    private static final long MAX_CALL_ROWS = 1L << 20;
+
+    /** Refuses where the library is missing, and says how to get it. */
+    public OpenBlasGemm() {
+        OpenBlas.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new IllegalArgumentException("engine 'openblas': " + why);
+                        });
+    }
+
+    @Override
+    public String name() {
+        return "openblas";
+    }
+
+    @Override
+    public int rowQuantum() {
+        return ROW_QUANTUM;
+    }
+
+    @Override
+    public long blockRows() {
+        return BLOCK_ROWS;
+    }
+
+    @Override
+    public boolean sameBitsForAnyRows() {
+        return false;
+    }
+
+    @Override
+    public long packedBytes(long k, long n) {
+        requireSizes(k, n);
+        return PackedB.bytes(k, n, panelCols(n));
+    }
+
+    /** One panel of all columns and one block of all rows: B as fp32, row after row. */
+    @Override
+    public PackedB packed(long k, long n, MemorySegment memory) {
+        requireSizes(k, n);
+        if (!memory.isNative() || memory.address() % Float.BYTES != 0) {
+            throw new IllegalArgumentException(
+                    "engine openblas: packed B must lie off the heap and aligned, not at "
+                            + memory);
+        }
+        return new PackedB(k, n, panelCols(n), Math.max(1, k), memory);
+    }
+
+    private static void requireSizes(long k, long n) {
+        if (k > Integer.MAX_VALUE || n > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "engine openblas: K "
+                            + k
+                            + " and N "
+                            + n
+                            + " must be below 2^31, engine vector takes more");
+        }
+    }
+
+    private static int panelCols(long n) {
+        return Math.clamp(n, 1, Integer.MAX_VALUE);
+    }
+
+    @Override
+    public Scratch scratch(long k, long n, Arena arena) {
+        return new OpenBlasScratch(k, n, BLOCK_ROWS, arena);
+    }
+
+    @Override
+    public void multiply(
+            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
+        Gemm.check(a, aRow, rows, b, c, cRow);
+        b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), name());
+        OpenBlasScratch own = OpenBlasScratch.of(scratch, b.k(), b.n());
+        if (rows == 0 || b.n() == 0) {
+            return;
+        }
+        if (b.k() == 0) {
+            fillWithZeros(c, cRow, rows);
+            return;
+        }
+        boolean readsInPlace = isNativeFp32(a);
+        boolean writesInPlace = isNativeFp32(c) && !c.data().isReadOnly();
+        long block = readsInPlace && writesInPlace ? MAX_CALL_ROWS : own.blockRows();
+        try {
+            for (long row = 0; row < rows; row += block) {
+                int height = (int) Math.min(block, rows - row);
+                multiplyBlock(
+                        a, aRow + row, readsInPlace, height, b, c, cRow + row, writesInPlace, own);
+            }
+        } finally {
+            // Addresses keep no memory of an automatic arena alive.
+            Reference.reachabilityFence(a);
+            Reference.reachabilityFence(b);
+            Reference.reachabilityFence(c);
+            Reference.reachabilityFence(scratch);
+        }
+    }
+
+    private static void multiplyBlock(
+            Matrix a,
+            long aRow,
+            boolean readsInPlace,
+            int height,
+            PackedB b,
+            Matrix c,
+            long cRow,
+            boolean writesInPlace,
+            OpenBlasScratch own) {
+        int k = (int) b.k();
+        int n = (int) b.n();
+        if (!readsInPlace) {
+            for (int i = 0; i < height; i++) {
+                long at = (long) i * k * Float.BYTES;
+                own.converter().widen(a, aRow + i, 0, k, own.rows(), at);
+            }
+        }
+        OpenBlas.sgemm(
+                height,
+                n,
+                k,
+                readsInPlace ? address(a, aRow) : address(own.rows()),
+                readsInPlace ? (int) a.rowPitch() : k,
+                address(b.panels()),
+                n,
+                writesInPlace ? address(c, cRow) : address(own.sums()),
+                writesInPlace ? (int) c.rowPitch() : n);
+        if (!writesInPlace) {
+            for (int i = 0; i < height; i++) {
+                long at = (long) i * n * Float.BYTES;
+                own.converter().narrow(own.sums(), at, n, c, cRow + i, 0);
+            }
+        }
+    }
+
+    /**
+     * Whether OpenBLAS can take the rows where they lie: not on the heap, nor at an odd address.
+     */
+    private static boolean isNativeFp32(Matrix matrix) {
+        return matrix.dtype() == DType.FP32
+                && matrix.data().isNative()
+                && matrix.data().address() % Float.BYTES == 0
+                && matrix.rowPitch() <= Integer.MAX_VALUE;
+    }
+
+    private static long address(Matrix matrix, long row) {
+        return address(matrix.data()) + matrix.offset(row, 0);
+    }
+
+    /** Reads one byte: closed memory must end in an exception, not in native code. */
+    private static long address(MemorySegment data) {
+        data.get(ValueLayout.JAVA_BYTE, 0);
+        return data.address();
+    }
+
+    private static void fillWithZeros(Matrix c, long firstRow, long rows) {
+        for (long row = firstRow; row < firstRow + rows; row++) {
+            for (long col = 0; col < c.cols(); col++) {
+                c.set(row, col, 0f);
+            }
+        }
+    }
+}

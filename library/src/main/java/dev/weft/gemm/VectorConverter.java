@@ -1,0 +1,133 @@
+package dev.weft.gemm;
+
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.ShortVector;
+import jdk.incubator.vector.VectorOperators;
+import jdk.incubator.vector.VectorShape;
+import jdk.incubator.vector.VectorSpecies;
+
+/**
+ * Moves elements between a matrix of any type and fp32 arrays, with the roundings of {@link
+ * dev.weft.tensor.DType}. Not for two threads at a time.
+ */
+final class VectorConverter {
+
+    private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
+    private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
+    private static final int LANES = FLOATS.length();
+    private static final VectorSpecies<Short> SHORTS =
+            VectorSpecies.of(short.class, VectorShape.forBitSize(FLOATS.vectorBitSize() / 2));
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfShort SHORT =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private final short[] halves;
+
+    /**
+     * @param longest the most elements that one call moves
+     */
+    VectorConverter(int longest) {
+        halves = new short[longest];
+    }
+
+    /** Copies {@code count} elements of a row, widened to fp32, to {@code target}. */
+    void widen(Matrix source, long row, long fromCol, int count, float[] target, int at) {
+        long from = source.offset(row, fromCol);
+        switch (source.dtype()) {
+            case FP32 -> MemorySegment.copy(source.data(), FLOAT, from, target, at, count);
+            case FP16 -> {
+                MemorySegment.copy(source.data(), SHORT, from, halves, 0, count);
+                widenFp16(halves, target, at, count);
+            }
+            case BF16 -> widenBf16(source.data(), from, target, at, count);
+        }
+    }
+
+    private static void widenFp16(short[] source, float[] target, int at, int count) {
+        for (int i = 0; i < count; i++) {
+            target[at + i] = Float.float16ToFloat(source[i]);
+        }
+    }
+
+    private static void widenBf16(
+            MemorySegment source, long from, float[] target, int at, int count) {
+        int whole = count - count % LANES;
+        for (int i = 0; i < whole; i += LANES) {
+            ShortVector.fromMemorySegment(SHORTS, source, from + 2L * i, ByteOrder.LITTLE_ENDIAN)
+                    .convertShape(VectorOperators.ZERO_EXTEND_S2I, INTS, 0)
+                    .reinterpretAsInts()
+                    .lanewise(VectorOperators.LSHL, 16)
+                    .reinterpretAsFloats()
+                    .intoArray(target, at + i);
+        }
+        for (int i = whole; i < count; i++) {
+            target[at + i] = Float.intBitsToFloat(source.get(SHORT, from + 2L * i) << 16);
+        }
+    }
+
+    /**
+     * Rounds a rectangle of fp32 values into C.
+     *
+     * @param sums its rows are {@code pitch} apart from index {@code at} on
+     */
+    void narrow(
+            float[] sums, int at, int pitch, int rows, int cols, Matrix c, long cRow, long cCol) {
+        switch (c.dtype()) {
+            case FP32 -> {
+                for (int row = 0; row < rows; row++) {
+                    store(sums, at + row * pitch, cols, c.data(), c.offset(cRow + row, cCol));
+                }
+            }
+            case FP16 -> {
+                narrowFp16(sums, at, halves, rows * pitch);
+                storeHalves(pitch, rows, cols, c, cRow, cCol);
+            }
+            case BF16 -> {
+                narrowBf16(sums, at, halves, rows * pitch);
+                storeHalves(pitch, rows, cols, c, cRow, cCol);
+            }
+        }
+    }
+
+    /** By vectors: a copy of so few bytes costs more to start than to do. */
+    private static void store(float[] sums, int at, int cols, MemorySegment c, long to) {
+        int whole = cols - cols % LANES;
+        for (int col = 0; col < whole; col += LANES) {
+            FloatVector.fromArray(FLOATS, sums, at + col)
+                    .intoMemorySegment(c, to + (long) Float.BYTES * col, ByteOrder.LITTLE_ENDIAN);
+        }
+        for (int col = whole; col < cols; col++) {
+            c.set(FLOAT, to + (long) Float.BYTES * col, sums[at + col]);
+        }
+    }
+
+    private void storeHalves(int pitch, int rows, int cols, Matrix c, long cRow, long cCol) {
+        for (int row = 0; row < rows; row++) {
+            long to = c.offset(cRow + row, cCol);
+            MemorySegment.copy(halves, row * pitch, c.data(), SHORT, to, cols);
+        }
+    }
+
+    private static void narrowFp16(float[] source, int at, short[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = Float.floatToFloat16(source[at + i]);
+        }
+    }
+
+    /** The rounding of {@link dev.weft.tensor.DType#floatToBf16} without its branch. */
+    private static void narrowBf16(float[] source, int at, short[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            int value = Float.floatToRawIntBits(source[at + i]);
+            int nan = (0x7F800000 - (value & 0x7FFFFFFF)) >> 31;
+            int rounded = value + 0x7FFF + ((value >>> 16) & 1);
+            int quiet = value | 0x00400000;
+            target[i] = (short) (((rounded & ~nan) | (quiet & nan)) >>> 16);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Region;
+import java.lang.foreign.Arena;
+import java.util.List;
+
+/**
+ * All memory of one rank's operator, freed together.
+ *
+ * @param regions what peers can reach
+ */
+record Holdings(Arena arena, List<Region> regions) implements AutoCloseable {
+
+    @Override
+    public void close() {
+        regions.forEach(Region::close);
+        arena.close();
+    }
+}

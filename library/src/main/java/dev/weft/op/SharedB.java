@@ -1,0 +1,93 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+
+/**
+ * Packs a B. Where ranks share memory and all give the same B, there is one packed copy for all of
+ * them, in the first rank's memory, and each rank packs a part of it; otherwise each rank packs its
+ * own. Collective.
+ *
+ * <p>Order: the barrier after packing releases every part to every rank.
+ */
+final class SharedB {
+
+    /** A large B takes its time: peers that wait hear this often that it goes on. */
+    private static final int STEPS = 16;
+
+    private final Fabric fabric;
+    private final Gemm gemm;
+
+    SharedB(Fabric fabric, Gemm gemm) {
+        this.fabric = fabric;
+        this.gemm = gemm;
+    }
+
+    /**
+     * A packed B, and the region that it lies in.
+     *
+     * @param region null where the copy is this rank's own, in the arena
+     */
+    record Packed(PackedB b, Region region) {}
+
+    Packed pack(Matrix b, boolean transposed, Arena arena) {
+        long k = transposed ? b.cols() : b.rows();
+        long n = transposed ? b.rows() : b.cols();
+        long bytes = gemm.packedBytes(k, n);
+        if (fabric.size() == 1 || !fabric.sharesMemory() || !sameOnAllRanks(b, transposed)) {
+            PackedB own = gemm.packed(k, n, arena.allocate(bytes, PackedB.ALIGNMENT_BYTES));
+            fill(own, b, transposed, 0, 1);
+            return new Packed(own, null);
+        }
+        Region region = fabric.allocate(fabric.rank() == 0 ? bytes : 0);
+        try {
+            PackedB packed = gemm.packed(k, n, region.part(0));
+            fill(packed, b, transposed, fabric.rank(), fabric.size());
+            fabric.barrier();
+            return new Packed(packed, region);
+        } catch (RuntimeException | Error e) {
+            region.close();
+            throw e;
+        }
+    }
+
+    private void fill(PackedB packed, Matrix b, boolean transposed, int part, int parts) {
+        for (int step = 0; step < STEPS; step++) {
+            packed.fill(b, transposed, part * STEPS + step, parts * STEPS);
+            fabric.worked();
+        }
+    }
+
+    private boolean sameOnAllRanks(Matrix b, boolean transposed) {
+        long k = transposed ? b.cols() : b.rows();
+        long n = transposed ? b.rows() : b.cols();
+        boolean same = same(k) & same(n) & same(transposed ? 1 : 0) & same(b.dtype().ordinal());
+        // Unlike hosts may have unlike engines.
+        same &= same(gemm.name().hashCode()) & same(gemm.packedBytes(k, n));
+        if (!same) {
+            return false;
+        }
+        // Threads often give one and the same matrix: no need to read it.
+        boolean oneMemory = fabric.kind().equals("threads") && b.data().isNative();
+        boolean onePlace = same(oneMemory ? b.data().address() : fabric.rank());
+        if (onePlace && same(b.rowPitch())) {
+            return true;
+        }
+        long[] digest = MatrixDigest.of(b);
+        return same(digest[0]) & same(digest[1]);
+    }
+
+    private boolean same(long value) {
+        long[] values = fabric.exchange(value);
+        for (long other : values) {
+            if (other != values[0]) {
+                return false;
+            }
+        }
+        return true;
+    }
+}
