@@ -42,7 +42,8 @@ record Blocking(int rows, int cols, long nearBytes) {
      */
     static Blocking of(MicroKernel kernel) {
         long half = l2Bytes() / 2;
-        long tiles = half / ((long) kernel.packedTile() * Float.BYTES);
+        // Rounded up: half of a cache is a power of two, and so are many shards.
+        long tiles = Math.ceilDiv(half, (long) kernel.packedTile() * Float.BYTES);
         long rows = Math.clamp(tiles * kernel.rows(), kernel.rows(), MOST_ROWS);
         return new Blocking(
                 property("weft.gemm.rows", (int) rows, 1 << 16),
