@@ -112,8 +112,8 @@ public final class AllGatherMatmulBuilder {
     }
 
     /**
-     * Keeps each compute worker on a core of its own, rank after rank, where the world has no more
-     * workers than the process has cores; otherwise the system places them. By default it always
+     * Keeps each compute worker on a core of its own, rank after rank, where the world has as many
+     * workers as the process has cores; otherwise the system places them. By default it always
      * does: a program that embeds Weft has other threads too.
      */
     public AllGatherMatmulBuilder pinWorkers() {

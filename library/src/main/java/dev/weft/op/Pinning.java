@@ -6,9 +6,9 @@ import dev.weft.telemetry.Fallback;
 
 /**
  * Which core each compute worker stays on. Ranks of a world take cores in order: rank r's workers
- * follow those of rank r - 1. Where the world has more workers than there are cores, nobody is
- * pinned, so that the system can share the cores fairly. Lane workers are never pinned: they run
- * where a core waits.
+ * follow those of rank r - 1. Only a world that takes all cores pins: with more workers the system
+ * must be free to share the cores fairly, with fewer to keep away from cores that others use. Lane
+ * workers are never pinned: they run where a core waits.
  */
 final class Pinning {
 
@@ -36,8 +36,8 @@ final class Pinning {
     }
 
     static Pinning of(int[] cores, int worldRank, int worldSize, int workers) {
-        boolean fits = (long) worldSize * workers <= cores.length;
-        return fits ? new Pinning(cores, worldRank * workers) : NONE;
+        boolean takesAll = (long) worldSize * workers == cores.length;
+        return takesAll ? new Pinning(cores, worldRank * workers) : NONE;
     }
 
     /** The core of worker {@code index}, or -1. */

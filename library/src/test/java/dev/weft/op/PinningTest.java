@@ -16,9 +16,10 @@ class PinningTest {
     }
 
     @Test
-    void moreWorkersThanCoresAreLeftToTheSystem() {
+    void moreOrFewerWorkersThanCoresAreLeftToTheSystem() {
         int[] cores = {0, 1, 2};
         assertEquals(-1, Pinning.of(cores, 0, 2, 2).coreOf(0));
+        assertEquals(-1, Pinning.of(cores, 0, 1, 2).coreOf(0));
         assertEquals(-1, Pinning.none().coreOf(7));
     }
 }
