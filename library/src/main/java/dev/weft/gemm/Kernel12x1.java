@@ -1,7 +1,11 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.FloatVector.broadcast;
+import static jdk.incubator.vector.FloatVector.fromArray;
+import static jdk.incubator.vector.FloatVector.fromMemorySegment;
+
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -39,45 +43,45 @@ final class Kernel12x1 extends MicroKernel {
             int depth,
             float[] sums,
             int sumsFrom) {
-        FloatVector s0 = load(sums, sumsFrom);
-        FloatVector s1 = load(sums, sumsFrom + COLS);
-        FloatVector s2 = load(sums, sumsFrom + 2 * COLS);
-        FloatVector s3 = load(sums, sumsFrom + 3 * COLS);
-        FloatVector s4 = load(sums, sumsFrom + 4 * COLS);
-        FloatVector s5 = load(sums, sumsFrom + 5 * COLS);
-        FloatVector s6 = load(sums, sumsFrom + 6 * COLS);
-        FloatVector s7 = load(sums, sumsFrom + 7 * COLS);
-        FloatVector s8 = load(sums, sumsFrom + 8 * COLS);
-        FloatVector s9 = load(sums, sumsFrom + 9 * COLS);
-        FloatVector s10 = load(sums, sumsFrom + 10 * COLS);
-        FloatVector s11 = load(sums, sumsFrom + 11 * COLS);
+        FloatVector s0 = fromArray(SPECIES, sums, sumsFrom);
+        FloatVector s1 = fromArray(SPECIES, sums, sumsFrom + COLS);
+        FloatVector s2 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS);
+        FloatVector s3 = fromArray(SPECIES, sums, sumsFrom + 3 * COLS);
+        FloatVector s4 = fromArray(SPECIES, sums, sumsFrom + 4 * COLS);
+        FloatVector s5 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS);
+        FloatVector s6 = fromArray(SPECIES, sums, sumsFrom + 6 * COLS);
+        FloatVector s7 = fromArray(SPECIES, sums, sumsFrom + 7 * COLS);
+        FloatVector s8 = fromArray(SPECIES, sums, sumsFrom + 8 * COLS);
+        FloatVector s9 = fromArray(SPECIES, sums, sumsFrom + 9 * COLS);
+        FloatVector s10 = fromArray(SPECIES, sums, sumsFrom + 10 * COLS);
+        FloatVector s11 = fromArray(SPECIES, sums, sumsFrom + 11 * COLS);
         for (int k = 0; k < depth; k++) {
             int aAt = aFrom + k;
             long bAt = bOffset + k * PANEL_ROW_BYTES;
-            FloatVector b0 = load(b, bAt);
-            FloatVector a0 = FloatVector.broadcast(SPECIES, a[aAt]);
+            FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
+            FloatVector a0 = broadcast(SPECIES, a[aAt]);
             s0 = a0.fma(b0, s0);
-            FloatVector a1 = FloatVector.broadcast(SPECIES, a[aAt + DEPTH]);
+            FloatVector a1 = broadcast(SPECIES, a[aAt + DEPTH]);
             s1 = a1.fma(b0, s1);
-            FloatVector a2 = FloatVector.broadcast(SPECIES, a[aAt + 2 * DEPTH]);
+            FloatVector a2 = broadcast(SPECIES, a[aAt + 2 * DEPTH]);
             s2 = a2.fma(b0, s2);
-            FloatVector a3 = FloatVector.broadcast(SPECIES, a[aAt + 3 * DEPTH]);
+            FloatVector a3 = broadcast(SPECIES, a[aAt + 3 * DEPTH]);
             s3 = a3.fma(b0, s3);
-            FloatVector a4 = FloatVector.broadcast(SPECIES, a[aAt + 4 * DEPTH]);
+            FloatVector a4 = broadcast(SPECIES, a[aAt + 4 * DEPTH]);
             s4 = a4.fma(b0, s4);
-            FloatVector a5 = FloatVector.broadcast(SPECIES, a[aAt + 5 * DEPTH]);
+            FloatVector a5 = broadcast(SPECIES, a[aAt + 5 * DEPTH]);
             s5 = a5.fma(b0, s5);
-            FloatVector a6 = FloatVector.broadcast(SPECIES, a[aAt + 6 * DEPTH]);
+            FloatVector a6 = broadcast(SPECIES, a[aAt + 6 * DEPTH]);
             s6 = a6.fma(b0, s6);
-            FloatVector a7 = FloatVector.broadcast(SPECIES, a[aAt + 7 * DEPTH]);
+            FloatVector a7 = broadcast(SPECIES, a[aAt + 7 * DEPTH]);
             s7 = a7.fma(b0, s7);
-            FloatVector a8 = FloatVector.broadcast(SPECIES, a[aAt + 8 * DEPTH]);
+            FloatVector a8 = broadcast(SPECIES, a[aAt + 8 * DEPTH]);
             s8 = a8.fma(b0, s8);
-            FloatVector a9 = FloatVector.broadcast(SPECIES, a[aAt + 9 * DEPTH]);
+            FloatVector a9 = broadcast(SPECIES, a[aAt + 9 * DEPTH]);
             s9 = a9.fma(b0, s9);
-            FloatVector a10 = FloatVector.broadcast(SPECIES, a[aAt + 10 * DEPTH]);
+            FloatVector a10 = broadcast(SPECIES, a[aAt + 10 * DEPTH]);
             s10 = a10.fma(b0, s10);
-            FloatVector a11 = FloatVector.broadcast(SPECIES, a[aAt + 11 * DEPTH]);
+            FloatVector a11 = broadcast(SPECIES, a[aAt + 11 * DEPTH]);
             s11 = a11.fma(b0, s11);
         }
         s0.intoArray(sums, sumsFrom);
@@ -92,13 +96,5 @@ final class Kernel12x1 extends MicroKernel {
         s9.intoArray(sums, sumsFrom + 9 * COLS);
         s10.intoArray(sums, sumsFrom + 10 * COLS);
         s11.intoArray(sums, sumsFrom + 11 * COLS);
-    }
-
-    private static FloatVector load(float[] data, int from) {
-        return FloatVector.fromArray(SPECIES, data, from);
-    }
-
-    private static FloatVector load(MemorySegment data, long offset) {
-        return FloatVector.fromMemorySegment(SPECIES, data, offset, ByteOrder.LITTLE_ENDIAN);
     }
 }

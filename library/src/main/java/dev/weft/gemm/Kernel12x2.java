@@ -1,7 +1,11 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.FloatVector.broadcast;
+import static jdk.incubator.vector.FloatVector.fromArray;
+import static jdk.incubator.vector.FloatVector.fromMemorySegment;
+
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -41,69 +45,69 @@ final class Kernel12x2 extends MicroKernel {
             int depth,
             float[] sums,
             int sumsFrom) {
-        FloatVector s0a = load(sums, sumsFrom);
-        FloatVector s0b = load(sums, sumsFrom + LANES);
-        FloatVector s1a = load(sums, sumsFrom + COLS);
-        FloatVector s1b = load(sums, sumsFrom + COLS + LANES);
-        FloatVector s2a = load(sums, sumsFrom + 2 * COLS);
-        FloatVector s2b = load(sums, sumsFrom + 2 * COLS + LANES);
-        FloatVector s3a = load(sums, sumsFrom + 3 * COLS);
-        FloatVector s3b = load(sums, sumsFrom + 3 * COLS + LANES);
-        FloatVector s4a = load(sums, sumsFrom + 4 * COLS);
-        FloatVector s4b = load(sums, sumsFrom + 4 * COLS + LANES);
-        FloatVector s5a = load(sums, sumsFrom + 5 * COLS);
-        FloatVector s5b = load(sums, sumsFrom + 5 * COLS + LANES);
-        FloatVector s6a = load(sums, sumsFrom + 6 * COLS);
-        FloatVector s6b = load(sums, sumsFrom + 6 * COLS + LANES);
-        FloatVector s7a = load(sums, sumsFrom + 7 * COLS);
-        FloatVector s7b = load(sums, sumsFrom + 7 * COLS + LANES);
-        FloatVector s8a = load(sums, sumsFrom + 8 * COLS);
-        FloatVector s8b = load(sums, sumsFrom + 8 * COLS + LANES);
-        FloatVector s9a = load(sums, sumsFrom + 9 * COLS);
-        FloatVector s9b = load(sums, sumsFrom + 9 * COLS + LANES);
-        FloatVector s10a = load(sums, sumsFrom + 10 * COLS);
-        FloatVector s10b = load(sums, sumsFrom + 10 * COLS + LANES);
-        FloatVector s11a = load(sums, sumsFrom + 11 * COLS);
-        FloatVector s11b = load(sums, sumsFrom + 11 * COLS + LANES);
+        FloatVector s0a = fromArray(SPECIES, sums, sumsFrom);
+        FloatVector s0b = fromArray(SPECIES, sums, sumsFrom + LANES);
+        FloatVector s1a = fromArray(SPECIES, sums, sumsFrom + COLS);
+        FloatVector s1b = fromArray(SPECIES, sums, sumsFrom + COLS + LANES);
+        FloatVector s2a = fromArray(SPECIES, sums, sumsFrom + 2 * COLS);
+        FloatVector s2b = fromArray(SPECIES, sums, sumsFrom + 2 * COLS + LANES);
+        FloatVector s3a = fromArray(SPECIES, sums, sumsFrom + 3 * COLS);
+        FloatVector s3b = fromArray(SPECIES, sums, sumsFrom + 3 * COLS + LANES);
+        FloatVector s4a = fromArray(SPECIES, sums, sumsFrom + 4 * COLS);
+        FloatVector s4b = fromArray(SPECIES, sums, sumsFrom + 4 * COLS + LANES);
+        FloatVector s5a = fromArray(SPECIES, sums, sumsFrom + 5 * COLS);
+        FloatVector s5b = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + LANES);
+        FloatVector s6a = fromArray(SPECIES, sums, sumsFrom + 6 * COLS);
+        FloatVector s6b = fromArray(SPECIES, sums, sumsFrom + 6 * COLS + LANES);
+        FloatVector s7a = fromArray(SPECIES, sums, sumsFrom + 7 * COLS);
+        FloatVector s7b = fromArray(SPECIES, sums, sumsFrom + 7 * COLS + LANES);
+        FloatVector s8a = fromArray(SPECIES, sums, sumsFrom + 8 * COLS);
+        FloatVector s8b = fromArray(SPECIES, sums, sumsFrom + 8 * COLS + LANES);
+        FloatVector s9a = fromArray(SPECIES, sums, sumsFrom + 9 * COLS);
+        FloatVector s9b = fromArray(SPECIES, sums, sumsFrom + 9 * COLS + LANES);
+        FloatVector s10a = fromArray(SPECIES, sums, sumsFrom + 10 * COLS);
+        FloatVector s10b = fromArray(SPECIES, sums, sumsFrom + 10 * COLS + LANES);
+        FloatVector s11a = fromArray(SPECIES, sums, sumsFrom + 11 * COLS);
+        FloatVector s11b = fromArray(SPECIES, sums, sumsFrom + 11 * COLS + LANES);
         for (int k = 0; k < depth; k++) {
             int aAt = aFrom + k;
             long bAt = bOffset + k * PANEL_ROW_BYTES;
-            FloatVector b0 = load(b, bAt);
-            FloatVector b1 = load(b, bAt + VECTOR_BYTES);
-            FloatVector a0 = FloatVector.broadcast(SPECIES, a[aAt]);
+            FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
+            FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
+            FloatVector a0 = broadcast(SPECIES, a[aAt]);
             s0a = a0.fma(b0, s0a);
             s0b = a0.fma(b1, s0b);
-            FloatVector a1 = FloatVector.broadcast(SPECIES, a[aAt + DEPTH]);
+            FloatVector a1 = broadcast(SPECIES, a[aAt + DEPTH]);
             s1a = a1.fma(b0, s1a);
             s1b = a1.fma(b1, s1b);
-            FloatVector a2 = FloatVector.broadcast(SPECIES, a[aAt + 2 * DEPTH]);
+            FloatVector a2 = broadcast(SPECIES, a[aAt + 2 * DEPTH]);
             s2a = a2.fma(b0, s2a);
             s2b = a2.fma(b1, s2b);
-            FloatVector a3 = FloatVector.broadcast(SPECIES, a[aAt + 3 * DEPTH]);
+            FloatVector a3 = broadcast(SPECIES, a[aAt + 3 * DEPTH]);
             s3a = a3.fma(b0, s3a);
             s3b = a3.fma(b1, s3b);
-            FloatVector a4 = FloatVector.broadcast(SPECIES, a[aAt + 4 * DEPTH]);
+            FloatVector a4 = broadcast(SPECIES, a[aAt + 4 * DEPTH]);
             s4a = a4.fma(b0, s4a);
             s4b = a4.fma(b1, s4b);
-            FloatVector a5 = FloatVector.broadcast(SPECIES, a[aAt + 5 * DEPTH]);
+            FloatVector a5 = broadcast(SPECIES, a[aAt + 5 * DEPTH]);
             s5a = a5.fma(b0, s5a);
             s5b = a5.fma(b1, s5b);
-            FloatVector a6 = FloatVector.broadcast(SPECIES, a[aAt + 6 * DEPTH]);
+            FloatVector a6 = broadcast(SPECIES, a[aAt + 6 * DEPTH]);
             s6a = a6.fma(b0, s6a);
             s6b = a6.fma(b1, s6b);
-            FloatVector a7 = FloatVector.broadcast(SPECIES, a[aAt + 7 * DEPTH]);
+            FloatVector a7 = broadcast(SPECIES, a[aAt + 7 * DEPTH]);
             s7a = a7.fma(b0, s7a);
             s7b = a7.fma(b1, s7b);
-            FloatVector a8 = FloatVector.broadcast(SPECIES, a[aAt + 8 * DEPTH]);
+            FloatVector a8 = broadcast(SPECIES, a[aAt + 8 * DEPTH]);
             s8a = a8.fma(b0, s8a);
             s8b = a8.fma(b1, s8b);
-            FloatVector a9 = FloatVector.broadcast(SPECIES, a[aAt + 9 * DEPTH]);
+            FloatVector a9 = broadcast(SPECIES, a[aAt + 9 * DEPTH]);
             s9a = a9.fma(b0, s9a);
             s9b = a9.fma(b1, s9b);
-            FloatVector a10 = FloatVector.broadcast(SPECIES, a[aAt + 10 * DEPTH]);
+            FloatVector a10 = broadcast(SPECIES, a[aAt + 10 * DEPTH]);
             s10a = a10.fma(b0, s10a);
             s10b = a10.fma(b1, s10b);
-            FloatVector a11 = FloatVector.broadcast(SPECIES, a[aAt + 11 * DEPTH]);
+            FloatVector a11 = broadcast(SPECIES, a[aAt + 11 * DEPTH]);
             s11a = a11.fma(b0, s11a);
             s11b = a11.fma(b1, s11b);
         }
@@ -131,13 +135,5 @@ final class Kernel12x2 extends MicroKernel {
         s10b.intoArray(sums, sumsFrom + 10 * COLS + LANES);
         s11a.intoArray(sums, sumsFrom + 11 * COLS);
         s11b.intoArray(sums, sumsFrom + 11 * COLS + LANES);
-    }
-
-    private static FloatVector load(float[] data, int from) {
-        return FloatVector.fromArray(SPECIES, data, from);
-    }
-
-    private static FloatVector load(MemorySegment data, long offset) {
-        return FloatVector.fromMemorySegment(SPECIES, data, offset, ByteOrder.LITTLE_ENDIAN);
     }
 }

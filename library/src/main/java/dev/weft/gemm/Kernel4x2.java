@@ -1,7 +1,11 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.FloatVector.broadcast;
+import static jdk.incubator.vector.FloatVector.fromArray;
+import static jdk.incubator.vector.FloatVector.fromMemorySegment;
+
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -46,29 +50,29 @@ final class Kernel4x2 extends MicroKernel {
         int row1 = row0 + COLS;
         int row2 = row1 + COLS;
         int row3 = row2 + COLS;
-        FloatVector s00 = load(sums, row0);
-        FloatVector s01 = load(sums, row0 + LANES);
-        FloatVector s10 = load(sums, row1);
-        FloatVector s11 = load(sums, row1 + LANES);
-        FloatVector s20 = load(sums, row2);
-        FloatVector s21 = load(sums, row2 + LANES);
-        FloatVector s30 = load(sums, row3);
-        FloatVector s31 = load(sums, row3 + LANES);
+        FloatVector s00 = fromArray(SPECIES, sums, row0);
+        FloatVector s01 = fromArray(SPECIES, sums, row0 + LANES);
+        FloatVector s10 = fromArray(SPECIES, sums, row1);
+        FloatVector s11 = fromArray(SPECIES, sums, row1 + LANES);
+        FloatVector s20 = fromArray(SPECIES, sums, row2);
+        FloatVector s21 = fromArray(SPECIES, sums, row2 + LANES);
+        FloatVector s30 = fromArray(SPECIES, sums, row3);
+        FloatVector s31 = fromArray(SPECIES, sums, row3 + LANES);
         for (int k = 0; k < depth; k++) {
             int aAt = aFrom + k;
             long bAt = bOffset + k * PANEL_ROW_BYTES;
-            FloatVector b0 = load(b, bAt);
-            FloatVector b1 = load(b, bAt + VECTOR_BYTES);
-            FloatVector a0 = FloatVector.broadcast(SPECIES, a[aAt]);
+            FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
+            FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
+            FloatVector a0 = broadcast(SPECIES, a[aAt]);
             s00 = a0.fma(b0, s00);
             s01 = a0.fma(b1, s01);
-            FloatVector a1 = FloatVector.broadcast(SPECIES, a[aAt + DEPTH]);
+            FloatVector a1 = broadcast(SPECIES, a[aAt + DEPTH]);
             s10 = a1.fma(b0, s10);
             s11 = a1.fma(b1, s11);
-            FloatVector a2 = FloatVector.broadcast(SPECIES, a[aAt + 2 * DEPTH]);
+            FloatVector a2 = broadcast(SPECIES, a[aAt + 2 * DEPTH]);
             s20 = a2.fma(b0, s20);
             s21 = a2.fma(b1, s21);
-            FloatVector a3 = FloatVector.broadcast(SPECIES, a[aAt + 3 * DEPTH]);
+            FloatVector a3 = broadcast(SPECIES, a[aAt + 3 * DEPTH]);
             s30 = a3.fma(b0, s30);
             s31 = a3.fma(b1, s31);
         }
@@ -80,13 +84,5 @@ final class Kernel4x2 extends MicroKernel {
         s21.intoArray(sums, row2 + LANES);
         s30.intoArray(sums, row3);
         s31.intoArray(sums, row3 + LANES);
-    }
-
-    private static FloatVector load(float[] data, int from) {
-        return FloatVector.fromArray(SPECIES, data, from);
-    }
-
-    private static FloatVector load(MemorySegment data, long offset) {
-        return FloatVector.fromMemorySegment(SPECIES, data, offset, ByteOrder.LITTLE_ENDIAN);
     }
 }

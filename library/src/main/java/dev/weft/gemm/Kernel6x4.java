@@ -1,7 +1,11 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+import static jdk.incubator.vector.FloatVector.broadcast;
+import static jdk.incubator.vector.FloatVector.fromArray;
+import static jdk.incubator.vector.FloatVector.fromMemorySegment;
+
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -62,63 +66,63 @@ final class Kernel6x4 extends MicroKernel {
             int depth,
             float[] sums,
             int sumsFrom) {
-        FloatVector s00 = load(sums, sumsFrom);
-        FloatVector s01 = load(sums, sumsFrom + LANES);
-        FloatVector s02 = load(sums, sumsFrom + 2 * LANES);
-        FloatVector s03 = load(sums, sumsFrom + 3 * LANES);
-        FloatVector s10 = load(sums, sumsFrom + COLS);
-        FloatVector s11 = load(sums, sumsFrom + COLS + LANES);
-        FloatVector s12 = load(sums, sumsFrom + COLS + 2 * LANES);
-        FloatVector s13 = load(sums, sumsFrom + COLS + 3 * LANES);
-        FloatVector s20 = load(sums, sumsFrom + 2 * COLS);
-        FloatVector s21 = load(sums, sumsFrom + 2 * COLS + LANES);
-        FloatVector s22 = load(sums, sumsFrom + 2 * COLS + 2 * LANES);
-        FloatVector s23 = load(sums, sumsFrom + 2 * COLS + 3 * LANES);
-        FloatVector s30 = load(sums, sumsFrom + 3 * COLS);
-        FloatVector s31 = load(sums, sumsFrom + 3 * COLS + LANES);
-        FloatVector s32 = load(sums, sumsFrom + 3 * COLS + 2 * LANES);
-        FloatVector s33 = load(sums, sumsFrom + 3 * COLS + 3 * LANES);
-        FloatVector s40 = load(sums, sumsFrom + 4 * COLS);
-        FloatVector s41 = load(sums, sumsFrom + 4 * COLS + LANES);
-        FloatVector s42 = load(sums, sumsFrom + 4 * COLS + 2 * LANES);
-        FloatVector s43 = load(sums, sumsFrom + 4 * COLS + 3 * LANES);
-        FloatVector s50 = load(sums, sumsFrom + 5 * COLS);
-        FloatVector s51 = load(sums, sumsFrom + 5 * COLS + LANES);
-        FloatVector s52 = load(sums, sumsFrom + 5 * COLS + 2 * LANES);
-        FloatVector s53 = load(sums, sumsFrom + 5 * COLS + 3 * LANES);
+        FloatVector s00 = fromArray(SPECIES, sums, sumsFrom);
+        FloatVector s01 = fromArray(SPECIES, sums, sumsFrom + LANES);
+        FloatVector s02 = fromArray(SPECIES, sums, sumsFrom + 2 * LANES);
+        FloatVector s03 = fromArray(SPECIES, sums, sumsFrom + 3 * LANES);
+        FloatVector s10 = fromArray(SPECIES, sums, sumsFrom + COLS);
+        FloatVector s11 = fromArray(SPECIES, sums, sumsFrom + COLS + LANES);
+        FloatVector s12 = fromArray(SPECIES, sums, sumsFrom + COLS + 2 * LANES);
+        FloatVector s13 = fromArray(SPECIES, sums, sumsFrom + COLS + 3 * LANES);
+        FloatVector s20 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS);
+        FloatVector s21 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS + LANES);
+        FloatVector s22 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS + 2 * LANES);
+        FloatVector s23 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS + 3 * LANES);
+        FloatVector s30 = fromArray(SPECIES, sums, sumsFrom + 3 * COLS);
+        FloatVector s31 = fromArray(SPECIES, sums, sumsFrom + 3 * COLS + LANES);
+        FloatVector s32 = fromArray(SPECIES, sums, sumsFrom + 3 * COLS + 2 * LANES);
+        FloatVector s33 = fromArray(SPECIES, sums, sumsFrom + 3 * COLS + 3 * LANES);
+        FloatVector s40 = fromArray(SPECIES, sums, sumsFrom + 4 * COLS);
+        FloatVector s41 = fromArray(SPECIES, sums, sumsFrom + 4 * COLS + LANES);
+        FloatVector s42 = fromArray(SPECIES, sums, sumsFrom + 4 * COLS + 2 * LANES);
+        FloatVector s43 = fromArray(SPECIES, sums, sumsFrom + 4 * COLS + 3 * LANES);
+        FloatVector s50 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS);
+        FloatVector s51 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + LANES);
+        FloatVector s52 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + 2 * LANES);
+        FloatVector s53 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + 3 * LANES);
         for (int k = 0; k < depth; k++) {
             int aAt = aFrom + k;
             long bAt = bOffset + k * PANEL_ROW_BYTES;
-            FloatVector b0 = load(b, bAt);
-            FloatVector b1 = load(b, bAt + VECTOR_BYTES);
-            FloatVector b2 = load(b, bAt + 2 * VECTOR_BYTES);
-            FloatVector b3 = load(b, bAt + 3 * VECTOR_BYTES);
-            FloatVector a0 = FloatVector.broadcast(SPECIES, a[aAt]);
+            FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
+            FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
+            FloatVector b2 = fromMemorySegment(SPECIES, b, bAt + 2 * VECTOR_BYTES, LITTLE_ENDIAN);
+            FloatVector b3 = fromMemorySegment(SPECIES, b, bAt + 3 * VECTOR_BYTES, LITTLE_ENDIAN);
+            FloatVector a0 = broadcast(SPECIES, a[aAt]);
             s00 = a0.fma(b0, s00);
             s01 = a0.fma(b1, s01);
             s02 = a0.fma(b2, s02);
             s03 = a0.fma(b3, s03);
-            FloatVector a1 = FloatVector.broadcast(SPECIES, a[aAt + DEPTH]);
+            FloatVector a1 = broadcast(SPECIES, a[aAt + DEPTH]);
             s10 = a1.fma(b0, s10);
             s11 = a1.fma(b1, s11);
             s12 = a1.fma(b2, s12);
             s13 = a1.fma(b3, s13);
-            FloatVector a2 = FloatVector.broadcast(SPECIES, a[aAt + 2 * DEPTH]);
+            FloatVector a2 = broadcast(SPECIES, a[aAt + 2 * DEPTH]);
             s20 = a2.fma(b0, s20);
             s21 = a2.fma(b1, s21);
             s22 = a2.fma(b2, s22);
             s23 = a2.fma(b3, s23);
-            FloatVector a3 = FloatVector.broadcast(SPECIES, a[aAt + 3 * DEPTH]);
+            FloatVector a3 = broadcast(SPECIES, a[aAt + 3 * DEPTH]);
             s30 = a3.fma(b0, s30);
             s31 = a3.fma(b1, s31);
             s32 = a3.fma(b2, s32);
             s33 = a3.fma(b3, s33);
-            FloatVector a4 = FloatVector.broadcast(SPECIES, a[aAt + 4 * DEPTH]);
+            FloatVector a4 = broadcast(SPECIES, a[aAt + 4 * DEPTH]);
             s40 = a4.fma(b0, s40);
             s41 = a4.fma(b1, s41);
             s42 = a4.fma(b2, s42);
             s43 = a4.fma(b3, s43);
-            FloatVector a5 = FloatVector.broadcast(SPECIES, a[aAt + 5 * DEPTH]);
+            FloatVector a5 = broadcast(SPECIES, a[aAt + 5 * DEPTH]);
             s50 = a5.fma(b0, s50);
             s51 = a5.fma(b1, s51);
             s52 = a5.fma(b2, s52);
@@ -148,13 +152,5 @@ final class Kernel6x4 extends MicroKernel {
         s51.intoArray(sums, sumsFrom + 5 * COLS + LANES);
         s52.intoArray(sums, sumsFrom + 5 * COLS + 2 * LANES);
         s53.intoArray(sums, sumsFrom + 5 * COLS + 3 * LANES);
-    }
-
-    private static FloatVector load(float[] data, int from) {
-        return FloatVector.fromArray(SPECIES, data, from);
-    }
-
-    private static FloatVector load(MemorySegment data, long offset) {
-        return FloatVector.fromMemorySegment(SPECIES, data, offset, ByteOrder.LITTLE_ENDIAN);
     }
 }

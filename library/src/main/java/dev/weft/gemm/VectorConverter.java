@@ -4,36 +4,33 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
-import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.ShortVector;
-import jdk.incubator.vector.VectorOperators;
-import jdk.incubator.vector.VectorShape;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
  * Moves elements between a matrix of any type and fp32 arrays, with the roundings of {@link
- * dev.weft.tensor.DType}. Not for two threads at a time.
+ * dev.weft.tensor.DType}. Callers' memory is only copied, never read by vectors: it may be on the
+ * heap or off it, and the JIT compiler, having seen both, was found to box the vectors of such a
+ * loop. Plain loops over arrays become vector code as well. Not for two threads at a time.
  */
 final class VectorConverter {
 
-    private static final VectorSpecies<Float> FLOATS = FloatVector.SPECIES_PREFERRED;
     private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
-    private static final int LANES = FLOATS.length();
-    private static final VectorSpecies<Short> SHORTS =
-            VectorSpecies.of(short.class, VectorShape.forBitSize(FLOATS.vectorBitSize() / 2));
+    private static final int LANES = INTS.length();
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final short[] halves;
+    private final int[] bits;
 
     /**
      * @param longest the most elements that one call moves
      */
     VectorConverter(int longest) {
         halves = new short[longest];
+        bits = new int[longest];
     }
 
     /** Copies {@code count} elements of a row, widened to fp32, to {@code target}. */
@@ -45,7 +42,11 @@ final class VectorConverter {
                 MemorySegment.copy(source.data(), SHORT, from, halves, 0, count);
                 widenFp16(halves, target, at, count);
             }
-            case BF16 -> widenBf16(source.data(), from, target, at, count);
+            case BF16 -> {
+                MemorySegment.copy(source.data(), SHORT, from, halves, 0, count);
+                widenBf16(halves, bits, count);
+                reinterpret(bits, target, at, count);
+            }
         }
     }
 
@@ -55,19 +56,19 @@ final class VectorConverter {
         }
     }
 
-    private static void widenBf16(
-            MemorySegment source, long from, float[] target, int at, int count) {
+    private static void widenBf16(short[] source, int[] bits, int count) {
+        for (int i = 0; i < count; i++) {
+            bits[i] = source[i] << 16;
+        }
+    }
+
+    private static void reinterpret(int[] bits, float[] target, int at, int count) {
         int whole = count - count % LANES;
         for (int i = 0; i < whole; i += LANES) {
-            ShortVector.fromMemorySegment(SHORTS, source, from + 2L * i, ByteOrder.LITTLE_ENDIAN)
-                    .convertShape(VectorOperators.ZERO_EXTEND_S2I, INTS, 0)
-                    .reinterpretAsInts()
-                    .lanewise(VectorOperators.LSHL, 16)
-                    .reinterpretAsFloats()
-                    .intoArray(target, at + i);
+            IntVector.fromArray(INTS, bits, i).reinterpretAsFloats().intoArray(target, at + i);
         }
         for (int i = whole; i < count; i++) {
-            target[at + i] = Float.intBitsToFloat(source.get(SHORT, from + 2L * i) << 16);
+            target[at + i] = Float.intBitsToFloat(bits[i]);
         }
     }
 
@@ -81,7 +82,8 @@ final class VectorConverter {
         switch (c.dtype()) {
             case FP32 -> {
                 for (int row = 0; row < rows; row++) {
-                    store(sums, at + row * pitch, cols, c.data(), c.offset(cRow + row, cCol));
+                    long to = c.offset(cRow + row, cCol);
+                    MemorySegment.copy(sums, at + row * pitch, c.data(), FLOAT, to, cols);
                 }
             }
             case FP16 -> {
@@ -92,18 +94,6 @@ final class VectorConverter {
                 narrowBf16(sums, at, halves, rows * pitch);
                 storeHalves(pitch, rows, cols, c, cRow, cCol);
             }
-        }
-    }
-
-    /** By vectors: a copy of so few bytes costs more to start than to do. */
-    private static void store(float[] sums, int at, int cols, MemorySegment c, long to) {
-        int whole = cols - cols % LANES;
-        for (int col = 0; col < whole; col += LANES) {
-            FloatVector.fromArray(FLOATS, sums, at + col)
-                    .intoMemorySegment(c, to + (long) Float.BYTES * col, ByteOrder.LITTLE_ENDIAN);
-        }
-        for (int col = whole; col < cols; col++) {
-            c.set(FLOAT, to + (long) Float.BYTES * col, sums[at + col]);
         }
     }
 
