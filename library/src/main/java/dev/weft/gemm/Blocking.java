@@ -52,12 +52,19 @@ record Blocking(int rows, int cols, long nearBytes) {
     }
 
     /**
-     * Rows that are packed at a time for a B of {@code n} columns. With one panel every packed row
-     * is used once, so it should be used while it is in the nearest cache. Measured at 4096 x N x
-     * 4096, 12 rows against 504: N = 16 1.21, N = 64 1.13, and with two panels 0.87.
+     * Rows that are packed at a time. With one panel every packed row is used once, so it should be
+     * used while it is in the nearest cache, unless B, which is read once per block of rows, would
+     * then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16 1.21, N =
+     * 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
      */
-    int rowsFor(long n, MicroKernel kernel) {
-        return n <= kernel.cols() ? Math.min(rows, kernel.mostRows()) : rows;
+    int rowsFor(PackedB b, MicroKernel kernel) {
+        boolean onePanel = b.n() <= kernel.cols();
+        return onePanel && !isFar(b) ? Math.min(rows, kernel.mostRows()) : rows;
+    }
+
+    /** Whether B is too large to stay in a near cache. */
+    boolean isFar(PackedB b) {
+        return b.bytes() > nearBytes;
     }
 
     private static long l2Bytes() {

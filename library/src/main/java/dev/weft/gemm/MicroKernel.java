@@ -96,7 +96,7 @@ abstract class MicroKernel {
             float[] sums,
             int sumsFrom);
 
-    /** Puts the sums of a tile in order, row after row. */
+    /** Puts the sums of what this kernel takes at a time in order, row after row. */
     void finish(float[] sums, int at) {
         // By default they are in order all the time.
     }

@@ -74,6 +74,11 @@ public final class PackedB {
         return panels.byteSize();
     }
 
+    /** Equal for copies of equal matrices that have the same bytes. */
+    public long layout() {
+        return (long) panelCols << Integer.SIZE ^ blockDepth;
+    }
+
     MemorySegment panels() {
         return panels;
     }

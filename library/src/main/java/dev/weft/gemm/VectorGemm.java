@@ -79,7 +79,7 @@ public final class VectorGemm implements Gemm {
         Gemm.check(a, aRow, rows, b, c, cRow);
         b.requireLayout(tileCols, DEPTH, name);
         VectorScratch own = VectorScratch.of(scratch, sumCols(b.n()));
-        int blockRows = evenBlock(rows, blocking.rowsFor(b.n(), kernel), tileRows);
+        int blockRows = evenBlock(rows, blocking.rowsFor(b, kernel), tileRows);
         int blockCols = evenBlock(b.n(), blocking.cols(), tileCols);
         // Loops 1 and 2: blocks of C, each finished before the next begins.
         for (long row = 0; row < rows; row += blockRows) {
@@ -116,7 +116,7 @@ public final class VectorGemm implements Gemm {
             VectorScratch scratch) {
         boolean first = k == 0;
         boolean last = k + depth == b.k();
-        boolean far = b.bytes() > blocking.nearBytes();
+        boolean far = blocking.isFar(b);
         float[] sums = scratch.sums();
         int at = 0;
         // Loop 4: panels of B.
@@ -144,7 +144,7 @@ public final class VectorGemm implements Gemm {
                 }
                 chosen.accumulate(scratch.tiles(), tile, b.panels(), panel, depth, sums, at);
                 if (last) {
-                    kernel.finish(sums, at);
+                    chosen.finish(sums, at);
                     scratch.converter()
                             .narrow(sums, at, tileCols, rows, cols, c, cRow + row, fromCol + col);
                 }

@@ -38,21 +38,25 @@ final class SharedB {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         long bytes = gemm.packedBytes(k, n);
-        if (fabric.size() == 1 || !fabric.sharesMemory() || !sameOnAllRanks(b, transposed)) {
-            PackedB own = gemm.packed(k, n, arena.allocate(bytes, PackedB.ALIGNMENT_BYTES));
-            fill(own, b, transposed, 0, 1);
-            return new Packed(own, null);
-        }
-        Region region = fabric.allocate(fabric.rank() == 0 ? bytes : 0);
-        try {
-            PackedB packed = gemm.packed(k, n, region.part(0));
-            fill(packed, b, transposed, fabric.rank(), fabric.size());
-            fabric.barrier();
-            return new Packed(packed, region);
-        } catch (RuntimeException | Error e) {
+        if (fabric.size() > 1 && fabric.sharesMemory() && sameOnAllRanks(b, k, n, transposed)) {
+            Region region = fabric.allocate(fabric.rank() == 0 ? bytes : 0);
+            try {
+                PackedB packed = gemm.packed(k, n, region.part(0));
+                // Unlike engines, or unlike block sizes, read unlike copies.
+                if (same(packed.layout())) {
+                    fill(packed, b, transposed, fabric.rank(), fabric.size());
+                    fabric.barrier();
+                    return new Packed(packed, region);
+                }
+            } catch (RuntimeException | Error e) {
+                region.close();
+                throw e;
+            }
             region.close();
-            throw e;
         }
+        PackedB own = gemm.packed(k, n, arena.allocate(bytes, PackedB.ALIGNMENT_BYTES));
+        fill(own, b, transposed, 0, 1);
+        return new Packed(own, null);
     }
 
     private void fill(PackedB packed, Matrix b, boolean transposed, int part, int parts) {
@@ -62,13 +66,10 @@ final class SharedB {
         }
     }
 
-    private boolean sameOnAllRanks(Matrix b, boolean transposed) {
-        long k = transposed ? b.cols() : b.rows();
-        long n = transposed ? b.rows() : b.cols();
-        boolean same = same(k) & same(n) & same(transposed ? 1 : 0) & same(b.dtype().ordinal());
-        // Unlike hosts may have unlike engines.
-        same &= same(gemm.name().hashCode()) & same(gemm.packedBytes(k, n));
-        if (!same) {
+    private boolean sameOnAllRanks(Matrix b, long k, long n, boolean transposed) {
+        boolean alike = same(k) & same(n) & same(transposed ? 1 : 0) & same(b.dtype().ordinal());
+        // The first rank's memory must hold what any rank's engine needs.
+        if (!alike | !same(gemm.packedBytes(k, n))) {
             return false;
         }
         // Threads often give one and the same matrix: no need to read it.

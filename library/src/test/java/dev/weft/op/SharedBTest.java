@@ -9,6 +9,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.gemm.ScalarGemm;
 import dev.weft.gemm.Scratch;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -35,7 +36,10 @@ class SharedBTest {
     }
 
     private static void checkRank(Fabric fabric, Arena arena, Matrix b, boolean shared) {
-        Gemm gemm = Gemms.auto();
+        checkRank(fabric, arena, b, shared, Gemms.auto());
+    }
+
+    private static void checkRank(Fabric fabric, Arena arena, Matrix b, boolean shared, Gemm gemm) {
         SharedB.Packed packed = new SharedB(fabric, gemm).pack(b, false, arena);
         if (shared) {
             assertNotNull(packed.region(), "one copy for all ranks");
@@ -85,6 +89,25 @@ class SharedBTest {
                         },
                         false);
             }
+        }
+    }
+
+    /** As many bytes, but other panels: read with the wrong layout it would be a wrong product. */
+    @Test
+    void enginesWithOtherLayoutsDoNotShare() {
+        Gemm vector = Gemms.auto();
+        Gemm scalar = new ScalarGemm();
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(RANKS)) {
+            Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);
+            new NormalData(5, 0).fill(b);
+            assertEquals(vector.packedBytes(37, 192), scalar.packedBytes(37, 192));
+            boolean alike = vector.name().equals(scalar.name());
+            world.run(
+                    fabric -> {
+                        Gemm gemm = fabric.rank() == 1 ? scalar : vector;
+                        checkRank(fabric, arena, b, alike, gemm);
+                    });
         }
     }
 
