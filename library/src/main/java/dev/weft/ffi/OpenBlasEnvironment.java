@@ -1,13 +1,6 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -32,13 +25,13 @@ final class OpenBlasEnvironment {
         if (System.getProperty("os.arch").equals("amd64")) {
             Optional<String> type = coreType(cpuFlags());
             if (type.isPresent()) {
-                setUnlessSet("OPENBLAS_CORETYPE", type.get());
+                NativeEnvironment.setUnlessSet("OPENBLAS_CORETYPE", type.get());
             }
         }
         // Weft's workers are the threads. Where the user wants more for others in this process,
         // idle ones at least stop spinning soon.
-        setUnlessSet("OPENBLAS_NUM_THREADS", "1");
-        setUnlessSet("OPENBLAS_THREAD_TIMEOUT", "4");
+        NativeEnvironment.setUnlessSet("OPENBLAS_NUM_THREADS", "1");
+        NativeEnvironment.setUnlessSet("OPENBLAS_THREAD_TIMEOUT", "4");
     }
 
     /** OpenBLAS's name for the best kernels that an x86 CPU with these features can run. */
@@ -60,28 +53,5 @@ final class OpenBlasEnvironment {
                 .findFirst()
                 .map(line -> Set.copyOf(Arrays.asList(line.split("\\s+"))))
                 .orElse(Set.of());
-    }
-
-    /** Through the C library: Java's own environment is a copy that OpenBLAS does not see. */
-    @SuppressWarnings("restricted")
-    private static void setUnlessSet(String name, String value) throws Throwable {
-        Linker linker = Linker.nativeLinker();
-        MethodHandle setenv =
-                linker.downcallHandle(
-                        linker.defaultLookup().findOrThrow("setenv"),
-                        FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
-        try (Arena arena = Arena.ofConfined()) {
-            int keepExisting = 0;
-            int code =
-                    (int)
-                            setenv.invokeExact(
-                                    arena.allocateFrom(name),
-                                    arena.allocateFrom(value),
-                                    keepExisting);
-            if (code != 0) {
-                throw new IllegalStateException(
-                        "setenv(" + name + ", " + value + ") returned " + code);
-            }
-        }
     }
 }

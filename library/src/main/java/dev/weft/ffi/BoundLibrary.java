@@ -1,0 +1,156 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.Collections;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
+
+/**
+ * A library that is loaded, or the reason why it is not. Functions can be bound either way: one
+ * that is missing, alone or with its library, throws that reason at every call, so that callers
+ * hold constants and check nothing. Any thread may call.
+ */
+final class BoundLibrary {
+
+    private static final String HOW_TO_ALLOW_IT =
+            "start Java with --enable-native-access=dev.weft, or ALL-UNNAMED on the class path";
+
+    private static final MethodHandle MISSING;
+
+    static {
+        try {
+            MISSING =
+                    MethodHandles.lookup()
+                            .findVirtual(
+                                    BoundLibrary.class,
+                                    "missing",
+                                    MethodType.methodType(
+                                            IllegalStateException.class, String.class));
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final String name;
+    private final String howToGetIt;
+    private final IntFunction<String> codeNames;
+    private final SymbolLookup symbols;
+    private final Throwable failure;
+
+    /**
+     * @param howToGetIt ends every sentence about its absence, in brackets
+     * @param codeNames names of the codes that its functions return
+     */
+    static BoundLibrary load(
+            String name,
+            String howToGetIt,
+            IntFunction<String> codeNames,
+            Supplier<SymbolLookup> loader) {
+        try {
+            return new BoundLibrary(name, howToGetIt, codeNames, loader.get(), null);
+        } catch (Throwable e) {
+            // Loading fails in many ways (no file, no permission); all are told alike.
+            return new BoundLibrary(name, howToGetIt, codeNames, null, e);
+        }
+    }
+
+    private BoundLibrary(
+            String name,
+            String howToGetIt,
+            IntFunction<String> codeNames,
+            SymbolLookup symbols,
+            Throwable failure) {
+        this.name = name;
+        this.howToGetIt = howToGetIt;
+        this.codeNames = codeNames;
+        this.symbols = symbols;
+        this.failure = failure;
+    }
+
+    /** This library once a first call has gone well; where it throws, the library is missing. */
+    BoundLibrary startedBy(Consumer<BoundLibrary> firstCall) {
+        if (failure != null) {
+            return this;
+        }
+        try {
+            firstCall.accept(this);
+            return this;
+        } catch (RuntimeException e) {
+            return new BoundLibrary(name, howToGetIt, codeNames, null, e);
+        }
+    }
+
+    String name() {
+        return name;
+    }
+
+    String codeName(int code) {
+        return codeNames.apply(code);
+    }
+
+    /** Why the library cannot be used here and how to get it, or empty where it can be used. */
+    Optional<String> unavailable() {
+        return failure == null ? Optional.empty() : Optional.of(explain());
+    }
+
+    /** Why a function cannot be called here, or empty where it can. */
+    Optional<String> unavailable(String symbol) {
+        return symbols != null && symbols.find(symbol).isPresent()
+                ? Optional.empty()
+                : Optional.of(missing(symbol).getMessage());
+    }
+
+    /** A function that returns a code, 0 where all went well. */
+    NativeFunction function(String symbol, MemoryLayout... parameters) {
+        MethodHandle handle = bind(symbol, FunctionDescriptor.of(JAVA_INT, parameters));
+        return new NativeFunction(this, symbol, handle);
+    }
+
+    /** The parameters of a function that takes only pointers and sizes. */
+    static MemoryLayout[] longs(int count) {
+        return Collections.nCopies(count, JAVA_LONG).toArray(MemoryLayout[]::new);
+    }
+
+    @SuppressWarnings("restricted")
+    MethodHandle bind(String symbol, FunctionDescriptor descriptor) {
+        Optional<MemorySegment> address = symbols == null ? Optional.empty() : symbols.find(symbol);
+        return address.map(a -> Linker.nativeLinker().downcallHandle(a, descriptor))
+                .orElseGet(() -> thrower(symbol, descriptor.toMethodType()));
+    }
+
+    private MethodHandle thrower(String symbol, MethodType type) {
+        MethodHandle reason = MethodHandles.insertArguments(MISSING, 0, this, symbol);
+        MethodHandle thrower =
+                MethodHandles.throwException(type.returnType(), IllegalStateException.class);
+        return MethodHandles.dropArguments(
+                MethodHandles.collectArguments(thrower, 0, reason), 0, type.parameterList());
+    }
+
+    private IllegalStateException missing(String symbol) {
+        String why =
+                failure == null
+                        ? "this version has no " + symbol + " (" + howToGetIt + ")"
+                        : explain();
+        // A failed first call has named the library already.
+        String prefix = failure instanceof CudaException ? "" : name + ": ";
+        return new IllegalStateException(prefix + why, failure);
+    }
+
+    private String explain() {
+        String why = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        String help = failure instanceof IllegalCallerException ? HOW_TO_ALLOW_IT : howToGetIt;
+        return why + " (" + help + ")";
+    }
+}

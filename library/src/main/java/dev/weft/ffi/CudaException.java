@@ -1,0 +1,67 @@
+package dev.weft.ffi;
+
+/**
+ * A call to one of CUDA's libraries failed. The message names library, function, arguments, code
+ * and the code's name, for example {@code libcuda: cuMemAlloc(1099511627776 bytes) failed: 2
+ * CUDA_ERROR_OUT_OF_MEMORY}.
+ */
+public final class CudaException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String library;
+    private final String function;
+    private final int code;
+    private final String name;
+
+    public CudaException(String library, String function, String arguments, int code, String name) {
+        this(library, function, arguments, code, name, "");
+    }
+
+    /**
+     * @param detail what the library has to say about it, for example a compiler's log; may be
+     *     empty and may have several lines
+     */
+    public CudaException(
+            String library,
+            String function,
+            String arguments,
+            int code,
+            String name,
+            String detail) {
+        super(
+                library
+                        + ": "
+                        + function
+                        + "("
+                        + arguments
+                        + ") failed: "
+                        + code
+                        + " "
+                        + name
+                        + (detail.isEmpty() ? "" : "\n" + detail));
+        this.library = library;
+        this.function = function;
+        this.code = code;
+        this.name = name;
+    }
+
+    /** For example {@code libcuda}. */
+    public String library() {
+        return library;
+    }
+
+    /** For example {@code cuMemAlloc}. */
+    public String function() {
+        return function;
+    }
+
+    public int code() {
+        return code;
+    }
+
+    /** For example {@code CUDA_ERROR_OUT_OF_MEMORY}. */
+    public String name() {
+        return name;
+    }
+}

@@ -1,0 +1,92 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * NVIDIA's driver, loaded and initialised when this class is first used; where that fails, the
+ * reason is kept and every later use tells it. Symbols are found one by one: a driver that lacks
+ * one serves all others. Any thread may call.
+ */
+final class CudaLibrary {
+
+    private static final String HOW_TO_GET_IT =
+            "it comes with NVIDIA's driver, and nvidia-smi must list a GPU; "
+                    + NativeLibraries.howToName("cuda");
+    private static final long SCRATCH_BYTES = 256;
+
+    /** Reachable for as long as its thread lives, so that its address may be handed out. */
+    private static final ThreadLocal<MemorySegment> SCRATCH =
+            ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(SCRATCH_BYTES, 64));
+
+    private static final BoundLibrary LOADED =
+            BoundLibrary.load(
+                    "libcuda",
+                    HOW_TO_GET_IT,
+                    CudaLibrary::codeName,
+                    () ->
+                            new NativeLibraries()
+                                    .load("cuda", List.of("libcuda.so.1", "libcuda.so"), false));
+    private static final NativeFunction ERROR_NAME =
+            LOADED.function("cuGetErrorName", JAVA_INT, JAVA_LONG);
+
+    /**
+     * The driver after {@code cuInit}; initialised last, for a failure asks for the code's name.
+     */
+    static final BoundLibrary DRIVER = LOADED.startedBy(CudaLibrary::initialise);
+
+    private CudaLibrary() {}
+
+    /**
+     * Native memory of the calling thread for structures and results, 256 bytes aligned to 64. The
+     * next call into this room overwrites it.
+     */
+    static MemorySegment scratch() {
+        return SCRATCH.get();
+    }
+
+    /** The same memory, all zeros; word by word, for a slice to fill would be a heap allocation. */
+    static MemorySegment clearedScratch() {
+        MemorySegment scratch = scratch();
+        for (long at = 0; at < SCRATCH_BYTES; at += Long.BYTES) {
+            scratch.set(JAVA_LONG, at, 0);
+        }
+        return scratch;
+    }
+
+    /**
+     * With few connections to the hardware, streams that share one wait for each other: a copy
+     * could wait behind a kernel that waits for it.
+     */
+    private static void useAllConnections() {
+        try {
+            NativeEnvironment.setUnlessSet("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+        } catch (Throwable e) {
+            throw new IllegalStateException("the environment cannot be set", e);
+        }
+    }
+
+    private static void initialise(BoundLibrary library) {
+        useAllConnections();
+        NativeFunction init = library.function("cuInit", JAVA_INT);
+        int code = init.call(0);
+        if (code != 0) {
+            throw init.failed(code, "0");
+        }
+    }
+
+    @SuppressWarnings("restricted")
+    private static String codeName(int code) {
+        MemorySegment out = scratch();
+        if (ERROR_NAME.call(code, out.address()) != 0) {
+            return "(a code that this driver has no name for)";
+        }
+        return MemorySegment.ofAddress(out.get(JAVA_LONG, 0))
+                .reinterpret(Long.MAX_VALUE)
+                .getString(0);
+    }
+}

@@ -1,0 +1,288 @@
+package dev.weft.ffi;
+
+import static dev.weft.ffi.CudaLibrary.scratch;
+import static dev.weft.ffi.CudaStructs.LAUNCH;
+import static dev.weft.ffi.CudaStructs.LAUNCH_ATTRIBUTE;
+import static dev.weft.ffi.CudaStructs.offset;
+import static dev.weft.ffi.NativeFunction.hex;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.util.Arrays;
+
+/**
+ * Compiled kernels: loading and launch. What is loaded stays as long as its context. Any thread
+ * with a current context may call; {@link #launch} allocates nothing on the Java heap.
+ */
+public final class CudaModules {
+
+    /** Element types, for {@link #encodeTensorMap}. */
+    public static final int UINT16 = 1;
+
+    public static final int FLOAT32 = 7;
+
+    /** Swizzle, for {@link #encodeTensorMap}. */
+    public static final int SWIZZLE_128B = 3;
+
+    /** Promotion of what a load brings into L2, for {@link #encodeTensorMap}. */
+    public static final int L2_256B = 3;
+
+    /** Bytes of a tensor map. */
+    public static final int TENSOR_MAP_BYTES = 128;
+
+    private static final int MAX_DYNAMIC_SHARED_BYTES = 8;
+    private static final int TENSOR_MAP_ALIGNMENT = 64;
+    private static final int CLUSTER_DIMENSION = 4;
+
+    /** A tensor map's arrays in scratch memory. */
+    private static final long SIZES = 0;
+
+    private static final long STRIDES = 16;
+    private static final long BOX = 24;
+    private static final long ELEMENT_STRIDES = 32;
+
+    /** The configuration and its one attribute in scratch memory. */
+    private static final long ATTRIBUTE_START = 64;
+
+    private static final long GRID_X = offset(LAUNCH, "gridDimX");
+    private static final long GRID_Y = offset(LAUNCH, "gridDimY");
+    private static final long GRID_Z = offset(LAUNCH, "gridDimZ");
+    private static final long BLOCK_X = offset(LAUNCH, "blockDimX");
+    private static final long BLOCK_Y = offset(LAUNCH, "blockDimY");
+    private static final long BLOCK_Z = offset(LAUNCH, "blockDimZ");
+    private static final long SHARED_BYTES = offset(LAUNCH, "sharedMemBytes");
+    private static final long STREAM = offset(LAUNCH, "hStream");
+    private static final long ATTRIBUTES = offset(LAUNCH, "attrs");
+    private static final long ATTRIBUTE_COUNT = offset(LAUNCH, "numAttrs");
+    private static final long ID = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "id");
+    private static final long CLUSTER_X = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterX");
+    private static final long CLUSTER_Y = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterY");
+    private static final long CLUSTER_Z = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterZ");
+
+    private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
+    private static final NativeFunction LOAD =
+            DRIVER.function("cuModuleLoadData", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction FUNCTION =
+            DRIVER.function("cuModuleGetFunction", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction SET_ATTRIBUTE =
+            DRIVER.function("cuFuncSetAttribute", JAVA_LONG, JAVA_INT, JAVA_INT);
+    private static final NativeFunction LAUNCH_KERNEL =
+            DRIVER.function("cuLaunchKernelEx", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction MAX_CLUSTERS =
+            DRIVER.function("cuOccupancyMaxActiveClusters", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction ENCODE =
+            DRIVER.function(
+                    "cuTensorMapEncodeTiled",
+                    JAVA_LONG,
+                    JAVA_INT,
+                    JAVA_INT,
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_INT,
+                    JAVA_INT,
+                    JAVA_INT,
+                    JAVA_INT);
+
+    private CudaModules() {}
+
+    /**
+     * @param image a cubin, a fat binary or PTX text, native or on the heap; not used afterwards
+     */
+    public static long loadData(MemorySegment image) {
+        try (Arena arena = Arena.ofConfined()) {
+            // A copy, for the driver wants an aligned image, and a zero at the end of PTX.
+            MemorySegment copy = arena.allocate(image.byteSize() + 1, 64);
+            MemorySegment.copy(image, 0, copy, 0, image.byteSize());
+            MemorySegment out = scratch();
+            int code = LOAD.call(out.address(), copy.address());
+            if (code != 0) {
+                throw LOAD.failed(code, "image of " + image.byteSize() + " bytes");
+            }
+            return out.get(JAVA_LONG, 0);
+        }
+    }
+
+    /**
+     * @param name as the image knows it; without {@code extern "C"} that is the mangled name
+     */
+    public static long function(long module, String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = scratch();
+            int code = FUNCTION.call(out.address(), module, arena.allocateFrom(name).address());
+            if (code != 0) {
+                throw FUNCTION.failed(code, "module " + hex(module) + ", " + name);
+            }
+            return out.get(JAVA_LONG, 0);
+        }
+    }
+
+    /** Lets a kernel be launched with more dynamic shared memory than the usual 48 KiB. */
+    public static void setMaxDynamicShared(long function, int bytes) {
+        int code = SET_ATTRIBUTE.call(function, MAX_DYNAMIC_SHARED_BYTES, bytes);
+        if (code != 0) {
+            throw SET_ATTRIBUTE.failed(
+                    code, hex(function) + ", dynamic shared memory of " + bytes + " bytes");
+        }
+    }
+
+    /**
+     * Queues a kernel on a stream.
+     *
+     * @param params addresses of the kernel's arguments, one each; read before this returns
+     * @param clusterX blocks per cluster along x, of which {@code gridX} is a multiple; 1 for none
+     */
+    public static void launch(
+            long function,
+            int gridX,
+            int gridY,
+            int blockX,
+            int sharedBytes,
+            long stream,
+            MemorySegment params,
+            int clusterX) {
+        long launch = configuration(gridX, gridY, blockX, sharedBytes, stream, clusterX);
+        int code = LAUNCH_KERNEL.call(launch, function, params.address(), 0L);
+        Reference.reachabilityFence(params);
+        if (code != 0) {
+            throw LAUNCH_KERNEL.failed(
+                    code, describe(function, gridX, gridY, blockX, sharedBytes, clusterX));
+        }
+    }
+
+    /** How many clusters of such a launch the device can hold at once. */
+    public static int maxActiveClusters(
+            long function, int gridX, int gridY, int blockX, int sharedBytes, int clusterX) {
+        long launch = configuration(gridX, gridY, blockX, sharedBytes, 0, clusterX);
+        MemorySegment out = scratch();
+        long result = ATTRIBUTE_START + LAUNCH_ATTRIBUTE.byteSize();
+        int code = MAX_CLUSTERS.call(out.address() + result, function, launch);
+        if (code != 0) {
+            throw MAX_CLUSTERS.failed(
+                    code, describe(function, gridX, gridY, blockX, sharedBytes, clusterX));
+        }
+        return out.get(JAVA_INT, result);
+    }
+
+    /**
+     * Describes a matrix in device memory to the tensor memory accelerator; loads beyond its edges
+     * give zeros.
+     *
+     * @param map {@value #TENSOR_MAP_BYTES} bytes of native memory aligned to 64, overwritten
+     * @param address of the first element, aligned to 16 bytes
+     * @param sizes elements along the inner dimension, then rows
+     * @param strideBytes from one row to the next, a multiple of 16
+     * @param box elements and rows of one load, each 1 to 256; a row of it is a multiple of 16
+     *     bytes and not wider than the swizzle
+     */
+    public static void encodeTensorMap(
+            MemorySegment map,
+            int dataType,
+            long address,
+            long[] sizes,
+            long strideBytes,
+            int[] box,
+            int swizzle,
+            int l2Promotion) {
+        requireMatrix(map, sizes, box);
+        MemorySegment arrays = scratch();
+        long at = arrays.address();
+        for (int i = 0; i < 2; i++) {
+            arrays.set(JAVA_LONG, SIZES + i * 8L, sizes[i]);
+            arrays.set(JAVA_INT, BOX + i * 4L, box[i]);
+            arrays.set(JAVA_INT, ELEMENT_STRIDES + i * 4L, 1);
+        }
+        arrays.set(JAVA_LONG, STRIDES, strideBytes);
+        int code;
+        try {
+            code =
+                    (int)
+                            ENCODE.handle()
+                                    .invokeExact(
+                                            map.address(),
+                                            dataType,
+                                            2,
+                                            address,
+                                            at + SIZES,
+                                            at + STRIDES,
+                                            at + BOX,
+                                            at + ELEMENT_STRIDES,
+                                            0,
+                                            swizzle,
+                                            l2Promotion,
+                                            0);
+        } catch (Throwable e) {
+            throw ENCODE.broken(e);
+        }
+        if (code != 0) {
+            throw ENCODE.failed(
+                    code,
+                    "type %d, address %s, sizes %s, stride %d bytes, box %s, swizzle %d, L2 %d"
+                            .formatted(
+                                    dataType,
+                                    hex(address),
+                                    Arrays.toString(sizes),
+                                    strideBytes,
+                                    Arrays.toString(box),
+                                    swizzle,
+                                    l2Promotion));
+        }
+    }
+
+    private static void requireMatrix(MemorySegment map, long[] sizes, int[] box) {
+        if (!map.isNative()
+                || map.byteSize() < TENSOR_MAP_BYTES
+                || map.address() % TENSOR_MAP_ALIGNMENT != 0) {
+            throw new IllegalArgumentException(
+                    "a tensor map in " + map + ": expected 128 native bytes aligned to 64");
+        }
+        if (sizes.length != 2 || box.length != 2) {
+            throw new IllegalArgumentException(
+                    "sizes "
+                            + Arrays.toString(sizes)
+                            + ", box "
+                            + Arrays.toString(box)
+                            + ": expected two each, the inner one first");
+        }
+    }
+
+    private static long configuration(
+            int gridX, int gridY, int blockX, int sharedBytes, long stream, int clusterX) {
+        MemorySegment launch = scratch();
+        launch.set(JAVA_INT, GRID_X, gridX);
+        launch.set(JAVA_INT, GRID_Y, gridY);
+        launch.set(JAVA_INT, GRID_Z, 1);
+        launch.set(JAVA_INT, BLOCK_X, blockX);
+        launch.set(JAVA_INT, BLOCK_Y, 1);
+        launch.set(JAVA_INT, BLOCK_Z, 1);
+        launch.set(JAVA_INT, SHARED_BYTES, sharedBytes);
+        launch.set(JAVA_LONG, STREAM, stream);
+        launch.set(JAVA_LONG, ATTRIBUTES, launch.address() + ATTRIBUTE_START);
+        launch.set(JAVA_INT, ATTRIBUTE_COUNT, clusterX > 1 ? 1 : 0);
+        launch.set(JAVA_INT, ID, CLUSTER_DIMENSION);
+        launch.set(JAVA_INT, CLUSTER_X, clusterX);
+        launch.set(JAVA_INT, CLUSTER_Y, 1);
+        launch.set(JAVA_INT, CLUSTER_Z, 1);
+        return launch.address();
+    }
+
+    private static String describe(
+            long function, int gridX, int gridY, int blockX, int sharedBytes, int clusterX) {
+        return hex(function)
+                + ", grid "
+                + gridX
+                + " x "
+                + gridY
+                + ", block "
+                + blockX
+                + ", shared "
+                + sharedBytes
+                + " bytes, cluster "
+                + clusterX;
+    }
+}

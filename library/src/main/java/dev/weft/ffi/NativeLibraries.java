@@ -1,0 +1,184 @@
+package dev.weft.ffi;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.UnaryOperator;
+
+/**
+ * Where CUDA's libraries are looked for. A file that the user has named is the only one that will
+ * do; otherwise the loader's own path comes first, then the toolkit's folders, then those of
+ * NVIDIA's Python packages. The look is bounded: it expands fixed patterns and walks no tree. Any
+ * thread may call.
+ *
+ * <pre>
+ * -Dweft.cuda.LIB=FILE, WEFT_LIB=FILE
+ * the loader's path (LD_LIBRARY_PATH, ldconfig)
+ * $CUDA_HOME/lib64, $CUDA_PATH/lib64, /usr/local/cuda/lib64, /usr/local/cuda-VERSION/lib64
+ * lib/python3.N/site-packages/nvidia/PACKAGE/lib under $VIRTUAL_ENV and /opt/NAME/.venv
+ * </pre>
+ */
+final class NativeLibraries {
+
+    private final UnaryOperator<String> properties;
+    private final UnaryOperator<String> environment;
+    private final Path root;
+
+    /** On this machine. */
+    NativeLibraries() {
+        this(System::getProperty, System::getenv, Path.of("/"));
+    }
+
+    /** On a machine as a test describes it, its file system below {@code root}. */
+    NativeLibraries(
+            UnaryOperator<String> properties, UnaryOperator<String> environment, Path root) {
+        this.properties = properties;
+        this.environment = environment;
+        this.root = root;
+    }
+
+    /** How a user names the file of a library, to end a sentence with. */
+    static String howToName(String library) {
+        return "a file elsewhere: -D"
+                + property(library)
+                + "=PATH or "
+                + variable(library)
+                + "=PATH";
+    }
+
+    /**
+     * @param library short name, for example {@code nvrtc}
+     * @param names file names, the preferred one first
+     * @param folders whether to go on in {@link #folders} where the loader finds none
+     * @throws IllegalArgumentException that tells everything tried
+     */
+    SymbolLookup load(String library, List<String> names, boolean folders) {
+        String given = properties.apply(property(library));
+        if (given == null) {
+            given = environment.apply(variable(library));
+        }
+        if (given != null) {
+            return loadGiven(Path.of(given));
+        }
+        IllegalArgumentException last = null;
+        for (String name : names) {
+            try {
+                return open(name);
+            } catch (IllegalArgumentException e) {
+                last = e;
+            }
+        }
+        List<String> tried = new ArrayList<>();
+        List<Path> places = folders ? folders(tried) : List.of();
+        for (Path folder : places) {
+            tried.add(folder.toString());
+            for (Path file : names.stream().map(folder::resolve).filter(Files::exists).toList()) {
+                try {
+                    return open(file);
+                } catch (IllegalArgumentException e) {
+                    tried.add(file + " (does not load)");
+                    last = e;
+                }
+            }
+        }
+        throw new IllegalArgumentException(
+                "cannot load "
+                        + String.join(" or ", names)
+                        + " from the library path"
+                        + (tried.isEmpty() ? "" : " nor from " + String.join(", ", tried)),
+                last);
+    }
+
+    private static SymbolLookup loadGiven(Path file) {
+        if (!Files.isRegularFile(file)) {
+            throw new IllegalArgumentException(file + ": no such file");
+        }
+        try {
+            return open(file);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(file + ": not a library that loads here", e);
+        }
+    }
+
+    /**
+     * The folders that there are, in the order in which they are looked at.
+     *
+     * @param unreadable gets a line for each folder that could not be listed
+     */
+    List<Path> folders(List<String> unreadable) {
+        List<Path> found = new ArrayList<>();
+        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
+            String home = environment.apply(variable);
+            if (home != null && !home.isEmpty()) {
+                found.addAll(expand(Path.of(home), List.of("lib64"), unreadable));
+            }
+        }
+        found.addAll(expand(root, List.of("usr", "local", "cuda", "lib64"), unreadable));
+        found.addAll(expand(root, List.of("usr", "local", "cuda-*", "lib64"), unreadable));
+        List<Path> pythons = new ArrayList<>();
+        String active = environment.apply("VIRTUAL_ENV");
+        if (active != null && !active.isEmpty()) {
+            pythons.add(Path.of(active));
+        }
+        pythons.addAll(expand(root, List.of("opt", "*", ".venv"), unreadable));
+        List<String> packages = List.of("lib", "python3*", "site-packages", "nvidia", "*", "lib");
+        for (Path python : pythons) {
+            found.addAll(expand(python, packages, unreadable));
+        }
+        return found.stream().distinct().toList();
+    }
+
+    /** The folders below one that match a pattern per level, the highest version first. */
+    private static List<Path> expand(Path start, List<String> patterns, List<String> unreadable) {
+        List<Path> level = List.of(start);
+        for (String pattern : patterns) {
+            List<Path> next = new ArrayList<>();
+            for (Path folder : level) {
+                if (pattern.contains("*")) {
+                    next.addAll(list(folder, pattern, unreadable));
+                } else {
+                    next.add(folder.resolve(pattern));
+                }
+            }
+            level = next.stream().filter(Files::isDirectory).toList();
+        }
+        return level;
+    }
+
+    private static List<Path> list(Path folder, String pattern, List<String> unreadable) {
+        List<Path> entries = new ArrayList<>();
+        try (DirectoryStream<Path> stream = Files.newDirectoryStream(folder, pattern)) {
+            stream.forEach(entries::add);
+        } catch (IOException | DirectoryIteratorException e) {
+            unreadable.add(folder + " (cannot be listed: " + e.getMessage() + ")");
+        }
+        entries.sort(Comparator.reverseOrder());
+        return entries;
+    }
+
+    private static String property(String library) {
+        return "weft.cuda." + library;
+    }
+
+    private static String variable(String library) {
+        return "WEFT_" + library.toUpperCase(Locale.ROOT);
+    }
+
+    @SuppressWarnings("restricted")
+    private static SymbolLookup open(String name) {
+        return SymbolLookup.libraryLookup(name, Arena.global());
+    }
+
+    @SuppressWarnings("restricted")
+    private static SymbolLookup open(Path file) {
+        return SymbolLookup.libraryLookup(file.toAbsolutePath(), Arena.global());
+    }
+}

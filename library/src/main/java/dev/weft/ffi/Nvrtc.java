@@ -1,0 +1,178 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * NVIDIA's run-time compiler for CUDA C++. The library is loaded when this class is first used;
+ * where that fails, the reason is kept and every later use tells it. It needs no GPU and no
+ * context. Any thread may call.
+ */
+public final class Nvrtc {
+
+    private static final List<String> NAMES =
+            List.of("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so");
+    private static final String HOW_TO_GET_IT =
+            "it comes with the CUDA toolkit 12 or newer and with the Python package"
+                    + " nvidia-cuda-nvrtc; "
+                    + NativeLibraries.howToName("nvrtc");
+
+    private static final BoundLibrary LIBRARY =
+            BoundLibrary.load(
+                    "libnvrtc",
+                    HOW_TO_GET_IT,
+                    Nvrtc::codeName,
+                    () -> new NativeLibraries().load("nvrtc", NAMES, true));
+    private static final MethodHandle CODE_NAME =
+            LIBRARY.bind("nvrtcGetErrorString", FunctionDescriptor.of(ADDRESS, JAVA_INT));
+    private static final NativeFunction VERSION =
+            LIBRARY.function("nvrtcVersion", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction CREATE =
+            LIBRARY.function(
+                    "nvrtcCreateProgram",
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_LONG,
+                    JAVA_INT,
+                    JAVA_LONG,
+                    JAVA_LONG);
+    private static final NativeFunction COMPILE =
+            LIBRARY.function("nvrtcCompileProgram", JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final NativeFunction LOG_SIZE =
+            LIBRARY.function("nvrtcGetProgramLogSize", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction LOG =
+            LIBRARY.function("nvrtcGetProgramLog", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction CUBIN_SIZE =
+            LIBRARY.function("nvrtcGetCUBINSize", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction CUBIN =
+            LIBRARY.function("nvrtcGetCUBIN", JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction DESTROY =
+            LIBRARY.function("nvrtcDestroyProgram", JAVA_LONG);
+
+    private Nvrtc() {}
+
+    /** Why NVRTC cannot be used here and how to get it, or empty where it can be used. */
+    public static Optional<String> unavailable() {
+        return LIBRARY.unavailable();
+    }
+
+    /** For example {@code 13.0}. */
+    public static String version() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(JAVA_INT, 2);
+            check(VERSION, VERSION.call(out.address(), out.address() + Integer.BYTES), "");
+            return out.getAtIndex(JAVA_INT, 0) + "." + out.getAtIndex(JAVA_INT, 1);
+        }
+    }
+
+    /**
+     * @param name of the source in the compiler's messages
+     * @param headers texts by the names under which the source includes them
+     * @param options among them {@code --gpu-architecture=sm_NN}, a real architecture
+     * @return the machine code, for {@link CudaModules#loadData}
+     * @throws CudaException with the compiler's log where the source does not compile
+     */
+    public static byte[] compile(
+            String name, String source, Map<String, String> headers, List<String> options) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment program = create(name, source, headers, arena);
+            try {
+                return compile(program.get(JAVA_LONG, 0), name, options, arena);
+            } finally {
+                check(DESTROY, DESTROY.call(program.address()), name);
+            }
+        }
+    }
+
+    /** Where the program's handle lies, which is also what destroying it takes. */
+    private static MemorySegment create(
+            String name, String source, Map<String, String> headers, Arena arena) {
+        MemorySegment program = arena.allocate(JAVA_LONG);
+        List<Map.Entry<String, String>> entries = List.copyOf(headers.entrySet());
+        long texts = strings(entries.stream().map(Map.Entry::getValue).toList(), arena);
+        long names = strings(entries.stream().map(Map.Entry::getKey).toList(), arena);
+        int code;
+        try {
+            code =
+                    (int)
+                            CREATE.handle()
+                                    .invokeExact(
+                                            program.address(),
+                                            arena.allocateFrom(source).address(),
+                                            arena.allocateFrom(name).address(),
+                                            entries.size(),
+                                            texts,
+                                            names);
+        } catch (Throwable e) {
+            throw CREATE.broken(e);
+        }
+        check(CREATE, code, name + ", headers " + headers.keySet());
+        return program;
+    }
+
+    private static byte[] compile(long program, String name, List<String> options, Arena arena) {
+        int code = COMPILE.call(program, options.size(), strings(options, arena));
+        if (code != 0) {
+            throw COMPILE.failed(code, name + ", options " + options, log(program, name, arena));
+        }
+        MemorySegment size = arena.allocate(JAVA_LONG);
+        check(CUBIN_SIZE, CUBIN_SIZE.call(program, size.address()), name);
+        long bytes = size.get(JAVA_LONG, 0);
+        if (bytes == 0) {
+            throw new IllegalArgumentException(
+                    name
+                            + ", options "
+                            + options
+                            + ": no machine code, expected --gpu-architecture=sm_NN among them");
+        }
+        MemorySegment cubin = arena.allocate(bytes);
+        check(CUBIN, CUBIN.call(program, cubin.address()), name);
+        return cubin.toArray(JAVA_BYTE);
+    }
+
+    private static String log(long program, String name, Arena arena) {
+        MemorySegment size = arena.allocate(JAVA_LONG);
+        check(LOG_SIZE, LOG_SIZE.call(program, size.address()), name);
+        // One zero more than the library's own, so that the text ends whatever it counts.
+        MemorySegment log = arena.allocate(size.get(JAVA_LONG, 0) + 1);
+        check(LOG, LOG.call(program, log.address()), name);
+        return log.getString(0).strip();
+    }
+
+    /** The address of an array of C strings. */
+    private static long strings(Collection<String> texts, Arena arena) {
+        MemorySegment array = arena.allocate(JAVA_LONG, texts.size());
+        int i = 0;
+        for (String text : texts) {
+            array.setAtIndex(JAVA_LONG, i++, arena.allocateFrom(text).address());
+        }
+        return array.address();
+    }
+
+    @SuppressWarnings("restricted")
+    private static String codeName(int code) {
+        try {
+            MemorySegment text = (MemorySegment) CODE_NAME.invokeExact(code);
+            return text.reinterpret(Long.MAX_VALUE).getString(0);
+        } catch (Throwable e) {
+            throw new IllegalStateException("libnvrtc: nvrtcGetErrorString failed", e);
+        }
+    }
+
+    private static void check(NativeFunction function, int code, String arguments) {
+        if (code != 0) {
+            throw function.failed(code, arguments);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.lang.foreign.Linker;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class BoundLibraryTest {
+
+    private static BoundLibrary libc() {
+        return BoundLibrary.load(
+                "libc",
+                "ask a friend",
+                code -> "CODE_" + code,
+                () -> Linker.nativeLinker().defaultLookup());
+    }
+
+    @Test
+    void aFunctionIsCalledAndItsFailureNamesLibraryFunctionArgumentsAndCode() {
+        NativeFunction abs = libc().function("abs", JAVA_INT);
+        assertEquals(5, abs.call(-5));
+        CudaException failure = abs.failed(5, "-5");
+        assertEquals("libc: abs(-5) failed: 5 CODE_5", failure.getMessage());
+        assertEquals("libc", failure.library());
+        assertEquals("abs", failure.function());
+        assertEquals(5, failure.code());
+        assertEquals("CODE_5", failure.name());
+    }
+
+    @Test
+    void aVersionedSymbolIsToldByTheNameThatTheHeadersGiveIt() {
+        NativeFunction function = libc().function("cuMemAlloc_v2", JAVA_LONG, JAVA_LONG);
+        CudaException failure = function.failed(2, "16 bytes", "line one\nline two");
+        assertEquals("cuMemAlloc", failure.function());
+        assertEquals(
+                "libc: cuMemAlloc(16 bytes) failed: 2 CODE_2\nline one\nline two",
+                failure.getMessage());
+    }
+
+    @Test
+    void aSymbolThatIsMissingIsToldWhenItIsCalledAndNoEarlier() {
+        BoundLibrary libc = libc();
+        assertEquals(Optional.empty(), libc.unavailable());
+        assertEquals(Optional.empty(), libc.unavailable("abs"));
+        String why = "libc: this version has no weft_nothing (ask a friend)";
+        assertEquals(Optional.of(why), libc.unavailable("weft_nothing"));
+        NativeFunction missing = libc.function("weft_nothing", JAVA_LONG, JAVA_INT);
+        for (int call = 0; call < 2; call++) {
+            var e = assertThrows(IllegalStateException.class, () -> missing.call(1L, 2));
+            assertEquals(why, e.getMessage());
+        }
+    }
+
+    @Test
+    void aLibraryThatDoesNotLoadIsToldAtEveryCall() {
+        var cause = new IllegalArgumentException("no such file");
+        BoundLibrary library =
+                BoundLibrary.load(
+                        "libx",
+                        "buy it",
+                        String::valueOf,
+                        () -> {
+                            throw cause;
+                        });
+        assertEquals(Optional.of("no such file (buy it)"), library.unavailable());
+        NativeFunction function = library.function("x", JAVA_LONG);
+        for (int call = 0; call < 2; call++) {
+            var e = assertThrows(IllegalStateException.class, () -> function.call(1L));
+            assertEquals("libx: no such file (buy it)", e.getMessage());
+            assertSame(cause, e.getCause());
+        }
+    }
+
+    @Test
+    void aLibraryThatRefusesItsFirstCallIsAsGoodAsMissing() {
+        BoundLibrary refused =
+                libc().startedBy(
+                                library -> {
+                                    throw library.function("abs", JAVA_INT).failed(100, "0");
+                                });
+        String why = "libc: abs(0) failed: 100 CODE_100 (ask a friend)";
+        assertEquals(Optional.of(why), refused.unavailable());
+        NativeFunction abs = refused.function("abs", JAVA_INT);
+        var e = assertThrows(IllegalStateException.class, () -> abs.call(1));
+        assertEquals(why, e.getMessage());
+        BoundLibrary started = libc();
+        assertSame(started, started.startedBy(library -> {}));
+    }
+
+    @Test
+    void aMissingPermissionIsToldWithTheFlagThatGivesIt() {
+        BoundLibrary library =
+                BoundLibrary.load(
+                        "libx",
+                        "buy it",
+                        String::valueOf,
+                        () -> {
+                            throw new IllegalCallerException("native access is denied");
+                        });
+        assertEquals(
+                Optional.of(
+                        "native access is denied (start Java with --enable-native-access=dev.weft,"
+                                + " or ALL-UNNAMED on the class path)"),
+                library.unavailable());
+    }
+}
