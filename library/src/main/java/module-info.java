@@ -6,13 +6,14 @@ module dev.weft {
     requires static jdk.incubator.vector;
 
     exports dev.weft.compat;
+    exports dev.weft.cuda;
     exports dev.weft.fabric;
     exports dev.weft.gemm;
     exports dev.weft.op;
     exports dev.weft.plan;
     exports dev.weft.tensor;
 
-    // The command's doctor asks what is there; nothing else outside may bind natively.
+    // For the command's doctor and benches; nothing else outside may bind natively.
     exports dev.weft.ffi to
             dev.weft.cli;
 }

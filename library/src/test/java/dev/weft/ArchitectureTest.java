@@ -34,7 +34,8 @@ class ArchitectureTest {
     /** A room, and what it may use besides the JDK. */
     private static final Map<String, Set<String>> MAY_USE =
             Map.of(
-                    "compat", Set.of("op", "fabric", "gemm", "plan", "tensor"),
+                    "compat", Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor"),
+                    "cuda", Set.of("op", "fabric", "plan", "tensor", "ffi"),
                     "op", Set.of("fabric", "gemm", "plan", "tensor", "ffi", "telemetry"),
                     "fabric", Set.of("plan", "ffi", "telemetry"),
                     "gemm", Set.of("tensor", "ffi", "telemetry"),

@@ -6,16 +6,16 @@ import dev.weft.fabric.Fabric;
  * Ranks that prepare one operator must mean the same one. Each property is exchanged under its
  * name, so that a mismatch says what differs, and between whom. Collective.
  */
-final class Agreement {
+public final class Agreement {
 
     private final Fabric fabric;
 
-    Agreement(Fabric fabric) {
+    public Agreement(Fabric fabric) {
         this.fabric = fabric;
     }
 
     /** Throws on every rank if some rank's value differs from the first rank's. */
-    void on(String property, long value) {
+    public void on(String property, long value) {
         long[] values = fabric.exchange(value);
         for (int r = 1; r < values.length; r++) {
             if (values[r] != values[0]) {
@@ -35,7 +35,7 @@ final class Agreement {
     }
 
     /** The first rank's value. */
-    long ofFirst(long value) {
+    public long ofFirst(long value) {
         return fabric.exchange(value)[0];
     }
 }

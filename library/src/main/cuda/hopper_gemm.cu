@@ -1,0 +1,330 @@
+// The gated product on Hopper: a persistent grid in which one warp loads and two warpgroups multiply.
+//
+// The loading warp brings 64 columns of A and B at a time into a ring of stages in shared memory (bulk tensor copies that
+// complete on an mbarrier), and it alone knows of arrival: before it loads columns that a chunk brings, it waits for that
+// chunk's flag. Two blocks of a cluster work on rows above each other and share every load of B.
+//
+// Each sum runs over k = 0, 16, 32, ... in one register, whatever the tile's width and place and whenever its rows came,
+// so the bits of C depend on A, B and K alone.
+#include "wgmma.cuh"
+
+constexpr int TILE_ROWS = 128; // of one block; a warpgroup takes half
+constexpr int TILE_COLS = 256;
+constexpr int K_BLOCK = 64; // 128 bytes, the width of the swizzle
+constexpr int SLAB_COLS = 64; // B comes in slabs of so many columns of C
+constexpr int A_BYTES = TILE_ROWS * K_BLOCK * 2;
+constexpr int SLAB_BYTES = SLAB_COLS * K_BLOCK * 2;
+constexpr int B_BYTES = TILE_COLS * K_BLOCK * 2;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
+#ifndef STAGES
+#define STAGES 4
+#endif
+constexpr int CONSUMER_GROUPS = 2;
+constexpr int THREADS = 128 * (1 + CONSUMER_GROUPS);
+constexpr int C_BOX_BYTES = 64 * 128; // 64 rows of C, 128 bytes each
+constexpr int C_BOX_COLS = OUT_FP32 ? 32 : 64;
+constexpr int C_BOXES = 2; // of a warpgroup, filled in turn
+
+struct __align__(64) TensorMap {
+    u64 words[16];
+};
+
+__device__ __forceinline__ u32 sharedAddress(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
+__device__ __forceinline__ u32 clusterRank() {
+    u32 r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+
+__device__ __forceinline__ void barrierInit(u32 barrier, int count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count));
+}
+
+__device__ __forceinline__ void expectBytes(u32 barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void arriveAt(u32 barrier, u32 rank) {
+    asm volatile(
+        "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
+        ::"r"(barrier), "r"(rank) : "memory");
+}
+
+__device__ __forceinline__ void awaitPhase(u32 barrier, u32 parity) {
+    asm volatile(
+        "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @done bra over; bra again; over: }"
+        ::"r"(barrier), "r"(parity) : "memory");
+}
+
+__device__ __forceinline__ void load(u32 to, const TensorMap* map, int x, int y, u32 barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+        ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+
+// The same place and the same barrier in every block of the cluster.
+__device__ __forceinline__ void loadForAll(u32 to, const TensorMap* map, int x, int y, u32 barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%0], [%1, {%2, %3}], [%4], %5;"
+        ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((u16)((1 << CLUSTER) - 1)) : "memory");
+}
+
+// A position in the ring of stages, and how often the ring has gone round.
+struct Ring {
+    int stage = 0;
+    u32 parity = 0;
+    __device__ __forceinline__ void advance() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+struct Barriers {
+    u32 base;
+    __device__ __forceinline__ u32 full(int stage) const { return base + 8 * stage; }
+    __device__ __forceinline__ u32 empty(int stage) const { return base + 8 * (STAGES + stage); }
+};
+
+__device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
+    const int4* words = (const int4*)(s.tiles + t);
+    int4 x = __ldg(words), y = __ldg(words + 1);
+    return {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
+}
+
+__device__ __forceinline__ int firstTile() { return blockIdx.x / CLUSTER; }
+__device__ __forceinline__ int tileStride() { return gridDim.x / CLUSTER; }
+
+// One thread.
+__device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorMap* bMap, u32 stages, Barriers barriers) {
+    const u32 rank = CLUSTER > 1 ? clusterRank() : 0;
+    Ring ring;
+    ring.parity = 1; // a fresh barrier counts as released
+    for (int t = firstTile(); t < s.tileCount; t += tileStride()) {
+        const Tile tile = tileAt(s, t);
+        const TensorMap* aMap = aMaps + tile.source;
+        const int aRow = tile.sourceRow + TILE_ROWS * rank;
+        const int slabs = tile.width / SLAB_COLS;
+        const u32 bytes = A_BYTES + tile.width * K_BLOCK * 2;
+        int gate = tile.gate;
+        const int gateEnd = tile.gate + tile.gates;
+        int due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
+        for (int kb = 0; kb < s.kBlocks; kb++) {
+            if (kb >= due) {
+                do {
+                    awaitFlag(s, t, s.gates[gate].flag);
+                    gate++;
+                    due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
+                } while (kb >= due);
+                // The acquire above ordered ordinary loads; the bulk copies below are of another proxy.
+                asm volatile("fence.proxy.async.global;" ::: "memory");
+            }
+            awaitPhase(barriers.empty(ring.stage), ring.parity);
+            const u32 full = barriers.full(ring.stage);
+            const u32 a = stages + ring.stage * STAGE_BYTES;
+            expectBytes(full, bytes);
+            load(a, aMap, kb * K_BLOCK, aRow, full);
+            for (int slab = rank; slab < slabs; slab += CLUSTER) {
+                const u32 b = a + A_BYTES + slab * SLAB_BYTES;
+                const int col = tile.col + slab * SLAB_COLS;
+                const int x = B_TRANSPOSED ? kb * K_BLOCK : col;
+                const int y = B_TRANSPOSED ? col : kb * K_BLOCK;
+                if (CLUSTER > 1) {
+                    loadForAll(b, bMap, x, y, full);
+                } else {
+                    load(b, bMap, x, y, full);
+                }
+            }
+            ring.advance();
+        }
+    }
+    // A peer may still signal this block's barriers: stay until every stage has come back.
+    if (CLUSTER > 1) {
+        for (int i = 0; i < STAGES; i++) {
+            awaitPhase(barriers.empty(ring.stage), ring.parity);
+            ring.advance();
+        }
+    }
+}
+
+__device__ __forceinline__ void release(Barriers barriers, int stage) {
+    // One thread of a warpgroup speaks for it at one block.
+    const u32 lane = threadIdx.x % 128;
+    if (lane < CLUSTER) {
+        arriveAt(barriers.empty(stage), lane);
+    }
+}
+
+__device__ __forceinline__ u32 pack(float low, float high) {
+    u32 pair;
+    asm("cvt.rn." IN_TYPE "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+// Any row, any column, any pitch: one element at a time.
+template <int WIDTH>
+__device__ __forceinline__ void storeEdge(const float (&d)[WIDTH / 2], void* c, u64 pitch, int row, int rowEnd, int col, int n) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < WIDTH / 2; i++) {
+        const int r = row + (i & 2 ? 8 : 0);
+        const int x = col + i / 4 * 8 + lane % 4 * 2 + (i & 1);
+        if (r < rowEnd && x < n) {
+#if OUT_FP32
+            ((float*)c)[r * pitch + x] = d[i];
+#else
+            ((u16*)c)[r * pitch + x] = (u16)pack(d[i], 0.0f);
+#endif
+        }
+    }
+}
+
+// The 128 threads of one consumer warpgroup.
+__device__ __forceinline__ void syncGroup(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
+
+// Whole rows go by way of shared memory and the tensor copy engine, which writes while the next tile is multiplied. It
+// leaves out columns beyond the matrix. Boxes are swizzled, so that no bank is met by more than two rows at once.
+template <int WIDTH>
+__device__ __forceinline__ void storeBoxes(const float (&d)[WIDTH / 2], const TensorMap* cMap, u32 staging, int group, int row, int col) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const bool leader = threadIdx.x % 128 == 0;
+#pragma unroll
+    for (int piece = 0; piece < WIDTH / C_BOX_COLS; piece++) {
+        const u32 box = staging + piece % C_BOXES * C_BOX_BYTES;
+        // The copy out of this box has read it; the one out of the other may still run.
+        if (leader) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+        syncGroup(group);
+#if OUT_FP32
+        const int r = lane / 4, t = lane % 4;
+#pragma unroll
+        for (int j = 0; j < C_BOX_COLS / 8; j++) {
+            const int at = (piece * C_BOX_COLS / 8 + j) * 4;
+            const u32 chunk = (j * 2 + t / 2) ^ r;
+            const u32 to = box + (warp * 16 + r) * 128 + chunk * 16 + t % 2 * 8;
+            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(d[at]), "f"(d[at + 1]) : "memory");
+            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + 1024), "f"(d[at + 2]), "f"(d[at + 3]) : "memory");
+        }
+#else
+        const int r = lane % 16, half = lane / 16;
+#pragma unroll
+        for (int j = 0; j < C_BOX_COLS / 8; j += 2) {
+            const int at = (piece * C_BOX_COLS / 8 + j) * 4;
+            const u32 to = box + (warp * 16 + r) * 128 + ((j + half) ^ (r % 8)) * 16;
+            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                ::"r"(to), "r"(pack(d[at], d[at + 1])), "r"(pack(d[at + 2], d[at + 3])),
+                "r"(pack(d[at + 4], d[at + 5])), "r"(pack(d[at + 6], d[at + 7])) : "memory");
+        }
+#endif
+        // Ordinary stores before, a copy by another proxy after.
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        syncGroup(group);
+        if (leader) {
+            asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+                ::"l"(cMap), "r"(col + piece * C_BOX_COLS), "r"(row), "r"(box) : "memory");
+            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        }
+    }
+}
+
+// Where C goes.
+struct Output {
+    const TensorMap* map;
+    void* c;
+    u64 pitch;
+    int n;
+    bool boxes; // whether the map can be used
+    u32 staging;
+};
+
+template <int WIDTH>
+__device__ __forceinline__ void multiply(
+    const Tile& tile, int kBlocks, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out) {
+    float d[WIDTH / 2];
+    int previous = -1;
+    for (int kb = 0; kb < kBlocks; kb++) {
+        awaitPhase(barriers.full(ring.stage), ring.parity);
+        const u32 a = stages + ring.stage * STAGE_BYTES + group * (A_BYTES / CONSUMER_GROUPS);
+        const u32 b = stages + ring.stage * STAGE_BYTES + A_BYTES;
+        wgmmaFence();
+#pragma unroll
+        for (int k = 0; k < K_BLOCK / 16; k++) {
+            const u64 aDescriptor = descriptor(a + k * 32, 16, 1024);
+            const u64 bDescriptor =
+                B_TRANSPOSED ? descriptor(b + k * 32, 16, 1024) : descriptor(b + k * 2048, SLAB_BYTES, 1024);
+            multiplyAdd(d, aDescriptor, bDescriptor, kb > 0 || k > 0);
+        }
+        wgmmaCommit();
+        // One block of products stays in flight while the stage before it is given back.
+        wgmmaWait<1>();
+        if (previous >= 0) {
+            release(barriers, previous);
+        }
+        previous = ring.stage;
+        ring.advance();
+    }
+    wgmmaWait<0>();
+    release(barriers, previous);
+    const int rank = CLUSTER > 1 ? clusterRank() : 0;
+    const int groupRow = tile.row + rank * TILE_ROWS + group * 64;
+    const int rowEnd = tile.row + tile.rows;
+    if (out.boxes && groupRow + 64 <= rowEnd) {
+        storeBoxes<WIDTH>(d, out.map, out.staging + group * C_BOXES * C_BOX_BYTES, group, groupRow, tile.col);
+    } else if (groupRow < rowEnd) {
+        const int row = groupRow + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+        storeEdge<WIDTH>(d, out.c, out.pitch, row, rowEnd, tile.col, out.n);
+    }
+}
+
+// All tiles of one width from t on; the next tile after them.
+template <int WIDTH>
+__device__ __forceinline__ int multiplyAll(
+    int t, const Schedule& s, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out) {
+    for (; t < s.tileCount; t += tileStride()) {
+        const Tile tile = tileAt(s, t);
+        if (tile.width != WIDTH) break;
+        multiply<WIDTH>(tile, s.kBlocks, stages, barriers, ring, group, out);
+    }
+    return t;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) gated_gemm(
+    const __grid_constant__ Schedule s, const TensorMap* aMaps, const __grid_constant__ TensorMap bMap,
+    const __grid_constant__ TensorMap cMap, void* c, u64 cPitch, int n, int boxes) {
+    extern __shared__ __align__(1024) u8 shared[];
+    const u32 stages = sharedAddress(shared);
+    const u32 staging = stages + STAGES * STAGE_BYTES;
+    const Barriers barriers = {staging + CONSUMER_GROUPS * C_BOXES * C_BOX_BYTES};
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrierInit(barriers.full(i), 1);
+            barrierInit(barriers.empty(i), CONSUMER_GROUPS * CLUSTER);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if (CLUSTER > 1) {
+        asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    } else {
+        __syncthreads();
+    }
+    const int group = threadIdx.x / 128;
+    if (group == CONSUMER_GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * CONSUMER_GROUPS) {
+            produce(s, aMaps, &bMap, stages, barriers);
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        const Output out = {&cMap, c, cPitch, n, boxes != 0, staging};
+        Ring ring;
+        int t = firstTile();
+        // Tiles of one width after the other: a branch inside one loop would cost registers.
+        t = multiplyAll<TILE_COLS>(t, s, stages, barriers, ring, group, out);
+        t = multiplyAll<3 * TILE_COLS / 4>(t, s, stages, barriers, ring, group, out);
+        multiplyAll<TILE_COLS / 2>(t, s, stages, barriers, ring, group, out);
+        // Shared memory must outlast the copies out of it.
+        if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}

@@ -1,0 +1,105 @@
+// What every gated kernel is given, and the one gate. On the Java side, in dev.weft.cuda, GatedProduct writes the same
+// bytes of Schedule and Source, TileSchedule those of Tile and Gate, and StallWord reads those of Stall.
+// Compiled by NVRTC without any header of the toolkit, so everything that is needed is declared here.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// One piece of the product: rows [row, row + rows) of C, columns [col, col + width). 32 bytes. In a schedule no tile is
+// wider than one before it.
+struct __align__(16) Tile {
+    int row;       // first row in C
+    int rows;      // rows to store; the tile may be taller
+    int col;       // first column in C and in B
+    int width;     // columns of the tile: 256, 192 or 128
+    int source;    // where its rows of A lie: index of a Source, and of a tensor map
+    int sourceRow; // first row there
+    int gate;      // its gates are gates[gate] to gates[gate + gates - 1], by ascending kBlock
+    int gates;
+};
+
+// Before K block `kBlock` of a tile is loaded, flag `flag` must have reached the epoch. 8 bytes.
+struct Gate {
+    int kBlock; // in units of 64 columns of A
+    int flag;
+};
+
+// A matrix whose rows are `pitch` bytes apart. 16 bytes.
+struct Source {
+    const void* data;
+    u64 pitch;
+};
+
+// Written once, by the first wait that runs out of time, into host memory that the device can reach. 32 bytes.
+struct Stall {
+    u32 raised; // written last, released to the system
+    u32 block;  // thread block that waited
+    u32 tile;
+    u32 flag;
+    u32 seen;     // the flag's value when time ran out
+    u32 expected; // the epoch
+    u32 pad[2];
+};
+
+// 64 bytes.
+struct Schedule {
+    const Tile* tiles;
+    const Gate* gates;
+    const u32* flags;
+    u32* stalled;       // device memory: 0, or 1 after a wait ran out of time; from then on nobody waits
+    Stall* stall;       // host memory
+    u64 deadlineNs;     // longest wait for one flag
+    u32 epoch;          // what a flag must have reached
+    int tileCount;
+    int kBlocks;
+    int pad;
+};
+
+__device__ __forceinline__ u32 flagAcquire(const u32* flag) {
+    u32 value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ u64 nowNs() {
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+// Flags count up from call to call and are never reset, so the comparison goes round the 32-bit range.
+__device__ __forceinline__ bool reached(u32 flag, u32 epoch) { return (int)(flag - epoch) >= 0; }
+
+__device__ __noinline__ void raiseStall(const Schedule& s, int tile, int flag, u32 seen) {
+    if (atomicCAS(s.stalled, 0u, 1u) != 0u) return;
+    volatile Stall* stall = s.stall;
+    stall->block = blockIdx.x;
+    stall->tile = tile;
+    stall->flag = flag;
+    stall->seen = seen;
+    stall->expected = s.epoch;
+    __threadfence_system();
+    stall->raised = 1u;
+}
+
+// Waits for one flag, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the flag
+// after the chunk's bytes. Past the deadline the wait ends, as do all others, and the grid drains with a result that the
+// host throws away.
+__device__ __forceinline__ void awaitFlag(const Schedule& s, int tile, int flag) {
+    u32 seen = flagAcquire(s.flags + flag);
+    if (reached(seen, s.epoch)) return;
+    const u64 start = nowNs();
+    while (true) {
+        __nanosleep(20);
+        seen = flagAcquire(s.flags + flag);
+        if (reached(seen, s.epoch)) return;
+        if (*(volatile u32*)s.stalled != 0u) return;
+        if (nowNs() - start > s.deadlineNs) {
+            raiseStall(s, tile, flag, seen);
+            return;
+        }
+    }
+}

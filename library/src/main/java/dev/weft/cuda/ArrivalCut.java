@@ -1,0 +1,163 @@
+package dev.weft.cuda;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How the chunks that a rank pulls are cut, so that little is left to multiply after the last byte.
+ * A chunk is cut into blocks of rows, and a block may be cut into slices of columns, which the grid
+ * multiplies one by one as they come. Pure: the same sizes give the same cut.
+ *
+ * @param chunks for each chunk, in the order in which they arrive, its blocks from the first row on
+ */
+record ArrivalCut(List<List<Block>> chunks) {
+
+    /**
+     * @param cols of each slice, in the order in which they travel; a single one is no slice
+     * @param narrow whether its tiles are narrow ones
+     */
+    record Block(long rows, List<Long> cols, boolean narrow) {
+
+        Block {
+            cols = List.copyOf(cols);
+        }
+    }
+
+    ArrivalCut {
+        chunks = chunks.stream().map(List::copyOf).toList();
+    }
+
+    /** A product that the link outruns takes chunks of this size, as they come. */
+    private static final long CHUNK_BYTES = 16L << 20;
+
+    /** Copies of narrower rectangles lose rate: see {@link ArrivalPrice}. */
+    private static final long MIN_SLICE_BYTES = 1024;
+
+    private static final int MOST_SLICES = 5;
+
+    /**
+     * The cut that {@link ArrivalPrice} finds the quickest.
+     *
+     * @param ownRows that are there from the start
+     * @param chunkRows of every chunk that arrives, in order
+     */
+    static ArrivalCut of(
+            long ownRows, List<Long> chunkRows, long k, long n, int elementBytes, TileShape shape) {
+        ArrivalPrice price = new ArrivalPrice(ownRows, k, n, elementBytes, shape);
+        List<List<Block>> whole = new ArrayList<>();
+        for (long rows : chunkRows) {
+            whole.add(price.isGatherBound() ? one(rows, k) : bySize(rows, k, elementBytes));
+        }
+        ArrivalCut best = new ArrivalCut(whole);
+        if (chunkRows.isEmpty() || !price.isGatherBound()) {
+            return best;
+        }
+        double bestUs = price.us(best);
+        for (List<Block> last : lastChunks(chunkRows.getLast(), k, n, elementBytes, shape)) {
+            for (List<List<Block>> before : befores(whole, k)) {
+                List<List<Block>> cut = new ArrayList<>(before);
+                cut.add(last);
+                ArrivalCut candidate = new ArrivalCut(cut);
+                double us = price.us(candidate);
+                if (us < bestUs) {
+                    bestUs = us;
+                    best = candidate;
+                }
+            }
+        }
+        return best;
+    }
+
+    private static List<Block> one(long rows, long k) {
+        return List.of(new Block(rows, List.of(k), false));
+    }
+
+    private static List<Block> bySize(long rows, long k, int elementBytes) {
+        long most = Math.max(1, CHUNK_BYTES / (k * elementBytes) / 256) * 256;
+        List<Block> blocks = new ArrayList<>();
+        for (long first = 0; first < rows; first += most) {
+            blocks.add(new Block(Math.min(most, rows - first), List.of(k), false));
+        }
+        return blocks;
+    }
+
+    /** All chunks but the last as they are, or the one before it in two halves of its columns. */
+    private static List<List<List<Block>>> befores(List<List<Block>> whole, long k) {
+        List<List<Block>> before = whole.subList(0, whole.size() - 1);
+        List<List<List<Block>>> result = new ArrayList<>(List.of(before));
+        long half = k / 2 / TileShape.K_BLOCK * TileShape.K_BLOCK;
+        if (!before.isEmpty() && half > 0) {
+            List<List<Block>> halved = new ArrayList<>(before);
+            long rows = before.getLast().getFirst().rows();
+            halved.set(halved.size() - 1, List.of(new Block(rows, List.of(half, k - half), false)));
+            result.add(halved);
+        }
+        return result;
+    }
+
+    /** Some rows as they are, one to three rounds of the grid, and a last block in slices. */
+    private static List<List<Block>> lastChunks(
+            long rows, long k, long n, int elementBytes, TileShape shape) {
+        List<List<Block>> result = new ArrayList<>();
+        long round = roundRows(n, shape.width(), shape);
+        for (boolean narrow : new boolean[] {false, true}) {
+            long tail =
+                    Math.min(
+                            rows,
+                            roundRows(n, narrow ? shape.narrowWidth() : shape.width(), shape));
+            for (int rounds = 0; rounds <= 3; rounds++) {
+                long middle = Math.min(rounds * round, rows - tail);
+                long head = rows - tail - middle;
+                for (List<Long> cols : slicings(k, elementBytes)) {
+                    List<Block> blocks = new ArrayList<>();
+                    if (head > 0) {
+                        blocks.addAll(one(head, k));
+                    }
+                    if (middle > 0) {
+                        blocks.addAll(one(middle, k));
+                    }
+                    blocks.add(new Block(tail, cols, narrow));
+                    result.add(blocks);
+                }
+            }
+        }
+        return result;
+    }
+
+    /** Rows that keep all workers busy for one tile each; fewer where one row of tiles does. */
+    private static long roundRows(long n, int width, TileShape shape) {
+        return Math.max(1L, shape.workers() / shape.across(n, width)) * shape.rows();
+    }
+
+    /** One slice, and two to five that grow smaller by the same ratio. */
+    private static List<List<Long>> slicings(long k, int elementBytes) {
+        List<List<Long>> result = new ArrayList<>(List.of(List.of(k)));
+        for (int slices = 2; slices <= MOST_SLICES; slices++) {
+            for (double ratio : new double[] {0.25, 0.35, 0.5, 0.65, 0.8}) {
+                List<Long> cols = slices(k, elementBytes, ratio, slices);
+                if (cols.size() > 1) {
+                    result.add(cols);
+                }
+            }
+        }
+        return result;
+    }
+
+    private static List<Long> slices(long k, int elementBytes, double ratio, int slices) {
+        long unit = TileShape.K_BLOCK;
+        long least = Math.max(unit, Math.ceilDiv(MIN_SLICE_BYTES / elementBytes, unit) * unit);
+        double first = k * (1 - ratio) / (1 - Math.pow(ratio, slices));
+        List<Long> cols = new ArrayList<>();
+        long left = k;
+        for (int i = 0; i < slices - 1; i++) {
+            long take = Math.max(least, Math.round(first * Math.pow(ratio, i) / unit) * unit);
+            if (left - take < least) {
+                break;
+            }
+            cols.add(take);
+            left -= take;
+        }
+        cols.add(left);
+        return cols;
+    }
+}

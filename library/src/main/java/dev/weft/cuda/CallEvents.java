@@ -1,0 +1,152 @@
+package dev.weft.cuda;
+
+import dev.weft.fabric.StallException;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Begin and end of a call on the device, and the host's wait for it, which has a deadline: the
+ * gate's own, in the kernel, and one on the host for all else that a stream can wait for. One
+ * thread at a time.
+ */
+final class CallEvents implements AutoCloseable {
+
+    /** A wait shorter than this is spun through, a longer one leaves the core to others. */
+    private static final long SPIN_NS = 2_000_000;
+
+    private static final long PARK_NS = 50_000;
+    private static final long HEARTBEAT_NS = 50_000_000;
+
+    private final RankPlan plan;
+    private final Peers peers;
+    private final CudaBuffers buffers;
+    private final long deadlineNs;
+    private final long[] begin = timed();
+    private final long[] gathered = timed();
+    private final long[] end = timed();
+    private final GpuStream rescue = GpuStream.urgent();
+
+    CallEvents(RankPlan plan, Peers peers, CudaBuffers buffers, long deadlineNs) {
+        this.plan = plan;
+        this.peers = peers;
+        this.buffers = buffers;
+        this.deadlineNs = deadlineNs;
+    }
+
+    /** Two of a kind, for calls of either parity. */
+    private static long[] timed() {
+        return new long[] {
+            CudaStreams.createEvent(true, false), CudaStreams.createEvent(true, false)
+        };
+    }
+
+    void begin(int call, GpuStream stream) {
+        CudaStreams.record(begin[call & 1], stream.handle());
+    }
+
+    void gathered(int call, GpuStream stream) {
+        CudaStreams.record(gathered[call & 1], stream.handle());
+    }
+
+    void end(int call, GpuStream stream) {
+        CudaStreams.record(end[call & 1], stream.handle());
+    }
+
+    /** The event at the end of the latest call of this parity. */
+    long endOf(int call) {
+        return end[call & 1];
+    }
+
+    double elapsedUs(int call) {
+        return 1e3 * CudaStreams.elapsedMs(begin[call & 1], end[call & 1]);
+    }
+
+    double gatherUs(int call) {
+        return 1e3 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]);
+    }
+
+    /** Returns when the call has ended, or throws if something that it waits for never comes. */
+    void await(int call) {
+        // The gate's deadline is the first to pass; this one is for what waits outside the kernel.
+        if (!waitFor(call, deadlineNs + deadlineNs / 2 + 1_000_000_000L)) {
+            release(call);
+            waitFor(call, deadlineNs);
+            throw stalled("the end of the call", -1, -1);
+        }
+        buffers.stall()
+                .raised()
+                .ifPresent(
+                        stall -> {
+                            throw describe(stall);
+                        });
+    }
+
+    /** Before memory is freed: nothing may be left that waits or reads. */
+    void drain(int call) {
+        if (call > 0 && !waitFor(call, deadlineNs + deadlineNs / 2)) {
+            release(call);
+            waitFor(call, deadlineNs);
+        }
+    }
+
+    private boolean waitFor(int call, long limitNs) {
+        long start = System.nanoTime();
+        long heartbeat = start;
+        while (!CudaStreams.queryEvent(end[call & 1])) {
+            long now = System.nanoTime();
+            if (now - start > limitNs) {
+                return false;
+            }
+            if (now - heartbeat > HEARTBEAT_NS) {
+                heartbeat = now;
+                peers.worked();
+            }
+            if (now - start < SPIN_NS) {
+                Thread.onSpinWait();
+            } else {
+                LockSupport.parkNanos(PARK_NS);
+            }
+        }
+        return true;
+    }
+
+    /** Publishes every flag, so that streams and grids that wait for them end. */
+    private void release(int call) {
+        for (int flag = 0; flag < buffers.flagCount(); flag++) {
+            CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
+        }
+    }
+
+    private StallException describe(StallWord.Stall stall) {
+        Chunks chunks = plan.chunks();
+        for (int source = 0; source < chunks.shards().ranks(); source++) {
+            int first = chunks.tag(source, 0);
+            if (stall.flag() >= first && stall.flag() < first + chunks.count(source)) {
+                int chunk = stall.flag() - first;
+                return stalled("chunk " + chunk + " of rank " + source, source, chunk);
+            }
+        }
+        int source = plan.consumption().getLast().source();
+        return stalled("the last rows of rank " + source, source, -1);
+    }
+
+    private StallException stalled(String awaited, int source, int chunk) {
+        int rank = peers.worldRank(plan.rank());
+        int peer = source < 0 ? rank : peers.worldRank(source);
+        return new StallException(
+                rank, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));
+    }
+
+    @Override
+    public void close() {
+        for (int parity = 0; parity < 2; parity++) {
+            CudaStreams.destroyEvent(begin[parity]);
+            CudaStreams.destroyEvent(gathered[parity]);
+            CudaStreams.destroyEvent(end[parity]);
+        }
+        rescue.close();
+    }
+}

@@ -1,0 +1,162 @@
+package dev.weft.cuda;
+
+import dev.weft.cuda.Stretch.Piece;
+import dev.weft.ffi.CublasLt;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The product by cublasLt: one call per group of rows, on two streams in turn, each of which waits
+ * for the rows' flags. The library chooses kernels by the number of rows, so it promises the
+ * float64 bound and no bits. One thread at a time.
+ */
+final class CublasProduct implements DeviceProduct {
+
+    private static final long WORKSPACE_BYTES = 32L << 20;
+    private static final int STREAMS = 2;
+
+    private final List<Stretch> stretches;
+    private final List<List<DeviceMatrix>> places;
+    private final DeviceMatrix b;
+    private final DeviceMatrix c;
+    private final long flags;
+    private final Map<Long, CublasLt.Product> byRows = new HashMap<>();
+    private final List<GpuStream> streams = new ArrayList<>();
+    private final List<DeviceBuffer> workspaces = new ArrayList<>();
+    private final long[] events = new long[STREAMS + 1];
+
+    CublasProduct(
+            List<Stretch> stretches,
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            long flags) {
+        this.places = places;
+        this.stretches = merged(stretches, places.getFirst());
+        this.b = b;
+        this.c = c;
+        this.flags = flags;
+        long k = bTransposed ? b.cols() : b.rows();
+        for (Stretch stretch : this.stretches) {
+            byRows.computeIfAbsent(
+                    stretch.rows(),
+                    rows ->
+                            CublasLt.prepare(
+                                    b.dtype() == DType.BF16,
+                                    c.dtype() == DType.FP32 ? 0 : 1,
+                                    rows,
+                                    c.cols(),
+                                    k,
+                                    places.getFirst().get(stretch.source()).rowPitch(),
+                                    bTransposed,
+                                    b.rowPitch(),
+                                    c.rowPitch(),
+                                    WORKSPACE_BYTES,
+                                    1));
+        }
+        for (int i = 0; i < STREAMS; i++) {
+            streams.add(GpuStream.create());
+            workspaces.add(DeviceBuffer.allocate(WORKSPACE_BYTES));
+        }
+        for (int i = 0; i < events.length; i++) {
+            events[i] = CudaStreams.createEvent(false, false);
+        }
+        loadKernels();
+    }
+
+    /**
+     * One run of everything: the library loads a kernel when it is first used, and loading waits
+     * for streams that wait for flags.
+     */
+    private void loadKernels() {
+        for (Stretch stretch : stretches) {
+            multiply(stretch, 0, 0);
+        }
+        streams.getFirst().synchronize();
+    }
+
+    /** Rows that wait for nothing and lie behind each other become one product. */
+    static List<Stretch> merged(List<Stretch> stretches, List<DeviceMatrix> sources) {
+        List<Stretch> result = new ArrayList<>();
+        for (Stretch next : stretches) {
+            Stretch before = result.isEmpty() ? null : result.getLast();
+            if (before != null
+                    && before.pieces().isEmpty()
+                    && next.pieces().isEmpty()
+                    && before.row() + before.rows() == next.row()
+                    && end(before, sources) == start(next, sources)) {
+                result.set(
+                        result.size() - 1,
+                        new Stretch(
+                                before.source(),
+                                before.sourceRow(),
+                                before.row(),
+                                before.rows() + next.rows(),
+                                List.of(),
+                                false));
+            } else if (next.rows() > 0) {
+                result.add(next);
+            }
+        }
+        return List.copyOf(result);
+    }
+
+    private static long start(Stretch stretch, List<DeviceMatrix> sources) {
+        return sources.get(stretch.source()).at(stretch.sourceRow(), 0);
+    }
+
+    private static long end(Stretch stretch, List<DeviceMatrix> sources) {
+        return sources.get(stretch.source()).at(stretch.sourceRow() + stretch.rows(), 0);
+    }
+
+    @Override
+    public void launch(int place, int epoch, GpuStream stream) {
+        int used = Math.min(STREAMS, stretches.size());
+        CudaStreams.record(events[STREAMS], stream.handle());
+        for (int i = 0; i < used; i++) {
+            CudaStreams.waitEvent(streams.get(i).handle(), events[STREAMS]);
+        }
+        for (int i = 0; i < stretches.size(); i++) {
+            run(stretches.get(i), place, epoch, i % STREAMS);
+        }
+        for (int i = 0; i < used; i++) {
+            CudaStreams.record(events[i], streams.get(i).handle());
+            CudaStreams.waitEvent(stream.handle(), events[i]);
+        }
+    }
+
+    private void run(Stretch stretch, int place, int epoch, int turn) {
+        long on = streams.get(turn).handle();
+        for (Piece piece : stretch.pieces()) {
+            CudaStreams.waitValue32(
+                    on, flags + 4L * piece.flag(), epoch, CudaStreams.WAIT_AT_LEAST);
+        }
+        multiply(stretch, place, turn);
+    }
+
+    private void multiply(Stretch stretch, int place, int turn) {
+        byRows.get(stretch.rows())
+                .run(
+                        0,
+                        start(stretch, places.get(place)),
+                        b.address(),
+                        c.at(stretch.row(), 0),
+                        workspaces.get(turn).address(),
+                        streams.get(turn).handle());
+    }
+
+    @Override
+    public void close() {
+        byRows.values().forEach(CublasLt.Product::close);
+        streams.forEach(GpuStream::close);
+        workspaces.forEach(DeviceBuffer::close);
+        for (long event : events) {
+            CudaStreams.destroyEvent(event);
+        }
+    }
+}

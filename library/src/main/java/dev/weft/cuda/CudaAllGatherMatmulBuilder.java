@@ -1,0 +1,494 @@
+package dev.weft.cuda;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.op.Agreement;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Describes a {@link CudaAllGatherMatmul}. All ranks describe the same one, except for B: with B
+ * sharded by columns each rank gives its own columns. Used by one thread.
+ */
+public final class CudaAllGatherMatmulBuilder {
+
+    /**
+     * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
+     * for its flag), larger ones leave the grid without work for longer.
+     */
+    private static final long CHUNK_BYTES = 16L << 20;
+
+    /** Rows of gathered A and of C are counted with 32 bits on the device. */
+    private static final long MAX_ROWS = Integer.MAX_VALUE;
+
+    private final Fabric fabric;
+    private final Gpu gpu;
+    private final int rank;
+    private final List<Operand> operands = new ArrayList<>();
+    private Shards shards;
+    private DType aType;
+    private DType outType;
+    private Algorithm algorithm = Algorithm.AUTO;
+    private CudaEngine engine = CudaEngine.GATED;
+    private long chunkRows;
+    private int splitsPerRank;
+    private long chunkCols;
+    private int computeBlocks;
+    private int copyStreams;
+    private Duration deadline = Duration.ofSeconds(30);
+
+    /** One B, on the host or on the device. */
+    private record Operand(Matrix host, DeviceMatrix device, boolean transposed) {
+        DType dtype() {
+            return host != null ? host.dtype() : device.dtype();
+        }
+
+        long rows() {
+            return host != null ? host.rows() : device.rows();
+        }
+
+        long cols() {
+            return host != null ? host.cols() : device.cols();
+        }
+
+        String describe() {
+            return host != null ? host.describe() : device.describe();
+        }
+
+        long k() {
+            return transposed ? cols() : rows();
+        }
+
+        long n() {
+            return transposed ? rows() : cols();
+        }
+    }
+
+    CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
+        this.fabric = fabric;
+        this.gpu = gpu;
+        this.rank = fabric == null ? rank : fabric.rank();
+        if (fabric != null) {
+            this.deadline = fabric.deadline();
+        }
+    }
+
+    /** How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16. */
+    public CudaAllGatherMatmulBuilder a(Shards shards, DType dtype) {
+        int ranks = fabric == null ? shards.ranks() : fabric.size();
+        if (shards.ranks() != ranks || rank < 0 || rank >= ranks) {
+            throw new IllegalArgumentException(
+                    "shards for "
+                            + shards.ranks()
+                            + " ranks, of which this is rank "
+                            + rank
+                            + ", in a group of "
+                            + ranks);
+        }
+        if (dtype == DType.FP32) {
+            throw new IllegalArgumentException(
+                    "A of fp32 on the GPU: expected fp16 or bf16 (fp32 runs on the CPU)");
+        }
+        if (shards.totalRows() > MAX_ROWS) {
+            throw new IllegalArgumentException(
+                    shards.totalRows() + " rows: expected at most " + MAX_ROWS + " on a GPU");
+        }
+        this.shards = shards;
+        this.aType = dtype;
+        return this;
+    }
+
+    /** A right-hand side in host memory, [K, N], or [N, K] if {@code transposed}; it is copied. */
+    public CudaAllGatherMatmulBuilder b(Matrix b, boolean transposed) {
+        operands.add(new Operand(b, null, transposed));
+        return this;
+    }
+
+    /**
+     * A right-hand side in device memory, which must stay; it is read where it lies if its rows are
+     * aligned to 16 bytes, and copied otherwise.
+     */
+    public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
+        operands.add(new Operand(null, b, transposed));
+        return this;
+    }
+
+    /** The type of the products: fp32, or the type of A, which is the default. */
+    public CudaAllGatherMatmulBuilder output(DType dtype) {
+        this.outType = dtype;
+        return this;
+    }
+
+    public CudaAllGatherMatmulBuilder algorithm(Algorithm algorithm) {
+        this.algorithm = algorithm;
+        return this;
+    }
+
+    public CudaAllGatherMatmulBuilder engine(CudaEngine engine) {
+        this.engine = engine;
+        return this;
+    }
+
+    /** Chunks of this many rows, instead of Weft's own choice. */
+    public CudaAllGatherMatmulBuilder chunkRows(long rows) {
+        this.chunkRows = positive("chunk rows", rows);
+        return this;
+    }
+
+    /** Every shard in this many chunks, instead of Weft's own choice. */
+    public CudaAllGatherMatmulBuilder splitsPerRank(int splits) {
+        this.splitsPerRank = (int) positive("splits per rank", splits);
+        return this;
+    }
+
+    /** Chunks of this many columns; by default chunks are whole rows. */
+    public CudaAllGatherMatmulBuilder chunkCols(long cols) {
+        this.chunkCols = positive("chunk columns", cols);
+        return this;
+    }
+
+    /** Thread blocks of the product's grid; by default as many as the GPU holds. */
+    public CudaAllGatherMatmulBuilder computeBlocks(int blocks) {
+        this.computeBlocks = (int) positive("compute blocks", blocks);
+        return this;
+    }
+
+    /** Streams that copy; by default one, whose copies have the whole link each. */
+    public CudaAllGatherMatmulBuilder copyStreams(int streams) {
+        this.copyStreams = (int) positive("copy streams", streams);
+        return this;
+    }
+
+    /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
+    public CudaAllGatherMatmulBuilder deadline(Duration limit) {
+        if (limit.isNegative() || limit.isZero()) {
+            throw new IllegalArgumentException("deadline " + limit + ": expected more than zero");
+        }
+        this.deadline = limit;
+        return this;
+    }
+
+    private static long positive(String what, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
+        }
+        return value;
+    }
+
+    /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
+    public CudaAllGatherMatmul prepare() {
+        try {
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            if (fabric != null) {
+                fabric.fail(e);
+            }
+            throw e;
+        }
+    }
+
+    private CudaAllGatherMatmul prepareAgreed() {
+        long k = checkOperands();
+        gpu.bind();
+        RankPlan plan = agreedPlan(k);
+        boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
+        DType out = outType == null ? aType : outType;
+        List<GatedKernel> kernels = new ArrayList<>();
+        if (engine == CudaEngine.GATED) {
+            int share = share(!gatherFirst && !plan.lanes().isEmpty());
+            for (Operand operand : operands) {
+                kernels.add(
+                        GatedKernel.load(
+                                gpu,
+                                aType,
+                                out,
+                                operand.transposed(),
+                                shards,
+                                computeBlocks,
+                                share));
+            }
+        }
+        boolean cuts = !kernels.isEmpty() && pullsAlone(plan.algorithm());
+        CopyList list =
+                CopyList.of(
+                        plan,
+                        cuts ? arrivalCut(plan, k, kernels.getFirst().shape()) : null,
+                        !gatherFirst);
+        try (GpuStream stream = GpuStream.create()) {
+            CudaBuffers buffers =
+                    new CudaBuffers(shards, aType, k, list.flags(), gatherFirst, stream);
+            Peers peers = peers(buffers, k, list);
+            List<List<DeviceMatrix>> places =
+                    List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
+            List<DeviceProduct> products = new ArrayList<>();
+            List<DeviceProduct> ready = new ArrayList<>();
+            boolean arrives = !list.lanes().isEmpty() && !gatherFirst;
+            for (int i = 0; i < operands.size(); i++) {
+                DeviceMatrix b = onDevice(operands.get(i), buffers, stream);
+                DeviceMatrix c =
+                        buffers.matrix(out, shards.totalRows(), operands.get(i).n(), stream);
+                buffers.addProduct(c);
+                GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
+                products.add(product(kernel, list.stretches(), places, b, i, c, buffers));
+                ready.add(
+                        arrives
+                                ? product(kernel, present(), places, b, i, c, buffers)
+                                : products.getLast());
+            }
+            CopyStreams copies =
+                    new CopyStreams(peers, plan, aType, list.lanes(), list.flags(), deadlineNs());
+            if (fabric != null) {
+                fabric.barrier();
+            }
+            return new CudaAllGatherMatmul(
+                    gpu, plan, engine, buffers, peers, copies, products, ready, deadlineNs());
+        }
+    }
+
+    /**
+     * How many ranks share this GPU's multiprocessors at the same time. Grids that wait for copies
+     * must fit side by side and leave some free: within one GPU the driver copies by a kernel.
+     */
+    private int share(boolean waitsForCopies) {
+        if (fabric == null) {
+            return 1;
+        }
+        long[] gpus = fabric.exchange(gpu.identity());
+        long sharers = Arrays.stream(gpus).filter(id -> id == gpu.identity()).count();
+        return waitsForCopies ? (int) sharers : 1;
+    }
+
+    /** All rows in their natural order, waiting for nothing: the product alone. */
+    private List<Stretch> present() {
+        List<Stretch> stretches = new ArrayList<>();
+        for (int r = 0; r < shards.ranks(); r++) {
+            long rows = shards.rows(r);
+            stretches.add(new Stretch(r, 0, shards.firstRow(r), rows, List.of(), false));
+        }
+        return stretches;
+    }
+
+    /**
+     * @param kernel null for cuBLAS
+     */
+    private DeviceProduct product(
+            GatedKernel kernel,
+            List<Stretch> stretches,
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            int index,
+            DeviceMatrix c,
+            CudaBuffers buffers) {
+        boolean transposed = operands.get(index).transposed();
+        if (kernel == null) {
+            return new CublasProduct(stretches, places, b, transposed, c, buffers.flags());
+        }
+        buffers.computeBlocks(kernel.blocks());
+        return new GatedProduct(
+                kernel,
+                TileSchedule.of(stretches, operands.get(index).n(), kernel.shape()),
+                places,
+                b,
+                transposed,
+                c,
+                buffers.flags(),
+                buffers.stall(),
+                deadlineNs());
+    }
+
+    private long deadlineNs() {
+        return deadline.toDays() > 36_500 ? Long.MAX_VALUE / 4 : deadline.toNanos();
+    }
+
+    private Peers peers(CudaBuffers buffers, long k, CopyList list) {
+        long[] own = {buffers.gatheredAddress(0), buffers.gatheredAddress(1)};
+        return fabric == null
+                ? new HostPeers(
+                        rank, shards.ranks(), aType, shards.totalRows(), k, own, buffers.flags())
+                : new DevicePeers(
+                        fabric,
+                        gpu,
+                        mostOf(list.lanes().size()),
+                        mostOf(list.flags()),
+                        own[0],
+                        own[1],
+                        buffers.flags());
+    }
+
+    /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */
+    private int mostOf(int number) {
+        return (int) Arrays.stream(fabric.exchange(number)).max().orElse(number);
+    }
+
+    /** By rank: the matrix that the product reads that rank's rows from. */
+    private List<DeviceMatrix> sources(
+            RankPlan plan, CudaBuffers buffers, Peers peers, int parity) {
+        List<DeviceMatrix> sources = new ArrayList<>();
+        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        for (int r = 0; r < shards.ranks(); r++) {
+            DeviceMatrix own = buffers.shard(r, parity);
+            long offset = own.address() - buffers.gatheredAddress(parity);
+            long base = inPlace ? peers.buffer(r, parity) : buffers.gatheredAddress(parity);
+            sources.add(
+                    new DeviceMatrix(
+                            base + offset, own.dtype(), own.rows(), own.cols(), own.rowPitch()));
+        }
+        return sources;
+    }
+
+    /** Whether a rank decides by itself how what it gathers is cut. */
+    private boolean pullsAlone(Algorithm chosen) {
+        return chosen == Algorithm.MESH_PULL
+                && copyStreams <= 1
+                && chunkRows == 0
+                && splitsPerRank == 0
+                && chunkCols == 0;
+    }
+
+    private ArrivalCut arrivalCut(RankPlan plan, long k, TileShape shape) {
+        List<Long> arriving =
+                plan.lanes().stream()
+                        .flatMap(lane -> lane.transfers().stream())
+                        .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
+                        .toList();
+        return ArrivalCut.of(
+                shards.rows(rank), arriving, k, operands.getFirst().n(), aType.bytes(), shape);
+    }
+
+    private DeviceMatrix onDevice(Operand operand, CudaBuffers buffers, GpuStream stream) {
+        if (operand.device() != null && operand.device().isAligned()) {
+            return operand.device();
+        }
+        DeviceMatrix copy = buffers.matrix(operand.dtype(), operand.rows(), operand.cols(), stream);
+        if (operand.device() != null) {
+            copy.copyFrom(operand.device(), stream);
+            stream.synchronize();
+        } else {
+            copy.upload(operand.host(), stream);
+        }
+        return copy;
+    }
+
+    private long checkOperands() {
+        if (shards == null || operands.isEmpty()) {
+            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        if (outType != null && outType != DType.FP32 && outType != aType) {
+            throw new IllegalArgumentException(
+                    "output of "
+                            + outType.label()
+                            + " for inputs of "
+                            + aType.label()
+                            + ": expected fp32 or the inputs' type");
+        }
+        long k = operands.getFirst().k();
+        for (int i = 0; i < operands.size(); i++) {
+            Operand b = operands.get(i);
+            if (b.dtype() != aType || b.k() != k || k < 1 || b.n() < 1) {
+                throw new IllegalArgumentException(
+                        "B number "
+                                + i
+                                + " is "
+                                + b.describe()
+                                + (b.transposed() ? " transposed" : "")
+                                + ": expected K = "
+                                + Math.max(k, 1)
+                                + ", N of at least 1 and "
+                                + aType.label());
+            }
+        }
+        return k;
+    }
+
+    private RankPlan agreedPlan(long k) {
+        Algorithm chosen = algorithm == Algorithm.AUTO ? automatic() : algorithm;
+        if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
+            throw new IllegalArgumentException(
+                    "algorithm "
+                            + chosen.label()
+                            + " with peers in host memory: expected mesh-pull or sequential, since"
+                            + " only this rank can copy");
+        }
+        Chunks chunks = cut(k, chosen);
+        int lanes = copyStreams > 0 ? copyStreams : 1;
+        if (fabric != null) {
+            agree(k, chosen, chunks, lanes);
+        }
+        return Planner.plan(chosen, chunks, lanes, rank);
+    }
+
+    /** One GPU for all reads rows where they are; all else pulls by copy engine. */
+    private Algorithm automatic() {
+        if (shards.ranks() == 1 || shards.totalRows() == 0) {
+            return Algorithm.SEQUENTIAL;
+        }
+        if (fabric == null) {
+            return Algorithm.MESH_PULL;
+        }
+        long[] gpus = fabric.exchange(gpu.identity());
+        boolean shared = Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
+        return shared ? Algorithm.DIRECT : Algorithm.MESH_PULL;
+    }
+
+    private void agree(long k, Algorithm chosen, Chunks chunks, int lanes) {
+        Agreement agreement = new Agreement(fabric);
+        agreement.on("K", k);
+        agreement.on("M", shards.totalRows());
+        for (int r = 0; r < shards.ranks(); r++) {
+            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
+        }
+        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
+        agreement.on("the algorithm's number", chosen.ordinal());
+        agreement.on("the number of chunks", chunks.total());
+        agreement.on("chunk rows", chunkRows);
+        agreement.on("splits per rank", splitsPerRank);
+        agreement.on("chunk columns", chunkCols);
+        agreement.on("copy streams", lanes);
+    }
+
+    /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
+    private Chunks cut(long k, Algorithm chosen) {
+        if (chunkRows > 0 && splitsPerRank > 0) {
+            throw new IllegalArgumentException(
+                    "chunk rows "
+                            + chunkRows
+                            + " and splits per rank "
+                            + splitsPerRank
+                            + ": give one of the two");
+        }
+        if (chunkCols % TileShape.K_BLOCK != 0) {
+            throw new IllegalArgumentException(
+                    "chunks of "
+                            + chunkCols
+                            + " columns on a GPU: expected a multiple of "
+                            + TileShape.K_BLOCK);
+        }
+        Chunks chunks;
+        if (splitsPerRank > 0) {
+            chunks = Chunks.bySplits(shards, k, splitsPerRank, BLOCK_ROWS);
+        } else {
+            long rows = chunkRows > 0 ? chunkRows : automaticRows(k, chosen);
+            chunks = Chunks.byRows(shards, k, rows, Math.max(rows, BLOCK_ROWS));
+        }
+        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+    }
+
+    /** Rows that are worth a tile of their own. */
+    private static final long BLOCK_ROWS = 256;
+
+    /** Whole shards where {@link ArrivalCut} cuts them further. */
+    private long automaticRows(long k, Algorithm chosen) {
+        if (engine == CudaEngine.GATED && pullsAlone(chosen)) {
+            return Math.max(1, shards.maxRows());
+        }
+        return Math.max(1, CHUNK_BYTES / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
+    }
+}

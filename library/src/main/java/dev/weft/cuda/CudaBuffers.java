@@ -1,0 +1,115 @@
+package dev.weft.cuda;
+
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What an operator keeps on its GPU: gathered A twice, flags, copies of B, products, and the word
+ * that a stall raises. Nothing is allocated after it is made.
+ */
+final class CudaBuffers implements AutoCloseable {
+
+    private final Shards shards;
+    private final DType aType;
+    private final long cols;
+    private final boolean gatherFirst;
+    private final List<DeviceBuffer> owned = new ArrayList<>();
+    private final DeviceBuffer[] gathered = new DeviceBuffer[2];
+    private final DeviceBuffer flags;
+    private final int flagCount;
+    private final List<DeviceMatrix> products = new ArrayList<>();
+    private final StallWord stall;
+    private int computeBlocks;
+
+    CudaBuffers(
+            Shards shards,
+            DType aType,
+            long cols,
+            int flagCount,
+            boolean gatherFirst,
+            GpuStream stream) {
+        this.shards = shards;
+        this.aType = aType;
+        this.cols = cols;
+        this.flagCount = flagCount;
+        this.gatherFirst = gatherFirst;
+        for (int i = 0; i < 2; i++) {
+            gathered[i] =
+                    allocate(DeviceMatrix.alignedBytes(aType, shards.totalRows(), cols), stream);
+        }
+        this.flags = allocate(4L * Math.max(1, flagCount), stream);
+        this.stall = new StallWord(stream);
+    }
+
+    /** Zeroed, so that a product of rows that never came is not that of an earlier program. */
+    private DeviceBuffer allocate(long bytes, GpuStream stream) {
+        DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
+        owned.add(buffer);
+        dev.weft.ffi.CudaMemory.fill8Async(buffer.address(), (byte) 0, bytes, stream.handle());
+        stream.synchronize();
+        return buffer;
+    }
+
+    DType aType() {
+        return aType;
+    }
+
+    /** Whether the product starts only when all has arrived. */
+    boolean gatherFirst() {
+        return gatherFirst;
+    }
+
+    int flagCount() {
+        return flagCount;
+    }
+
+    long flags() {
+        return flags.address();
+    }
+
+    StallWord stall() {
+        return stall;
+    }
+
+    long gatheredAddress(int parity) {
+        return gathered[parity].address();
+    }
+
+    DeviceMatrix gathered(int parity) {
+        return DeviceMatrix.in(gathered[parity], aType, shards.totalRows(), cols);
+    }
+
+    DeviceMatrix shard(int rank, int parity) {
+        return gathered(parity).rows(shards.firstRow(rank), shards.rows(rank));
+    }
+
+    /** A matrix of aligned rows that lives as long as this. */
+    DeviceMatrix matrix(DType dtype, long rows, long matrixCols, GpuStream stream) {
+        DeviceBuffer buffer = allocate(DeviceMatrix.alignedBytes(dtype, rows, matrixCols), stream);
+        return DeviceMatrix.in(buffer, dtype, rows, matrixCols);
+    }
+
+    void addProduct(DeviceMatrix product) {
+        products.add(product);
+    }
+
+    DeviceMatrix product(int index) {
+        return products.get(index);
+    }
+
+    int computeBlocks() {
+        return computeBlocks;
+    }
+
+    void computeBlocks(int blocks) {
+        this.computeBlocks = blocks;
+    }
+
+    @Override
+    public void close() {
+        owned.forEach(DeviceBuffer::close);
+        stall.close();
+    }
+}

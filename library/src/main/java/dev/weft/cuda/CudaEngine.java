@@ -1,0 +1,21 @@
+package dev.weft.cuda;
+
+import java.util.Locale;
+
+/** What multiplies on a GPU. */
+public enum CudaEngine {
+    /** One kernel whose tiles wait for the rows that they read; same bits for every arrival. */
+    GATED,
+    /** cublasLt, one product per group of rows; promises the float64 bound. */
+    CUBLAS;
+
+    /** {@code gated} or {@code cublas}. */
+    public String label() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Whether a row's bits never depend on the rows that it is multiplied with. */
+    public boolean sameBitsForAnyRows() {
+        return this == GATED;
+    }
+}

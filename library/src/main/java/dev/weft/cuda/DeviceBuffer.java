@@ -1,0 +1,42 @@
+package dev.weft.cuda;
+
+import dev.weft.ffi.CudaMemory;
+
+/** Memory of the GPU that was bound when it was allocated. One thread closes it. */
+public final class DeviceBuffer implements AutoCloseable {
+
+    private final long address;
+    private final long bytes;
+    private boolean closed;
+
+    private DeviceBuffer(long address, long bytes) {
+        this.address = address;
+        this.bytes = bytes;
+    }
+
+    /** Aligned to 256 bytes; its content is undefined. */
+    public static DeviceBuffer allocate(long bytes) {
+        if (bytes < 1) {
+            throw new IllegalArgumentException(
+                    "device memory of " + bytes + " bytes: expected at least one");
+        }
+        return new DeviceBuffer(CudaMemory.allocate(bytes), bytes);
+    }
+
+    public long address() {
+        return address;
+    }
+
+    public long bytes() {
+        return bytes;
+    }
+
+    /** Waits for the device's work. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            CudaMemory.free(address);
+        }
+    }
+}

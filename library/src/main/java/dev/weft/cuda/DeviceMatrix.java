@@ -1,0 +1,131 @@
+package dev.weft.cuda;
+
+import dev.weft.ffi.CudaMemory;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.util.Objects;
+
+/**
+ * A view of {@code rows x cols} elements in device memory, Weft's own or anybody else's pointer. It
+ * owns nothing.
+ *
+ * @param rowPitch elements from one row's start to the next one's, at least {@code cols}
+ */
+public record DeviceMatrix(long address, DType dtype, long rows, long cols, long rowPitch) {
+
+    /** Rows that start so suit the tensor copy engine. */
+    private static final int ROW_ALIGNMENT_BYTES = 16;
+
+    public DeviceMatrix {
+        Objects.requireNonNull(dtype, "dtype");
+        if (address == 0 || rows < 0 || cols < 0 || rowPitch < cols) {
+            throw new IllegalArgumentException(
+                    "device matrix of "
+                            + rows
+                            + " x "
+                            + cols
+                            + " with row pitch "
+                            + rowPitch
+                            + " at "
+                            + address
+                            + ": expected an address, no negative size, and a pitch of at least the"
+                            + " columns");
+        }
+    }
+
+    /** The pitch, in elements, with which every row of {@code cols} elements is well aligned. */
+    static long alignedPitch(DType dtype, long cols) {
+        long unit = ROW_ALIGNMENT_BYTES / dtype.bytes();
+        return Math.ceilDiv(Math.max(1, cols), unit) * unit;
+    }
+
+    /** Bytes that a matrix of aligned rows needs; at least one. */
+    static long alignedBytes(DType dtype, long rows, long cols) {
+        return Math.max(1, rows) * alignedPitch(dtype, cols) * dtype.bytes();
+    }
+
+    /** A matrix of aligned rows at the start of {@code buffer}. */
+    static DeviceMatrix in(DeviceBuffer buffer, DType dtype, long rows, long cols) {
+        return new DeviceMatrix(buffer.address(), dtype, rows, cols, alignedPitch(dtype, cols));
+    }
+
+    public long pitchBytes() {
+        return rowPitch * dtype.bytes();
+    }
+
+    /** Whether bulk tensor copies and 16-byte loads can read it where it lies. */
+    boolean isAligned() {
+        return address % ROW_ALIGNMENT_BYTES == 0 && pitchBytes() % ROW_ALIGNMENT_BYTES == 0;
+    }
+
+    /** The address of an element. */
+    long at(long row, long col) {
+        return address + (row * rowPitch + col) * dtype.bytes();
+    }
+
+    /** {@code count} rows from {@code first} on. */
+    public DeviceMatrix rows(long first, long count) {
+        Objects.checkFromIndexSize(first, count, rows);
+        return new DeviceMatrix(at(first, 0), dtype, count, cols, rowPitch);
+    }
+
+    /** Copies a host matrix of the same shape here, and waits for it. */
+    public void upload(Matrix from, GpuStream stream) {
+        requireShape(from);
+        if (rows > 0 && cols > 0) {
+            CudaMemory.copy2dAsync(
+                    address,
+                    pitchBytes(),
+                    from.data().address(),
+                    from.rowPitch() * dtype.bytes(),
+                    cols * dtype.bytes(),
+                    rows,
+                    stream.handle());
+            CudaStreams.synchronize(stream.handle());
+        }
+    }
+
+    /** Copies this into a host matrix of the same shape, and waits for it. */
+    public void download(Matrix to, GpuStream stream) {
+        requireShape(to);
+        if (rows > 0 && cols > 0) {
+            CudaMemory.copy2dAsync(
+                    to.data().address(),
+                    to.rowPitch() * dtype.bytes(),
+                    address,
+                    pitchBytes(),
+                    cols * dtype.bytes(),
+                    rows,
+                    stream.handle());
+            CudaStreams.synchronize(stream.handle());
+        }
+    }
+
+    /** Queues a copy of another device matrix of the same shape. */
+    void copyFrom(DeviceMatrix from, GpuStream stream) {
+        CudaMemory.copy2dAsync(
+                address,
+                pitchBytes(),
+                from.address,
+                from.pitchBytes(),
+                cols * dtype.bytes(),
+                rows,
+                stream.handle());
+    }
+
+    private void requireShape(Matrix host) {
+        if (host.rows() != rows || host.cols() != cols || host.dtype() != dtype) {
+            throw new IllegalArgumentException(
+                    "host matrix " + host.describe() + ": expected " + describe());
+        }
+        if (!host.data().isNative()) {
+            throw new IllegalArgumentException(
+                    "host matrix " + host.describe() + " on the heap: expected native memory");
+        }
+    }
+
+    public String describe() {
+        return "[" + rows + ", " + cols + "] " + dtype.label();
+    }
+}

@@ -1,0 +1,302 @@
+package dev.weft.cuda;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.StallException;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.ffi.CudaStreams;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Ranks on GPUs, which read and write each other's device memory: threads of this process by
+ * address, other processes by CUDA's interprocess handles. Each rank shows its handles in a region
+ * of the fabric:
+ *
+ * <pre>
+ *    0  word: the latest call that this rank has announced
+ *   32  word: the latest call of which this rank has queued everything
+ *   64  process id | GPU's ordinal | its identity
+ *   88  buffer 0, buffer 1, flags | events: announced 0, 1, ended 0, 1, lane 0, 1, ...
+ *       after them the same again as interprocess handles, 64 bytes each
+ *       after them a word for each flag: the latest call whose copy is queued by who brings it
+ * </pre>
+ *
+ * <p>Two words keep the hosts in step. Nobody queues what waits on the device before all ranks have
+ * announced the call, and nobody returns to its caller before all have queued theirs. So whatever a
+ * caller does between calls, even a {@code cuMemFree}, which waits for the whole device and holds
+ * up every thread of the process, never waits for work that a peer has yet to queue.
+ *
+ * <p>Who forwards rows waits for an event that is recorded already, not for a flag. Streams share
+ * the queues of the hardware, so what is queued must never wait for what is queued later: with
+ * flags a ring of four ranks on one GPU stood still.
+ */
+final class DevicePeers implements Peers {
+
+    private static final int ANNOUNCED_AT = 0;
+    private static final int QUEUED_AT = 32;
+    private static final int PROCESS_AT = 64;
+    private static final int GPU_AT = 72;
+    private static final int IDENTITY_AT = 80;
+    private static final int POINTERS_AT = 88;
+    private static final int MEMORIES = 3;
+    private static final int CALL_EVENTS = 4;
+
+    private final Fabric fabric;
+    private final Region region;
+    private final Awaited[] awaited;
+    private final int handlesAt;
+    private final int pushedAt;
+
+    /** By rank: the three memories, the four events of a call, and one for each lane. */
+    private final long[][] pointers;
+
+    private final boolean[] opened;
+    private final boolean[] sharesGpu;
+
+    /**
+     * Collective; all ranks have as many lanes and flags.
+     *
+     * @param gpu on which this rank's {@code memories} lie: buffer 0, buffer 1, flags
+     */
+    DevicePeers(Fabric fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
+        this.fabric = fabric;
+        this.pointers = new long[fabric.size()][];
+        this.opened = new boolean[fabric.size()];
+        this.sharesGpu = new boolean[fabric.size()];
+        this.awaited = new Awaited[fabric.size()];
+        for (int r = 0; r < awaited.length; r++) {
+            awaited[r] = Awaited.of("the start of a call", r);
+        }
+        int shown = MEMORIES + CALL_EVENTS + lanes;
+        this.handlesAt = POINTERS_AT + 8 * shown;
+        this.pushedAt = handlesAt + CudaMemory.IPC_HANDLE_BYTES * shown;
+        this.region = fabric.allocate(pushedAt + 4L * flagCount);
+        show(gpu, memories, shown);
+        fabric.barrier();
+        for (int r = 0; r < fabric.size(); r++) {
+            if (r != fabric.rank()) {
+                pointers[r] = look(r, gpu, shown);
+            }
+        }
+        // No peer may be at work before all are ready: what a grid waits for must not wait for it.
+        fabric.barrier();
+    }
+
+    private void show(Gpu gpu, long[] memories, int shown) {
+        long[] own = new long[shown];
+        System.arraycopy(memories, 0, own, 0, MEMORIES);
+        boolean others = fabric.size() > 1 && !fabric.kind().equals("threads");
+        for (int i = MEMORIES; i < own.length; i++) {
+            own[i] = CudaStreams.createEvent(false, others);
+        }
+        pointers[fabric.rank()] = own;
+        MemorySegment at = region.part(fabric.rank());
+        at.set(JAVA_LONG, PROCESS_AT, ProcessHandle.current().pid());
+        at.set(JAVA_LONG, GPU_AT, gpu.ordinal());
+        at.set(JAVA_LONG, IDENTITY_AT, gpu.identity());
+        for (int i = 0; i < own.length; i++) {
+            at.set(JAVA_LONG, POINTERS_AT + 8L * i, own[i]);
+            if (others) {
+                byte[] handle =
+                        i < MEMORIES
+                                ? CudaMemory.ipcHandle(own[i])
+                                : CudaStreams.ipcEventHandle(own[i]);
+                MemorySegment.copy(
+                        MemorySegment.ofArray(handle),
+                        0,
+                        at,
+                        handlesAt + (long) i * handle.length,
+                        handle.length);
+            }
+        }
+    }
+
+    private long[] look(int peer, Gpu gpu, int shown) {
+        MemorySegment at = region.part(peer);
+        long[] theirs = new long[shown];
+        boolean sameProcess = at.get(JAVA_LONG, PROCESS_AT) == ProcessHandle.current().pid();
+        int theirGpu = (int) at.get(JAVA_LONG, GPU_AT);
+        if (sameProcess && theirGpu != gpu.ordinal()) {
+            gpu.reach(Gpu.open(theirGpu));
+        }
+        for (int i = 0; i < theirs.length; i++) {
+            if (sameProcess) {
+                theirs[i] = at.get(JAVA_LONG, POINTERS_AT + 8L * i);
+            } else {
+                byte[] handle =
+                        at.asSlice(
+                                        handlesAt + (long) i * CudaMemory.IPC_HANDLE_BYTES,
+                                        CudaMemory.IPC_HANDLE_BYTES)
+                                .toArray(JAVA_BYTE);
+                theirs[i] =
+                        i < MEMORIES
+                                ? CudaMemory.ipcOpen(handle)
+                                : CudaStreams.ipcOpenEvent(handle);
+            }
+        }
+        opened[peer] = !sameProcess;
+        sharesGpu[peer] = at.get(JAVA_LONG, IDENTITY_AT) == gpu.identity();
+        return theirs;
+    }
+
+    @Override
+    public int rank() {
+        return fabric.rank();
+    }
+
+    @Override
+    public int size() {
+        return fabric.size();
+    }
+
+    @Override
+    public int worldRank(int of) {
+        return fabric.worldRank(of);
+    }
+
+    @Override
+    public long buffer(int of, int parity) {
+        return pointers[of][parity];
+    }
+
+    @Override
+    public long flags(int of) {
+        return pointers[of][2];
+    }
+
+    private long announcedEvent(int of, int call) {
+        return pointers[of][MEMORIES + (call & 1)];
+    }
+
+    private long endedEvent(int of, int call) {
+        return pointers[of][MEMORIES + 2 + (call & 1)];
+    }
+
+    @Override
+    public boolean rowsAreThere() {
+        return false;
+    }
+
+    /** The peers have queued that call: this rank has awaited it. */
+    @Override
+    public void awaitUnread(int call) {
+        long deadlineNs = fabric.deadline().toNanos();
+        long start = System.nanoTime();
+        for (int r = 0; r < size(); r++) {
+            while (r != rank() && !CudaStreams.queryEvent(endedEvent(r, call))) {
+                if (System.nanoTime() - start > deadlineNs) {
+                    throw new StallException(
+                            worldRank(rank()),
+                            worldRank(r),
+                            -1,
+                            -1,
+                            "the end of rank " + worldRank(r) + "'s call on the GPU",
+                            fabric.deadline());
+                }
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @Override
+    public void awaitReuse(int call, GpuStream stream) {
+        for (int r = 0; r < size(); r++) {
+            if (r != rank()) {
+                CudaStreams.waitEvent(stream.handle(), endedEvent(r, call));
+            }
+        }
+    }
+
+    @Override
+    public void announce(int call, GpuStream stream) {
+        CudaStreams.record(announcedEvent(rank(), call), stream.handle());
+        // Release: pairs with the acquire below on every peer; the event is recorded by then.
+        fabric.signal(region, rank(), ANNOUNCED_AT, call);
+        awaitAll(ANNOUNCED_AT, call);
+    }
+
+    private void awaitAll(int word, int call) {
+        for (int r = 0; r < size(); r++) {
+            fabric.await(region, r, word, call, awaited[r]);
+        }
+    }
+
+    @Override
+    public void awaitAnnounced(int peer, int call, GpuStream stream) {
+        CudaStreams.waitEvent(stream.handle(), announcedEvent(peer, call));
+    }
+
+    @Override
+    public void awaitSharers(int call, GpuStream stream) {
+        for (int r = 0; r < size(); r++) {
+            if (sharesGpu[r]) {
+                awaitAnnounced(r, call, stream);
+            }
+        }
+    }
+
+    @Override
+    public void awaitRelease() {
+        fabric.barrier();
+    }
+
+    @Override
+    public void ended(int call, GpuStream stream) {
+        CudaStreams.record(endedEvent(rank(), call), stream.handle());
+        // Release: pairs with the acquire in awaitQueued on every peer.
+        fabric.signal(region, rank(), QUEUED_AT, call);
+    }
+
+    @Override
+    public void pushed(int to, int flag, int lane, int call, GpuStream stream) {
+        CudaStreams.record(pointers[rank()][MEMORIES + CALL_EVENTS + lane], stream.handle());
+        // Release: pairs with the acquire in isPushed; the event is recorded by then.
+        fabric.signal(region, to, pushedAt + 4L * flag, call);
+    }
+
+    @Override
+    public boolean isPushed(int flag, int call) {
+        return fabric.reached(region, rank(), pushedAt + 4L * flag, call);
+    }
+
+    @Override
+    public void awaitPushed(int from, int lane, GpuStream stream) {
+        CudaStreams.waitEvent(stream.handle(), pointers[from][MEMORIES + CALL_EVENTS + lane]);
+    }
+
+    @Override
+    public void awaitQueued(int call) {
+        awaitAll(QUEUED_AT, call);
+    }
+
+    @Override
+    public void fail(Throwable cause) {
+        fabric.fail(cause);
+    }
+
+    @Override
+    public void worked() {
+        fabric.worked();
+    }
+
+    @Override
+    public void close() {
+        for (int r = 0; r < size(); r++) {
+            if (opened[r]) {
+                for (int i = 0; i < MEMORIES; i++) {
+                    CudaMemory.ipcClose(pointers[r][i]);
+                }
+            }
+            if (opened[r] || r == rank()) {
+                for (int i = MEMORIES; i < pointers[r].length; i++) {
+                    CudaStreams.destroyEvent(pointers[r][i]);
+                }
+            }
+        }
+        region.close();
+    }
+}

@@ -1,0 +1,136 @@
+package dev.weft.cuda;
+
+import dev.weft.ffi.CudaDevices;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * One GPU and its primary context, which this process's other CUDA users share. It is opened once
+ * and kept until the process ends, since loaded kernels live in it. Any thread may use it after
+ * {@link #bind}.
+ */
+public final class Gpu {
+
+    private static final Map<Integer, Gpu> OPEN = new ConcurrentHashMap<>();
+
+    private final int ordinal;
+    private final long context;
+    private final String name;
+    private final int multiprocessors;
+    private final int major;
+    private final int minor;
+
+    private Gpu(int ordinal, long context) {
+        this.ordinal = ordinal;
+        this.context = context;
+        this.name = CudaDevices.name(ordinal);
+        this.multiprocessors = CudaDevices.attribute(ordinal, CudaDevices.MULTIPROCESSORS);
+        this.major = CudaDevices.attribute(ordinal, CudaDevices.COMPUTE_MAJOR);
+        this.minor = CudaDevices.attribute(ordinal, CudaDevices.COMPUTE_MINOR);
+    }
+
+    /** Why no GPU can be used here and what would help, or empty where one can be used. */
+    public static Optional<String> unavailable() {
+        Optional<String> driver = CudaDevices.unavailable();
+        if (driver.isPresent()) {
+            return driver;
+        }
+        return CudaDevices.count() > 0
+                ? Optional.empty()
+                : Optional.of("the driver is there, but no GPU (is CUDA_VISIBLE_DEVICES empty?)");
+    }
+
+    public static int count() {
+        return unavailable().isPresent() ? 0 : CudaDevices.count();
+    }
+
+    /** The folder in which kernels that were compiled at first use are kept. */
+    public static Path kernelCache() {
+        return KernelCache.cacheFolder();
+    }
+
+    /** Opens GPU number {@code ordinal} and binds it to the calling thread. */
+    public static Gpu open(int ordinal) {
+        unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new IllegalStateException("no GPU: " + why);
+                        });
+        if (ordinal < 0 || ordinal >= CudaDevices.count()) {
+            throw new IllegalArgumentException(
+                    "GPU " + ordinal + ": expected 0 to " + (CudaDevices.count() - 1));
+        }
+        Gpu gpu =
+                OPEN.computeIfAbsent(ordinal, o -> new Gpu(o, CudaDevices.retainPrimaryContext(o)));
+        gpu.bind();
+        return gpu;
+    }
+
+    /** Makes this GPU the one that the calling thread's CUDA calls go to. */
+    public void bind() {
+        CudaDevices.makeCurrent(context);
+    }
+
+    public int ordinal() {
+        return ordinal;
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public int multiprocessors() {
+        return multiprocessors;
+    }
+
+    /** Compute capability in one number: 80, 90. */
+    public int capability() {
+        return major * 10 + minor;
+    }
+
+    /** A number that tells it from every other GPU, in whichever order processes see them. */
+    long identity() {
+        return Long.parseUnsignedLong(CudaDevices.uuid(ordinal), 0, 16, 16);
+    }
+
+    /** What kernels for it are compiled for, such as {@code sm_80}. */
+    String architecture() {
+        return "sm_" + capability();
+    }
+
+    /** Whether it has Hopper's matrix and tensor copy instructions. */
+    public boolean hasHopperInstructions() {
+        return major == 9;
+    }
+
+    /** Most shared memory that one thread block can have. */
+    public int sharedBytesPerBlock() {
+        return CudaDevices.attribute(ordinal, CudaDevices.MAX_SHARED_BYTES_PER_BLOCK);
+    }
+
+    /** Lets this GPU read and write the memory of {@code peer}, where the two are linked. */
+    void reach(Gpu peer) {
+        if (peer.ordinal == ordinal) {
+            return;
+        }
+        if (!CudaDevices.canAccessPeer(ordinal, peer.ordinal)) {
+            throw new IllegalStateException(
+                    "GPU "
+                            + ordinal
+                            + " ("
+                            + name
+                            + ") cannot reach the memory of GPU "
+                            + peer.ordinal
+                            + ": --peers host needs no such link");
+        }
+        bind();
+        CudaDevices.enablePeerAccess(peer.context);
+    }
+
+    @Override
+    public String toString() {
+        return name + " (GPU " + ordinal + ", compute capability " + major + "." + minor + ")";
+    }
+}

@@ -1,0 +1,40 @@
+package dev.weft.cuda;
+
+/**
+ * How a kernel cuts the product.
+ *
+ * @param rows of C that one worker (a thread block, or a cluster of them) computes at once
+ * @param width columns of C in a full tile
+ * @param narrowWidth columns of a narrow tile; the same where the kernel has but one width
+ * @param workers that run at the same time
+ */
+record TileShape(int rows, int width, int narrowWidth, int workers) {
+
+    /** Columns of A that a kernel loads at once: the unit in which gates are placed along K. */
+    static final int K_BLOCK = 64;
+
+    TileShape {
+        if (rows < 1 || width < 1 || narrowWidth < 1 || narrowWidth > width || workers < 1) {
+            throw new IllegalArgumentException(
+                    "tiles of "
+                            + rows
+                            + " x "
+                            + width
+                            + " or "
+                            + narrowWidth
+                            + " on "
+                            + workers
+                            + " workers: expected at least one of each, narrow tiles not wider");
+        }
+    }
+
+    /** Between full and narrow, where the kernel has three widths. */
+    int middleWidth() {
+        return narrowWidth < width ? width * 3 / 4 : width;
+    }
+
+    /** Tiles side by side in {@code n} columns. */
+    int across(long n, int tileWidth) {
+        return Math.toIntExact(Math.ceilDiv(n, tileWidth));
+    }
+}

@@ -1,0 +1,13 @@
+/**
+ * The operator on NVIDIA GPUs: gathered A arrives by the copy engines, which spend no
+ * multiprocessor, and one persistent kernel multiplies rows as they come.
+ *
+ * <p>Invariants: a flag is published in stream order after its chunk's bytes, never by a kernel,
+ * which would wait behind the grid that waits for it. Flags hold the epoch of the latest call and
+ * are never reset. Every wait on the device has a bound: past it the grid drains and the host
+ * raises the typed exception. The sums of a product run in one order whatever arrives when, so its
+ * bits depend on A, B and K alone. Everything that a call needs is loaded, allocated and encoded
+ * when the operator is prepared: an allocation or a first load beside a waiting grid can wait for
+ * it.
+ */
+package dev.weft.cuda;

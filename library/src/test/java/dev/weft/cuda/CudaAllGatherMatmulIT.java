@@ -1,0 +1,344 @@
+package dev.weft.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.fabric.World;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.op.View;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The operator on a real GPU: every algorithm, both peers, both engines, both kernels. */
+@Tag("gpu")
+class CudaAllGatherMatmulIT {
+
+    private static final Duration DEADLINE = Duration.ofSeconds(3);
+
+    private Gpu gpu;
+
+    @BeforeEach
+    void openGpu() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElse(""));
+        gpu = Gpu.open(0);
+    }
+
+    /** Both operators' products must have the same bits, and the judge must accept them. */
+    private void assertRight(DeviceProblem problem, CudaAllGatherMatmul op) {
+        try (DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create();
+                Arena arena = Arena.ofConfined()) {
+            DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
+            DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
+            DeviceMatrix c = op.product(0);
+            DeviceCheck.Verdict verdict = check.product(a, b, problem.transposed(), c);
+            assertTrue(verdict.passed(), verdict.toString());
+            op.gathered().ifPresent(g -> assertEquals(0, check.equal(g, a).mismatches()));
+            Matrix host = Matrix.allocate(arena, c.dtype(), c.rows(), c.cols());
+            c.download(host, stream);
+            if (c.rows() > 0) {
+                long[] rows = {0, c.rows() / 2, c.rows() - 1};
+                assertTrue(
+                        new Float64Oracle(problem.a(), problem.b(), problem.transposed())
+                                .check(host, java.util.Arrays.stream(rows).distinct().toArray())
+                                .withinBound());
+            }
+        }
+    }
+
+    private void callPoisoned(CudaAllGatherMatmul op, Matrix shard) {
+        try (DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create()) {
+            op.nextShard().upload(shard, stream);
+            check.poison(op.product(0));
+            op.call(op.nextShard());
+        }
+    }
+
+    private void runHostPeers(DeviceProblem problem, CudaAllGatherMatmulBuilder builder, int rank) {
+        try (CudaAllGatherMatmul op = problem.describe(builder).deadline(DEADLINE).prepare()) {
+            for (int r = 0; r < problem.shards().ranks(); r++) {
+                if (r != rank && problem.shards().rows(r) > 0) {
+                    op.peerShard(r).copyFrom(problem.shard(r));
+                }
+            }
+            for (int i = 0; i < 3; i++) {
+                callPoisoned(op, problem.shard(rank));
+                assertRight(problem, op);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "FP16, FP16, false, 512, 256, 384",
+        "FP16, FP32, true, 512, 256, 384",
+        "BF16, BF16, true, 1024, 512, 256",
+        "BF16, FP32, false, 1024, 520, 264",
+        "FP16, FP16, false, 700, 1000, 130",
+        "BF16, FP32, true, 300, 77, 33",
+        "FP16, FP32, false, 5, 1, 1",
+    })
+    void hostPeersGiveTheProduct(DType in, DType out, boolean transposed, long m, long k, long n) {
+        try (Arena arena = Arena.ofShared()) {
+            for (int ranks : new int[] {1, 2, 4}) {
+                DeviceProblem problem =
+                        DeviceProblem.random(
+                                arena, Shards.even(m, ranks), k, n, in, out, transposed);
+                runHostPeers(problem, CudaAllGatherMatmul.withHostPeers(gpu, 0), 0);
+                runHostPeers(problem, CudaAllGatherMatmul.withHostPeers(gpu, ranks - 1), ranks - 1);
+                runHostPeers(
+                        problem,
+                        CudaAllGatherMatmul.withHostPeers(gpu, 0).engine(CudaEngine.CUBLAS),
+                        0);
+                runHostPeers(
+                        problem,
+                        CudaAllGatherMatmul.withHostPeers(gpu, 0).chunkRows(60).copyStreams(2),
+                        0);
+                runHostPeers(
+                        problem,
+                        CudaAllGatherMatmul.withHostPeers(gpu, 0).algorithm(Algorithm.SEQUENTIAL),
+                        0);
+            }
+        }
+    }
+
+    @Test
+    void theKernelForOlderCardsGivesTheProductToo() {
+        String before = System.getProperty(GatedKernel.KIND_PROPERTY);
+        System.setProperty(GatedKernel.KIND_PROPERTY, "mma");
+        try {
+            hostPeersGiveTheProduct(DType.BF16, DType.BF16, false, 700, 1000, 130);
+            hostPeersGiveTheProduct(DType.FP16, DType.FP32, true, 1024, 520, 264);
+        } finally {
+            if (before == null) {
+                System.clearProperty(GatedKernel.KIND_PROPERTY);
+            } else {
+                System.setProperty(GatedKernel.KIND_PROPERTY, before);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Algorithm.class)
+    void ranksThatShareTheGpuGiveTheSameBits(Algorithm algorithm) {
+        try (Arena arena = Arena.ofShared()) {
+            for (Shards shards :
+                    new Shards[] {
+                        Shards.even(512, 2), Shards.of(400, 0, 599, 1), Shards.even(1024, 8)
+                    }) {
+                DeviceProblem problem =
+                        DeviceProblem.random(
+                                arena, shards, 264, 392, DType.BF16, DType.FP32, false);
+                runRanks(problem, algorithm, CudaEngine.GATED, 0);
+                runRanks(problem, algorithm, CudaEngine.CUBLAS, 0);
+                runRanks(problem, algorithm, CudaEngine.GATED, 100);
+            }
+        }
+    }
+
+    private void runRanks(
+            DeviceProblem problem, Algorithm algorithm, CudaEngine engine, long chunkRows) {
+        try (World world = World.threads(problem.shards().ranks(), DEADLINE)) {
+            world.call(
+                    fabric -> {
+                        gpu.bind();
+                        CudaAllGatherMatmulBuilder builder =
+                                problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                        .algorithm(algorithm)
+                                        .engine(engine);
+                        if (chunkRows > 0) {
+                            builder.chunkRows(chunkRows);
+                        }
+                        try (CudaAllGatherMatmul op = builder.prepare()) {
+                            for (int i = 0; i < 3; i++) {
+                                callPoisoned(op, problem.shard(fabric.rank()));
+                            }
+                            fabric.barrier();
+                            assertRight(problem, op);
+                            fabric.barrier();
+                        }
+                        return null;
+                    });
+        }
+    }
+
+    /** Inputs change with every call, and two calls are queued behind each other. */
+    @Test
+    void callsInARowSeeTheirOwnInputs() {
+        try (Arena arena = Arena.ofShared();
+                DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create()) {
+            Shards shards = Shards.even(512, 4);
+            DeviceProblem problem =
+                    DeviceProblem.random(arena, shards, 256, 128, DType.FP16, DType.FP16, false);
+            DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
+            try (CudaAllGatherMatmul op =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 1)).prepare()) {
+                Random random = new Random(5);
+                for (int i = 0; i < 20; i++) {
+                    DeviceProblem.fill(problem.a(), random);
+                    for (int r = 0; r < 4; r++) {
+                        if (r != 1) {
+                            op.peerShard(r).copyFrom(problem.shard(r));
+                        }
+                    }
+                    callPoisoned(op, problem.shard(1));
+                    DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
+                    assertTrue(check.product(a, b, false, op.product(0)).passed(), "call " + i);
+                }
+            }
+        }
+    }
+
+    /**
+     * Two calls deep: each product is kept, in stream order, before the next call overwrites it.
+     */
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"MESH_PULL", "SEQUENTIAL"})
+    void queuedCallsSeeTheirOwnInputs(Algorithm algorithm) {
+        try (Arena arena = Arena.ofShared();
+                DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create()) {
+            DeviceProblem problem =
+                    DeviceProblem.random(
+                            arena, Shards.even(768, 3), 512, 256, DType.FP16, DType.FP16, false);
+            DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
+            try (CudaAllGatherMatmul op =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
+                            .algorithm(algorithm)
+                            .prepare()) {
+                op.peerShard(1).copyFrom(problem.shard(1));
+                op.peerShard(2).copyFrom(problem.shard(2));
+                Random random = new Random(7);
+                DeviceMatrix[] inputs = new DeviceMatrix[12];
+                DeviceMatrix[] kept = new DeviceMatrix[inputs.length];
+                for (int i = 0; i < inputs.length; i++) {
+                    DeviceProblem.fill(problem.shard(0), random);
+                    inputs[i] = DeviceProblem.upload(problem.a(), stream);
+                    kept[i] = DeviceProblem.like(op.product(0));
+                }
+                for (int i = 0; i < inputs.length; i++) {
+                    op.start(inputs[i].rows(0, 256), stream, View.PIPELINED);
+                    kept[i].copyFrom(op.product(0), stream);
+                    if (i > 0) {
+                        op.await();
+                    }
+                }
+                op.await();
+                stream.synchronize();
+                for (int i = 0; i < inputs.length; i++) {
+                    assertTrue(check.product(inputs[i], b, false, kept[i]).passed(), "call " + i);
+                }
+                assertThrows(IllegalStateException.class, op::await);
+                op.start(op.nextShard(), stream, View.PIPELINED);
+                op.start(op.nextShard(), stream, View.PIPELINED);
+                assertThrows(IllegalStateException.class, op::nextShard);
+            }
+        }
+    }
+
+    @Test
+    void theMeasuringViewsRunTheirPart() {
+        try (Arena arena = Arena.ofShared();
+                GpuStream stream = GpuStream.create();
+                DeviceCheck check = new DeviceCheck(gpu)) {
+            DeviceProblem problem =
+                    DeviceProblem.random(
+                            arena, Shards.even(512, 2), 256, 256, DType.FP16, DType.FP16, false);
+            try (CudaAllGatherMatmul op =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0)).prepare()) {
+                op.peerShard(1).copyFrom(problem.shard(1));
+                callPoisoned(op, problem.shard(0));
+                callPoisoned(op, problem.shard(0));
+                check.poison(op.product(0));
+                op.start(op.nextShard(), stream, View.COMM_ONLY);
+                op.await();
+                assertTrue(op.elapsedUs() > 0);
+                op.start(op.nextShard(), stream, View.COMPUTE_ONLY);
+                op.await();
+                assertRight(problem, op);
+            }
+        }
+    }
+
+    /** A grid that waits for what never comes ends by itself, and the GPU serves on. */
+    @Test
+    void aChunkThatNeverComesEndsTheGrid() {
+        try (GpuStream stream = GpuStream.create();
+                StallWord stall = new StallWord(stream);
+                DeviceBuffer memory = DeviceBuffer.allocate(1 << 20);
+                DeviceBuffer flags = DeviceBuffer.allocate(4)) {
+            dev.weft.ffi.CudaMemory.fill32Async(flags.address(), 0, 1, stream.handle());
+            Shards shards = Shards.even(256, 1);
+            GatedKernel kernel = GatedKernel.load(gpu, DType.FP16, DType.FP16, false, shards, 0);
+            DeviceMatrix m = new DeviceMatrix(memory.address(), DType.FP16, 256, 256, 256);
+            TileSchedule schedule =
+                    TileSchedule.of(
+                            java.util.List.of(
+                                    new Stretch(
+                                            0,
+                                            0,
+                                            0,
+                                            256,
+                                            java.util.List.of(new Stretch.Piece(0, 256, 0, 0)),
+                                            true)),
+                            256,
+                            kernel.shape());
+            try (GatedProduct product =
+                    new GatedProduct(
+                            kernel,
+                            schedule,
+                            java.util.List.of(java.util.List.of(m)),
+                            m,
+                            false,
+                            m,
+                            flags.address(),
+                            stall,
+                            50_000_000)) {
+                product.launch(0, 1, stream);
+                stream.synchronize();
+                StallWord.Stall raised = stall.raised().orElseThrow();
+                assertEquals(0, raised.flag());
+                assertEquals(0, raised.seen());
+                assertEquals(1, raised.expected());
+            }
+        }
+        hostPeersGiveTheProduct(DType.FP16, DType.FP16, false, 512, 256, 384);
+    }
+
+    @Test
+    void whatDoesNotFitIsRefusedWithItsValues() {
+        try (Arena arena = Arena.ofShared()) {
+            DeviceProblem problem =
+                    DeviceProblem.random(
+                            arena, Shards.even(64, 2), 64, 64, DType.FP16, DType.FP16, false);
+            CudaAllGatherMatmulBuilder ring =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
+                            .algorithm(Algorithm.RING);
+            assertThrows(IllegalArgumentException.class, ring::prepare);
+            CudaAllGatherMatmulBuilder crowded =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
+                            .computeBlocks(1_000_000);
+            assertTrue(
+                    assertThrows(IllegalArgumentException.class, crowded::prepare)
+                            .getMessage()
+                            .contains("1000000 compute blocks"));
+        }
+    }
+}

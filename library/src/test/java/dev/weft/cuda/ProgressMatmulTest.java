@@ -1,0 +1,223 @@
+package dev.weft.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cuda.Stretch.Piece;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Which words rows wait for, and what is refused; both without a GPU. */
+class ProgressMatmulTest {
+
+    private static final long ADDRESS = 1 << 20;
+
+    private static DeviceMatrix matrix(long rows, long cols, DType dtype) {
+        return new DeviceMatrix(ADDRESS, dtype, rows, cols, cols);
+    }
+
+    /** Some number of splits that divides the elements. */
+    private static int splits(Random random, long elements) {
+        List<Integer> divisors = new ArrayList<>();
+        for (int d = 1; d <= 40; d++) {
+            if (elements % d == 0) {
+                divisors.add(d);
+            }
+        }
+        return divisors.get(random.nextInt(divisors.size()));
+    }
+
+    @Test
+    void everyRowWaitsForEverySplitThatItHasAPartIn() {
+        for (long seed = 1; seed <= 2000; seed++) {
+            Random random = new Random(seed);
+            int ranks = 1 + random.nextInt(5);
+            int rank = random.nextInt(ranks);
+            long rows = random.nextInt(60);
+            long k = 1 + random.nextInt(30);
+            int splits = splits(random, rows * k);
+            int tileRows = 1 + random.nextInt(20);
+            List<Stretch> stretches =
+                    ProgressMatmul.stretches(rows, k, ranks, splits, rank, tileRows);
+            int[] times = new int[(int) (rows * ranks)];
+            for (Stretch stretch : stretches) {
+                assertEquals(stretch.sourceRow(), stretch.row());
+                for (long row = stretch.row(); row < stretch.row() + stretch.rows(); row++) {
+                    times[(int) row]++;
+                    assertEquals(
+                            expectedWords(row, rows, k, splits),
+                            words(stretch, row),
+                            "row " + row + ", seed " + seed);
+                }
+            }
+            for (int row = 0; row < times.length; row++) {
+                assertEquals(1, times[row], "row " + row + ", seed " + seed);
+            }
+            assertOrder(stretches, rows, ranks, rank, tileRows, "seed " + seed);
+        }
+    }
+
+    /** Element by element: the share of its shard that each element of the row lies in. */
+    private static Set<Integer> expectedWords(long row, long rows, long k, int splits) {
+        long perSplit = rows * k / splits;
+        Set<Integer> words = new TreeSet<>();
+        for (long element = row % rows * k; element < (row % rows + 1) * k; element++) {
+            words.add((int) (row / rows * splits + element / perSplit));
+        }
+        return words;
+    }
+
+    private static Set<Integer> words(Stretch stretch, long row) {
+        return stretch.pieces().stream()
+                .filter(piece -> piece.touches(row, 1))
+                .map(Piece::flag)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** As they are pulled, in whole tiles but for the ends of shards. */
+    private static void assertOrder(
+            List<Stretch> stretches, long rows, int ranks, int rank, int tileRows, String what) {
+        long before = -1;
+        for (Stretch stretch : stretches) {
+            long step = (stretch.row() / rows - rank - 1 + 2L * ranks) % ranks;
+            long at = step * rows + stretch.row() % rows;
+            assertTrue(at > before, what);
+            before = at;
+            assertEquals(0, stretch.row() % rows % tileRows, what);
+            assertFalse(stretch.narrow(), what);
+        }
+    }
+
+    @Test
+    void splitsThatComeOneByOneAreMultipliedOneByOne() {
+        List<Stretch> stretches = ProgressMatmul.stretches(512, 64, 2, 2, 0, 128);
+        assertEquals(List.of(512L, 768L, 0L, 256L), stretches.stream().map(Stretch::row).toList());
+        assertEquals(
+                List.of(2, 3, 0, 1),
+                stretches.stream().map(s -> s.pieces().getFirst().flag()).toList());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "FP32, FP32, FP32, 64, 32",
+        "FP16, BF16, FP16, 64, 32",
+        "FP16, FP16, BF16, 64, 32",
+        "FP16, FP16, FP16, 56, 32",
+        "FP16, FP16, FP16, 64, 40",
+    })
+    void typesAndShapesThatDoNotFitAreRefused(
+            DType aType, DType bType, DType cType, long bRows, long cCols) {
+        IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () ->
+                                ProgressMatmul.check(
+                                        matrix(16, 64, aType),
+                                        matrix(bRows, 32, bType),
+                                        false,
+                                        matrix(16, cCols, cType)));
+        String says = "A [16, 64] " + aType.label() + ", B [" + bRows + ", 32] " + bType.label();
+        assertTrue(refusal.getMessage().startsWith(says), refusal.getMessage());
+    }
+
+    @Test
+    void bothLayoutsOfBAndBothTypesOfCFit() {
+        DeviceMatrix a = matrix(16, 64, DType.BF16);
+        ProgressMatmul.check(a, matrix(64, 32, DType.BF16), false, matrix(16, 32, DType.BF16));
+        ProgressMatmul.check(a, matrix(32, 64, DType.BF16), true, matrix(16, 32, DType.FP32));
+    }
+
+    @Test
+    void rowsThatAreNotAlignedAreRefused() {
+        DeviceMatrix c = matrix(16, 32, DType.FP16);
+        DeviceMatrix b = matrix(64, 32, DType.FP16);
+        DeviceMatrix odd = new DeviceMatrix(ADDRESS, DType.FP16, 16, 64, 65);
+        assertEquals(
+                "A [16, 64] fp16 at 1048576 with rows 130 bytes apart: expected multiples of 16"
+                        + " bytes for both",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> ProgressMatmul.check(odd, b, false, c))
+                        .getMessage());
+        DeviceMatrix shifted = new DeviceMatrix(ADDRESS + 8, DType.FP16, 64, 32, 32);
+        assertEquals(
+                "B [64, 32] fp16 at 1048584 with rows 64 bytes apart: expected multiples of 16"
+                        + " bytes for both",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () ->
+                                        ProgressMatmul.check(
+                                                matrix(16, 64, DType.FP16), shifted, false, c))
+                        .getMessage());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "15, 1, 2, 0, 8, 'A [15, 64] fp16 of 2 ranks in 1 splits each'",
+        "16, 0, 2, 0, 8, 'A [16, 64] fp16 of 2 ranks in 0 splits each'",
+        "16, 3, 2, 0, 8, 'A [16, 64] fp16 of 2 ranks in 3 splits each'",
+        "16, 4, 2, 0, 7, 'progress of 7 words, rank 0: expected at least 8 words'",
+        "16, 4, 2, 2, 8, 'progress of 8 words, rank 2: expected at least 8 words'",
+        "16, 4, 2, -1, 8, 'progress of 8 words, rank -1: expected at least 8 words'",
+    })
+    void splitsWordsAndRanksThatDoNotFitAreRefused(
+            long rows, int splits, int ranks, int rank, int words, String says) {
+        DeviceMatrix a = matrix(rows, 64, DType.FP16);
+        DeviceProgress progress = new DeviceProgress(ADDRESS, words);
+        IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> ProgressMatmul.check(a, progress, splits, ranks, rank));
+        assertTrue(refusal.getMessage().startsWith(says), refusal.getMessage());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"16, 65, 2, 4", "15, 64, 2, 1", "16, 64, 2, 0", "16, 64, 2, 3"})
+    void aGatherThatDoesNotComeOutEvenIsRefused(long rows, long pitch, int ranks, int splits) {
+        DeviceMatrix to = new DeviceMatrix(ADDRESS, DType.FP16, rows, 64, pitch);
+        IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> ProgressGather.partBytes(to, ranks, splits));
+        String says = "gathered A [" + rows + ", 64] fp16 with row pitch " + pitch;
+        assertTrue(refusal.getMessage().startsWith(says), refusal.getMessage());
+        assertEquals(1024, ProgressGather.partBytes(matrix(16, 64, DType.FP16), 2, 4));
+    }
+
+    @Test
+    void partsArePulledFromTheSuccessorOnAndTheOwnOneLast() {
+        List<Integer> sources = new ArrayList<>();
+        for (int step = 0; step < 4; step++) {
+            sources.add(ProgressGather.source(2, step, 4));
+        }
+        assertEquals(List.of(3, 0, 1, 2), sources);
+    }
+
+    @Test
+    void progressIsAlignedWords() {
+        assertThrows(IllegalArgumentException.class, () -> new DeviceProgress(0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new DeviceProgress(ADDRESS + 2, 1));
+        DeviceProgress progress = new DeviceProgress(ADDRESS + 4, 3);
+        try (GpuStream stream = GpuStream.of(0)) {
+            assertEquals(
+                    "progress of chunk 3: expected 0 to 2",
+                    assertThrows(IllegalArgumentException.class, () -> progress.publish(3, stream))
+                            .getMessage());
+        }
+        assertEquals(
+                "progress of 0 words at 1048576: expected at least one word, at an address that is"
+                        + " a multiple of 4",
+                assertThrows(IllegalArgumentException.class, () -> new DeviceProgress(ADDRESS, 0))
+                        .getMessage());
+    }
+}

@@ -1,0 +1,312 @@
+package dev.weft.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cuda.Stretch.Piece;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Every element of C once, and every tile behind the gates of its rows. */
+class TileScheduleTest {
+
+    private static final TileShape HOPPER = new TileShape(128, 256, 128, 132);
+
+    /** A tile as the kernels read it. */
+    private record Tile(
+            int row, int rows, int col, int width, int source, int sourceRow, int gate, int gates) {
+
+        static Tile at(TileSchedule schedule, int index) {
+            int[] t = schedule.tiles();
+            int i = index * TileSchedule.TILE_INTS;
+            return new Tile(
+                    t[i], t[i + 1], t[i + 2], t[i + 3], t[i + 4], t[i + 5], t[i + 6], t[i + 7]);
+        }
+    }
+
+    private static List<Tile> tiles(TileSchedule schedule) {
+        List<Tile> tiles = new ArrayList<>();
+        for (int i = 0; i < schedule.tileCount(); i++) {
+            tiles.add(Tile.at(schedule, i));
+        }
+        return tiles;
+    }
+
+    private static Stretch there(long row, long rows, boolean narrow) {
+        return new Stretch(0, row, row, rows, List.of(), narrow);
+    }
+
+    private static List<Integer> widths(TileSchedule schedule) {
+        return tiles(schedule).stream().map(Tile::width).toList();
+    }
+
+    /** C and its stretches; the rows of a source need not lie where they lie in C. */
+    private record Problem(long seed, long m, long n, TileShape shape, List<Stretch> stretches) {
+
+        static Problem random(long seed) {
+            Random random = new Random(seed);
+            int narrow = 4 << random.nextInt(3);
+            TileShape shape =
+                    new TileShape(
+                            1 + random.nextInt(9),
+                            random.nextInt(3) == 0 ? narrow : 2 * narrow,
+                            narrow,
+                            1 + random.nextInt(40));
+            List<Stretch> stretches = new ArrayList<>();
+            long row = 0;
+            int flags = 0;
+            for (int s = 0; s < 1 + random.nextInt(6); s++) {
+                long rows = random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(50);
+                long sourceRow = random.nextInt(100);
+                List<Piece> pieces = s == 0 ? List.of() : pieces(random, sourceRow, rows, flags);
+                flags += pieces.size();
+                stretches.add(new Stretch(s % 3, sourceRow, row, rows, pieces, false));
+                row += rows;
+            }
+            Collections.shuffle(stretches.subList(1, stretches.size()), random);
+            narrowFrom(stretches, random.nextInt(2 * stretches.size()));
+            return new Problem(seed, row, 1 + random.nextInt(120), shape, stretches);
+        }
+
+        /** Makes all stretches narrow from one on, or none where there is no such one. */
+        private static void narrowFrom(List<Stretch> stretches, int first) {
+            for (int i = first; i < stretches.size(); i++) {
+                Stretch s = stretches.get(i);
+                stretches.set(
+                        i,
+                        new Stretch(
+                                s.source(), s.sourceRow(), s.row(), s.rows(), s.pieces(), true));
+            }
+        }
+
+        /** A grid of pieces over the stretch and some rows before and behind it. */
+        private static List<Piece> pieces(Random random, long sourceRow, long rows, int firstFlag) {
+            List<Piece> pieces = new ArrayList<>();
+            int flag = firstFlag;
+            long end = sourceRow + rows + random.nextInt(10);
+            for (long row = Math.max(0, sourceRow - 10); row < end; ) {
+                long height = 1 + random.nextInt(20);
+                long col = 0;
+                for (int i = 0; i <= random.nextInt(4); i++) {
+                    pieces.add(new Piece(row, height, col, flag++));
+                    col += 1 + random.nextInt(200);
+                }
+                row += height;
+            }
+            Collections.shuffle(pieces, random);
+            return pieces;
+        }
+
+        /** The number of the stretch that holds a tile's rows. */
+        int stretchOf(Tile tile) {
+            for (int i = 0; i < stretches.size(); i++) {
+                Stretch s = stretches.get(i);
+                if (tile.row() >= s.row() && tile.row() + tile.rows() <= s.row() + s.rows()) {
+                    return i;
+                }
+            }
+            throw new AssertionError(tile + " lies in no stretch, seed " + seed);
+        }
+    }
+
+    @Test
+    void randomStretchesAreCoveredOnceInOrderAndBehindTheirGates() {
+        for (long seed = 1; seed <= 3000; seed++) {
+            Problem problem = Problem.random(seed);
+            TileSchedule schedule =
+                    TileSchedule.of(problem.stretches(), problem.n(), problem.shape());
+            assertCovered(problem, schedule);
+            assertOrdered(problem, schedule);
+            for (Tile tile : tiles(schedule)) {
+                assertGates(problem, schedule, tile);
+            }
+        }
+    }
+
+    private static void assertCovered(Problem problem, TileSchedule schedule) {
+        int n = (int) problem.n();
+        int[] times = new int[(int) problem.m() * n];
+        for (Tile tile : tiles(schedule)) {
+            String what = tile + ", seed " + problem.seed();
+            TileShape shape = problem.shape();
+            assertTrue(tile.rows() >= 1 && tile.rows() <= shape.rows(), what);
+            assertTrue(
+                    List.of(shape.width(), shape.middleWidth(), shape.narrowWidth())
+                            .contains(tile.width()),
+                    what);
+            Stretch stretch = problem.stretches().get(problem.stretchOf(tile));
+            assertEquals(stretch.source(), tile.source(), what);
+            assertTrue(!stretch.narrow() || tile.width() == shape.narrowWidth(), what);
+            assertEquals(tile.row() - stretch.row(), tile.sourceRow() - stretch.sourceRow(), what);
+            for (int row = tile.row(); row < tile.row() + tile.rows(); row++) {
+                for (int col = tile.col(); col < Math.min(n, tile.col() + tile.width()); col++) {
+                    times[row * n + col]++;
+                }
+            }
+        }
+        for (int i = 0; i < times.length; i++) {
+            assertEquals(
+                    1, times[i], "element [" + i / n + ", " + i % n + "], seed " + problem.seed());
+        }
+    }
+
+    /** Stretch after stretch, and no tile is wider than one before it. */
+    private static void assertOrdered(Problem problem, TileSchedule schedule) {
+        int before = 0;
+        int width = problem.shape().width();
+        for (Tile tile : tiles(schedule)) {
+            int stretch = problem.stretchOf(tile);
+            assertTrue(stretch >= before, tile + ", seed " + problem.seed());
+            assertTrue(tile.width() <= width, tile + ", seed " + problem.seed());
+            before = stretch;
+            width = tile.width();
+        }
+    }
+
+    private static void assertGates(Problem problem, TileSchedule schedule, Tile tile) {
+        String what = tile + ", seed " + problem.seed();
+        List<List<Integer>> expected = new ArrayList<>();
+        for (Piece piece : problem.stretches().get(problem.stretchOf(tile)).pieces()) {
+            boolean touches = false;
+            for (long row = tile.sourceRow(); row < tile.sourceRow() + tile.rows(); row++) {
+                touches |= row >= piece.firstRow() && row < piece.firstRow() + piece.rows();
+            }
+            if (touches) {
+                expected.add(List.of((int) (piece.firstCol() / 64), piece.flag()));
+            }
+        }
+        List<List<Integer>> actual = new ArrayList<>();
+        int before = 0;
+        for (int gate = tile.gate(); gate < tile.gate() + tile.gates(); gate++) {
+            int kBlock = schedule.gates()[gate * TileSchedule.GATE_INTS];
+            assertTrue(kBlock >= before, what);
+            before = kBlock;
+            actual.add(List.of(kBlock, schedule.gates()[gate * TileSchedule.GATE_INTS + 1]));
+        }
+        assertEquals(expected.size(), actual.size(), what);
+        assertTrue(actual.containsAll(expected), what + ": " + actual + ", not " + expected);
+    }
+
+    @Test
+    void aLastRoundThatLeavesHalfOfTheWorkersIdleIsCutInTwo() {
+        // 32 x 26 tiles: six rounds of 132, and 40 more.
+        TileSchedule schedule = TileSchedule.of(List.of(there(0, 4096, false)), 6656, HOPPER);
+        List<Integer> widths = widths(schedule);
+        assertEquals(792 + 80, widths.size());
+        assertEquals(Collections.nCopies(792, 256), widths.subList(0, 792));
+        assertEquals(Collections.nCopies(80, 128), widths.subList(792, 872));
+    }
+
+    @Test
+    void aLastRoundThatLeavesFewWorkersIdleIsCutToThreeQuarters() {
+        // 64 x 16 tiles: 15 rounds of 66, and 34 more, over half of the workers.
+        TileSchedule schedule =
+                TileSchedule.of(
+                        List.of(there(0, 16_384, false)), 4096, new TileShape(256, 256, 128, 66));
+        List<Integer> widths = widths(schedule);
+        assertTrue(widths.contains(192), "three quarters");
+        assertEquals(0, Collections.frequency(widths, 128));
+        int last = Collections.frequency(widths, 192);
+        assertEquals(
+                Collections.nCopies(last, 192),
+                widths.subList(widths.size() - last, widths.size()));
+        // There are no more rounds than before.
+        assertEquals(16, Math.ceilDiv(widths.size(), 66));
+    }
+
+    @Test
+    void aLastRoundThatIsFullOrOfAKernelWithOneWidthStays() {
+        for (TileShape shape :
+                List.of(
+                        new TileShape(128, 256, 128, 104),
+                        new TileShape(128, 256, 256, 132),
+                        new TileShape(128, 256, 256, 78))) {
+            TileSchedule schedule = TileSchedule.of(List.of(there(0, 4096, false)), 6656, shape);
+            assertEquals(832, Collections.frequency(widths(schedule), 256), shape.toString());
+            assertEquals(832, schedule.tileCount(), shape.toString());
+        }
+    }
+
+    @Test
+    void theTilesOfANarrowStretchAreNarrow() {
+        List<Stretch> stretches = List.of(there(0, 4096, false), there(4096, 512, true));
+        List<Integer> widths = widths(TileSchedule.of(stretches, 4096, HOPPER));
+        assertEquals(Collections.nCopies(512, 256), widths.subList(0, 512));
+        assertEquals(Collections.nCopies(128, 128), widths.subList(512, widths.size()));
+    }
+
+    /** However many rounds they take: how they fill the card is the caller's choice. */
+    @Test
+    void narrowStretchesAreNotEvenedOut() {
+        // 4 x 33 tiles are one round of the 132 workers, 4 x 34 leave 4, 4 x 51 leave 72.
+        for (int across : new int[] {1, 32, 33, 34, 51}) {
+            TileSchedule schedule =
+                    TileSchedule.of(List.of(there(0, 512, true)), across * 128L, HOPPER);
+            assertEquals(Collections.nCopies(4 * across, 128), widths(schedule));
+        }
+    }
+
+    /** A worker that had two of them would start the second when the last slice has come. */
+    @Test
+    void tilesThatWaitForSlicesAreNotEvenedOut() {
+        Piece whole = new Piece(0, 4096, 0, 0);
+        Piece slice = new Piece(0, 4096, 1024, 1);
+        Stretch sliced = new Stretch(0, 0, 0, 4096, List.of(whole, slice), false);
+        assertEquals(
+                Collections.nCopies(832, 256),
+                widths(TileSchedule.of(List.of(sliced), 6656, HOPPER)));
+        // One that waits before its first columns only is cut as if it were there.
+        Stretch gated = new Stretch(0, 0, 0, 4096, List.of(whole), false);
+        assertEquals(
+                widths(TileSchedule.of(List.of(there(0, 4096, false)), 6656, HOPPER)),
+                widths(TileSchedule.of(List.of(gated), 6656, HOPPER)));
+    }
+
+    @Test
+    void aNarrowStretchOfNoRowsLetsTheTilesBeforeItBeEvenedOut() {
+        Stretch wide = there(0, 4096, false);
+        TileSchedule alone = TileSchedule.of(List.of(wide), 6656, HOPPER);
+        TileSchedule followed = TileSchedule.of(List.of(wide, there(4096, 0, true)), 6656, HOPPER);
+        assertEquals(tiles(alone), tiles(followed));
+    }
+
+    @Test
+    void nothingToMultiplyIsNoTile() {
+        TileSchedule schedule =
+                TileSchedule.of(
+                        List.of(new Stretch(0, 0, 0, 0, List.of(new Piece(0, 5, 0, 0)), true)),
+                        64,
+                        HOPPER);
+        assertEquals(0, schedule.tileCount());
+        assertArrayEquals(new int[0], TileSchedule.of(List.of(), 64, HOPPER).tiles());
+    }
+
+    @Test
+    void tilesSideBySideShareTheirGates() {
+        Stretch stretch =
+                new Stretch(
+                        0,
+                        0,
+                        0,
+                        256,
+                        List.of(
+                                new Piece(0, 128, 0, 7),
+                                new Piece(128, 128, 640, 9),
+                                new Piece(128, 128, 0, 8)),
+                        false);
+        TileSchedule schedule =
+                TileSchedule.of(List.of(stretch), 512, new TileShape(128, 256, 256, 4));
+        assertArrayEquals(new int[] {0, 7, 0, 8, 10, 9}, schedule.gates());
+        assertEquals(
+                List.of(
+                        new Tile(0, 128, 0, 256, 0, 0, 0, 1),
+                        new Tile(128, 128, 0, 256, 0, 128, 1, 2),
+                        new Tile(0, 128, 256, 256, 0, 0, 0, 1),
+                        new Tile(128, 128, 256, 256, 0, 128, 1, 2)),
+                tiles(schedule));
+    }
+}
