@@ -1,0 +1,74 @@
+package dev.weft.compat;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.DeviceProgress;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.ProgressGather;
+import dev.weft.fabric.Fabric;
+
+/**
+ * A gather under way on a stream of its own, the backend stream. Every rank awaits it, before the
+ * next collective call on the group; then closes it. One thread at a time.
+ */
+public final class HelionDeviceGather implements AutoCloseable {
+
+    private final Fabric group;
+    private final ProgressGather copies;
+    private boolean awaited;
+
+    private HelionDeviceGather(Fabric group, ProgressGather copies) {
+        this.group = group;
+        this.copies = copies;
+    }
+
+    /** Collective; the arguments are checked. Returns once every rank has queued its copies. */
+    static HelionDeviceGather start(
+            DeviceMatrix output,
+            HelionDeviceShared inp,
+            DeviceProgress progress,
+            int splitsPerRank,
+            GpuStream stream) {
+        Fabric group = inp.group();
+        ProgressGather copies = ProgressGather.prepare(group, inp.gpu());
+        try {
+            // Shards that peers wrote on their streams before they came are there afterwards.
+            stream.synchronize();
+            group.barrier();
+            copies.start(inp.buffer(), output, progress, splitsPerRank, stream);
+            // Where ranks share a GPU, a product that waits must not come before a peer's copies
+            // in one of the queues that the driver maps streams to.
+            group.barrier();
+            return new HelionDeviceGather(group, copies);
+        } catch (RuntimeException | Error e) {
+            copies.close();
+            throw e;
+        }
+    }
+
+    /** The backend stream: what is queued on it comes after the copies. */
+    public GpuStream stream() {
+        return copies.stream();
+    }
+
+    /** {@code other} goes on when gathered A is complete. */
+    void join(GpuStream other) {
+        copies.join(other);
+    }
+
+    /**
+     * Blocks until every rank's copies are done: from then on shards may be written. Collective.
+     */
+    public void await() {
+        if (!awaited) {
+            awaited = true;
+            copies.await();
+            group.barrier();
+        }
+    }
+
+    /** Waits for this rank's copies and closes the stream. */
+    @Override
+    public void close() {
+        copies.close();
+    }
+}
