@@ -81,13 +81,30 @@ record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
-    /** After a run: what the outputs are. */
-    void stampOutputs() throws IOException {
-        Files.writeString(folder.resolve(OUTPUT_STAMP), outputStamp(spec));
+    /** After a run: what the outputs are, and of how many ranks from 0 on. */
+    void stampOutputs(int ranks) throws IOException {
+        Files.writeString(
+                folder.resolve(OUTPUT_STAMP),
+                spec.outType().label() + " " + ranks + " " + spec.data() + "\n");
     }
 
-    private static String outputStamp(ProblemSpec spec) {
-        return spec.outType().label() + " " + spec.data() + "\n";
+    /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
+    int outputs() {
+        try {
+            Path stamp = folder.resolve(OUTPUT_STAMP);
+            String[] words = Files.isRegularFile(stamp) ? words(stamp) : new String[0];
+            return words.length == 3 ? Integer.parseInt(words[1]) : spec.ranks();
+        } catch (IOException | NumberFormatException e) {
+            throw new UsageException(
+                    folder.resolve(OUTPUT_STAMP)
+                            + ": cannot be understood ("
+                            + e.getMessage()
+                            + ")");
+        }
+    }
+
+    private static String[] words(Path stamp) throws IOException {
+        return Files.readString(stamp).strip().split(" ");
     }
 
     /**
@@ -118,7 +135,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
         Path stamp = folder.resolve(OUTPUT_STAMP);
         String[] words =
                 Files.isRegularFile(stamp)
-                        ? Files.readString(stamp).strip().split(" ")
+                        ? words(stamp)
                         : new String[] {DType.FP32.label(), "foreign"};
         if (words[words.length - 1].equals("files")) {
             throw new UsageException(

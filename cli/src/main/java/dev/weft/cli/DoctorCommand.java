@@ -23,8 +23,8 @@ import picocli.CommandLine.Spec;
         name = "doctor",
         mixinStandardHelpOptions = true,
         description =
-                "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, CUDA,"
-                        + " OpenBLAS.",
+                "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, GPUs and"
+                        + " CUDA's libraries, OpenBLAS.",
         footer = {"", "Example:", "  ./weft doctor"})
 final class DoctorCommand implements Callable<Integer> {
 
@@ -45,7 +45,7 @@ final class DoctorCommand implements Callable<Integer> {
         line("Shared memory", sharedMemory());
         String mpich = found("libmpich.so", "not found (Debian: openmpi-bin or mpich)");
         line("MPI", found("libmpi.so", mpich));
-        line("CUDA", found("libcuda.so", "no driver (libcuda.so.1)"));
+        GpuFacts.read().forEach(this::line);
         line(
                 "OpenBLAS",
                 OpenBlas.unavailable()
@@ -125,7 +125,6 @@ final class DoctorCommand implements Callable<Integer> {
                         "/usr/lib64",
                         "/usr/lib",
                         "/usr/local/lib",
-                        "/usr/local/cuda/lib64",
                         "/opt/homebrew/lib")) {
             folders.add(Path.of(folder));
         }

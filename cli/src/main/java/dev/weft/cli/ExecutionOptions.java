@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.compat.Ascend;
+import dev.weft.cuda.CudaEngine;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
@@ -13,14 +14,28 @@ import picocli.CommandLine.Option;
 /** The options that say how a problem is run. */
 final class ExecutionOptions {
 
+    private static final List<String> CPU_ENGINES = List.of("auto", "vector", "scalar", "openblas");
+    private static final List<String> GPU_ENGINES =
+            List.of("auto", CudaEngine.GATED.label(), CudaEngine.CUBLAS.label());
+
     @Option(
             names = {"-r", "--run-mode"},
             paramLabel = "MODE",
             defaultValue = "auto",
             description =
-                    "Where: auto, cpu, cuda or sim; cuda and sim are not there yet, so auto takes cpu"
-                            + " and says so (default: ${DEFAULT-VALUE}).")
+                    "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
+                            + " their count; sim is not there yet; auto takes cpu and says so"
+                            + " (default: ${DEFAULT-VALUE}).")
     String runMode;
+
+    @Option(
+            names = "--peers",
+            paramLabel = "WHERE",
+            description =
+                    "With -r cuda: device, where every rank runs on a GPU, its own or a shared one;"
+                            + " or host, where rank 0 alone runs and copies the others' shards from"
+                            + " pinned host memory, over the bus (default: device).")
+    String peers;
 
     @Option(
             names = {"-v", "--soc-version"},
@@ -51,9 +66,10 @@ final class ExecutionOptions {
             paramLabel = "NAME",
             defaultValue = "auto",
             description =
-                    "Product engine: auto, vector, scalar or openblas, which must be installed and"
-                            + " promises the float64 bound but not the bits of the unfused product"
-                            + " (default: ${DEFAULT-VALUE}).")
+                    "Product engine. On the CPU: auto, vector, scalar or openblas, which must be"
+                            + " installed and promises the float64 bound but not the bits of the"
+                            + " unfused product. With -r cuda: auto, gated or cublas, which promises"
+                            + " the bound likewise; auto is gated (default: ${DEFAULT-VALUE}).")
     String engine;
 
     @Option(
@@ -75,20 +91,24 @@ final class ExecutionOptions {
             paramLabel = "T",
             description =
                     "Threads per rank that multiply (default: the cores divided by the ranks, at"
-                            + " least 1).")
+                            + " least 1). With -r cuda: thread blocks of the grid (default: as many"
+                            + " as the GPU holds).")
     Integer computeBlocks;
 
     @Option(
             names = "--comm-blocks",
             paramLabel = "T",
             description =
-                    "Threads per rank that move chunks (default: as few as the algorithm needs).")
+                    "Threads per rank that move chunks (default: as few as the algorithm needs)."
+                            + " With -r cuda: copy streams (default: likewise).")
     Integer commBlocks;
 
     @Option(
             names = "--splits-per-rank",
             paramLabel = "S",
-            description = "Chunks per shard (default: 64 to 128 where the rows allow it).")
+            description =
+                    "Chunks per shard (default: 64 to 128 where the rows allow it; fewer, of up to"
+                            + " 16 MiB, with -r cuda).")
     Integer splitsPerRank;
 
     @Option(
@@ -140,7 +160,7 @@ final class ExecutionOptions {
     Duration deadline = World.DEFAULT_DEADLINE;
 
     ExecutionSpec spec() {
-        checkRunMode();
+        boolean cuda = checkRunMode();
         if (chunkRows != null && (splitsPerRank != null || baseM != null || baseN != null)
                 || splitsPerRank != null && (baseM != null || baseN != null)) {
             throw new UsageException(
@@ -155,13 +175,21 @@ final class ExecutionOptions {
                     "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
                             + " --splits-per-rank");
         }
+        boolean processes =
+                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
+                        .equals("processes");
+        checkPeers(cuda, processes);
+        if (cuda) {
+            checkGpuOptions(ascend);
+        }
         return new ExecutionSpec(
+                cuda,
+                "host".equals(peers),
                 ascend && algorithm.equals(Algorithm.AUTO.label())
                         ? Algorithm.MESH_PUSH
                         : algorithm(),
-                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
-                        .equals("processes"),
-                engine(),
+                processes,
+                engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
                 tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
@@ -174,12 +202,62 @@ final class ExecutionOptions {
                 deadline);
     }
 
-    /** Made here once, so that a missing library is told before any file is written. */
-    private String engine() {
-        String name =
-                ProblemOptions.oneOf("--engine", engine, "auto", "vector", "scalar", "openblas");
-        Gemms.byName(name);
-        return name;
+    private String engine(boolean cuda) {
+        List<String> here = cuda ? GPU_ENGINES : CPU_ENGINES;
+        List<String> there = cuda ? CPU_ENGINES : GPU_ENGINES;
+        if (!here.contains(engine)) {
+            throw new UsageException(
+                    "--engine '"
+                            + engine
+                            + "': expected one of "
+                            + String.join(", ", here)
+                            + " with --run-mode "
+                            + runMode
+                            + " ("
+                            + String.join(", ", there)
+                            + " with "
+                            + (cuda ? "cpu" : "cuda")
+                            + ")");
+        }
+        if (cuda) {
+            return engine.equals("auto") ? CudaEngine.GATED.label() : engine;
+        }
+        // Made here once, so that a missing library is told before any file is written.
+        Gemms.byName(engine);
+        return engine;
+    }
+
+    private void checkPeers(boolean cuda, boolean processes) {
+        if (peers == null) {
+            return;
+        }
+        ProblemOptions.oneOf("--peers", peers, "device", "host");
+        if (!cuda) {
+            throw new UsageException(
+                    "--peers "
+                            + peers
+                            + " says where the peers of a GPU are: it needs --run-mode cuda, not "
+                            + runMode);
+        }
+        if (peers.equals("host") && processes) {
+            throw new UsageException(
+                    "--peers host with --launcher processes: expected --launcher threads, since"
+                            + " rank 0 alone runs");
+        }
+    }
+
+    private void checkGpuOptions(boolean ascend) {
+        if (ascend) {
+            throw new UsageException(
+                    "--chunk-rule ascend with --run-mode cuda: expected weft; --base-m and --base-n"
+                            + " alone give its chunks");
+        }
+        if (computeBlocks != null && engine.equals(CudaEngine.CUBLAS.label())) {
+            throw new UsageException(
+                    "--compute-blocks "
+                            + computeBlocks
+                            + " with --engine cublas: the library chooses its grids, give none");
+        }
     }
 
     private long baseM() {
@@ -233,29 +311,23 @@ final class ExecutionOptions {
         }
     }
 
-    private void checkRunMode() {
-        switch (ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim")) {
-            case "cuda" ->
-                    throw new UsageException(
-                            "--run-mode cuda is not there yet in Weft "
-                                    + Version.number()
-                                    + ": use cpu");
-            case "sim" ->
-                    throw new UsageException(
-                            "--run-mode sim is not there yet in Weft "
-                                    + Version.number()
-                                    + ": use cpu");
-            default -> {
-                if (socVersion != null) {
-                    throw new UsageException(
-                            "--soc-version "
-                                    + socVersion
-                                    + " names a machine to simulate: it needs"
-                                    + " --run-mode sim, not "
-                                    + runMode);
-                }
-            }
+    /** Whether it is the GPU's. */
+    private boolean checkRunMode() {
+        ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
+        if (runMode.equals("sim")) {
+            throw new UsageException(
+                    "--run-mode sim is not there yet in Weft "
+                            + Version.number()
+                            + ": use cpu or cuda");
         }
+        if (socVersion != null) {
+            throw new UsageException(
+                    "--soc-version "
+                            + socVersion
+                            + " names a machine to simulate: it needs --run-mode sim, not "
+                            + runMode);
+        }
+        return runMode.equals("cuda");
     }
 
     private static int count(String option, Integer given, int most) {

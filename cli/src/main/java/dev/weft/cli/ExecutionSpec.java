@@ -1,16 +1,24 @@
 package dev.weft.cli;
 
+import dev.weft.cuda.CudaEngine;
 import dev.weft.plan.Algorithm;
 import java.time.Duration;
+import java.util.Locale;
 
 /**
  * How a problem is run, checked and complete. Zero stands for Weft's own choice.
  *
+ * @param cuda whether ranks multiply on GPUs
+ * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
  * @param processes whether ranks are processes rather than threads
+ * @param engine of the product: auto, scalar, vector or openblas; gated or cublas on a GPU
+ * @param computeWorkers threads, or thread blocks of the grid on a GPU
+ * @param commWorkers threads, or copy streams on a GPU
  * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
- * @param engine of the product: auto, scalar, vector or openblas
  */
 record ExecutionSpec(
+        boolean cuda,
+        boolean hostPeers,
         Algorithm algorithm,
         boolean processes,
         String engine,
@@ -30,5 +38,18 @@ record ExecutionSpec(
 
     String launcher() {
         return processes ? "processes" : "threads";
+    }
+
+    /** Where the peers' shards lie, as run records call it; null on the CPU. */
+    String peers() {
+        if (!cuda) {
+            return null;
+        }
+        return hostPeers ? "host" : "device";
+    }
+
+    /** The engine of a run on GPUs. */
+    CudaEngine cudaEngine() {
+        return CudaEngine.valueOf(engine.toUpperCase(Locale.ROOT));
     }
 }

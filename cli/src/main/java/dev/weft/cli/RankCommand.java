@@ -29,11 +29,9 @@ final class RankCommand implements Callable<Integer> {
             RunOptions.Inputs inputs = options.open(arena);
             world.call(
                             fabric ->
-                                    new RankRun(
-                                                    inputs.problem(),
+                                    RankJob.of(
+                                                    inputs,
                                                     execution,
-                                                    inputs.operands(),
-                                                    inputs.folder(),
                                                     ProgressFile.ofRank(fabric.rank()))
                                             .run(fabric))
                     .getFirst()

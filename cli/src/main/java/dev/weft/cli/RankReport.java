@@ -17,13 +17,17 @@ import java.util.List;
  * private file between two halves of the same program, so it carries no version.
  *
  * @param algorithm what auto chose, or what was asked for
+ * @param device {@code cpu}, or {@code cuda:} and the GPU's name
  * @param gatheredExact whether gathered A equalled the inputs byte for byte
- * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise
+ * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise;
+ *     on a GPU, whether that of the sequential operator did
  * @param keptWithinBound whether it kept to the float64 bound; looked at only where its bits differ
- *     and the engine allows that
+ *     and the engine allows that; on a GPU, whether every element of the measured one, and of the
+ *     other where it differs, lay within the bound of plain sums on the device
  */
 record RankReport(
         String algorithm,
+        String device,
         String engine,
         int computeWorkers,
         int lanes,
@@ -44,6 +48,7 @@ record RankReport(
         try (DataOutputStream out =
                 new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part)))) {
             out.writeUTF(algorithm);
+            out.writeUTF(device);
             out.writeUTF(engine);
             out.writeInt(computeWorkers);
             out.writeInt(lanes);
@@ -70,6 +75,7 @@ record RankReport(
         try (DataInputStream in =
                 new DataInputStream(new BufferedInputStream(Files.newInputStream(file)))) {
             return new RankReport(
+                    in.readUTF(),
                     in.readUTF(),
                     in.readUTF(),
                     in.readInt(),

@@ -7,7 +7,6 @@ import dev.weft.gemm.Gemms;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.Result;
-import dev.weft.op.Timeline;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
@@ -20,7 +19,7 @@ import java.lang.foreign.Arena;
  * One rank's whole job: prepare, warm up, measure the views, one functional call on a poisoned
  * output, write it. The views take turns, so that a disturbance of the machine meets all of them.
  */
-final class RankRun {
+final class RankRun implements RankJob {
 
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
@@ -28,9 +27,6 @@ final class RankRun {
     private final DataFolder files;
     private final Progress progress;
 
-    /**
-     * @param progress drawn by the rank that is given a visible one
-     */
     RankRun(
             ProblemSpec problem,
             ExecutionSpec execution,
@@ -44,7 +40,8 @@ final class RankRun {
         this.progress = progress;
     }
 
-    RankReport run(Fabric world) throws IOException {
+    @Override
+    public RankReport run(Fabric world) throws IOException {
         Fabric group = problem.groups() > 1 ? world.split(problem.groups()) : world;
         Matrix shard = operands.shard(world.rank());
         try (AllGatherMatmul fused =
@@ -57,7 +54,7 @@ final class RankRun {
                 fused.call(shard);
                 sequential.call(shard);
             }
-            Samples samples = measure(world, fused, sequential);
+            ViewTimes times = measure(world, fused, sequential);
             Matrix product = functionalCall(world, fused, shard);
             Kept kept = keepGatheredCall(group, world, fused, shard, product);
             // After the last collective call: no peer waits for a slow disk.
@@ -65,20 +62,21 @@ final class RankRun {
             RankPlan plan = fused.plan();
             return new RankReport(
                     plan.algorithm().label(),
+                    "cpu",
                     fused.engine().name(),
                     fused.computeWorkers(),
                     plan.lanes().size(),
                     plan.chunks().chunkRows(plan.rank()),
                     plan.chunks().total(),
-                    samples.computeOnly,
-                    samples.commOnly,
-                    samples.sequential,
-                    samples.sequentialGather,
-                    samples.pipelined,
+                    times.computeOnly,
+                    times.commOnly,
+                    times.sequential,
+                    times.sequentialGather,
+                    times.pipelined,
                     kept.gatheredExact,
                     kept.equal,
                     kept.withinBound,
-                    samples.timeline);
+                    times.timeline);
         } finally {
             if (group != world) {
                 group.close();
@@ -128,49 +126,31 @@ final class RankRun {
                 : Math.max(1, Runtime.getRuntime().availableProcessors() / problem.ranks());
     }
 
-    /** Nanoseconds of every measured round, by view. */
-    private static final class Samples {
-        final long[] computeOnly;
-        final long[] commOnly;
-        final long[] sequential;
-        final long[] sequentialGather;
-        final long[] pipelined;
-        Timeline timeline;
-
-        Samples(int rounds) {
-            computeOnly = new long[rounds];
-            commOnly = new long[rounds];
-            sequential = new long[rounds];
-            sequentialGather = new long[rounds];
-            pipelined = new long[rounds];
-        }
-    }
-
-    private Samples measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
-        Samples samples = new Samples(execution.iterations());
+    private ViewTimes measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
+        ViewTimes times = new ViewTimes(execution.iterations());
         int rounds = execution.warmup() + execution.iterations();
         progress.begin("measuring", rounds);
         for (int round = 0; round < rounds; round++) {
             // Warm-up rounds land in the first sample, which the first measured round replaces.
             int at = Math.max(0, round - execution.warmup());
             world.barrier();
-            samples.computeOnly[at] = fused.callInPlace(View.COMPUTE_ONLY).elapsedNs();
+            times.computeOnly[at] = fused.callInPlace(View.COMPUTE_ONLY).elapsedNs();
             world.barrier();
-            samples.commOnly[at] = fused.callInPlace(View.COMM_ONLY).elapsedNs();
+            times.commOnly[at] = fused.callInPlace(View.COMM_ONLY).elapsedNs();
             world.barrier();
             Result gatherThenProduct = sequential.callInPlace(View.PIPELINED);
-            samples.sequential[at] = gatherThenProduct.elapsedNs();
-            samples.sequentialGather[at] = gatherThenProduct.gatherNs();
+            times.sequential[at] = gatherThenProduct.elapsedNs();
+            times.sequentialGather[at] = gatherThenProduct.gatherNs();
             world.barrier();
             Result pipelined = fused.callInPlace(View.PIPELINED);
-            samples.pipelined[at] = pipelined.elapsedNs();
+            times.pipelined[at] = pipelined.elapsedNs();
             if (round == rounds - 1) {
-                samples.timeline = pipelined.timeline();
+                times.timeline = pipelined.timeline();
             }
             progress.advance(round + 1);
         }
         progress.end();
-        return samples;
+        return times;
     }
 
     /** Every element must be written anew: the output is poisoned first. */

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.fabric.World;
+import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunRecordJson;
 import dev.weft.report.Verification;
@@ -30,8 +31,10 @@ import picocli.CommandLine.Spec;
             "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 4096 --dtype bf16",
             "  ./weft run -n 4 --shards 400,0,599,1 --algorithm ring --launcher processes",
             "  ./weft run --a x.npy --b model.safetensors:layer.weight --transpose-b --json r.json",
+            "  ./weft run -r cuda -n 4 --gm 8192 --gk 4096 --gn 4096 --dtype bf16",
+            "  ./weft run -r cuda --peers host -n 8 --gm 8192 --gk 4096 --gn 14336",
             "",
-            "Exit codes: 0 verified, 1 failed, 2 wrong usage."
+            "Exit codes: 0 verified, 1 failed, 2 wrong usage or a part that is not there."
         })
 final class RunCommand implements Callable<Integer> {
 
@@ -46,28 +49,20 @@ final class RunCommand implements Callable<Integer> {
         Console console = new Console(out(), options.quiet || target.toStandardOutput());
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared()) {
-            prepareData(console, progress);
+            prepareData(execution, console, progress);
             RunOptions.Inputs inputs = options.open(arena);
             ProblemSpec problem = inputs.problem();
-            options.execution.checkStrict(problem);
+            if (inputs.fromFiles()) {
+                check(problem, execution);
+            }
             inputs.folder().discardOutputs();
-            console.info(
-                    problem.ranks()
-                            + " ranks ("
-                            + execution.launcher()
-                            + ") on the CPU: "
-                            + problem.describe());
+            console.info(ranks(problem, execution) + ": " + problem.describe());
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
             tellOfUnusedOptions(reports.getFirst(), console);
-            inputs.folder().stampOutputs();
+            inputs.folder().stampOutputs(reports.size());
             Verification verification =
-                    new Verifier(
-                                    problem,
-                                    inputs.operands(),
-                                    inputs.folder(),
-                                    execution.engine(),
-                                    progress)
+                    verifier(inputs, execution, reports, progress)
                             .verify(
                                     reports.stream().allMatch(RankReport::gatheredExact),
                                     reports.stream().allMatch(RankReport::keptEqual),
@@ -78,6 +73,44 @@ final class RunCommand implements Callable<Integer> {
             return Outcome.exitCode(verification.passed(), verification, spec);
         } finally {
             progress.end();
+        }
+    }
+
+    private static String ranks(ProblemSpec problem, ExecutionSpec execution) {
+        if (execution.hostPeers()) {
+            return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
+        }
+        return problem.ranks()
+                + " ranks ("
+                + execution.launcher()
+                + ") on the "
+                + (execution.cuda() ? "GPU" : "CPU");
+    }
+
+    private static Verifier verifier(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            List<RankReport> reports,
+            Progress progress) {
+        if (!execution.cuda()) {
+            return Verifier.withEngine(
+                    inputs.operands(), inputs.folder(), execution.engine(), progress);
+        }
+        // GPUs of different kinds sum in different orders: their ranks agree within the bound.
+        boolean alike = reports.stream().map(RankReport::device).distinct().count() == 1;
+        Promise promise =
+                alike && execution.cudaEngine().sameBitsForAnyRows()
+                        ? Promise.BITWISE
+                        : Promise.FLOAT64_BOUND;
+        return Verifier.ofCompared(inputs.operands(), inputs.folder(), promise, progress);
+    }
+
+    /** Before anything is written. */
+    private void check(ProblemSpec problem, ExecutionSpec execution) {
+        options.execution.checkStrict(problem);
+        if (execution.cuda()) {
+            CudaRules.check(problem, execution);
+            CudaRules.tryOut(problem, execution);
         }
     }
 
@@ -97,15 +130,15 @@ final class RunCommand implements Callable<Integer> {
         return spec.commandLine().getOut();
     }
 
-    private void prepareData(Console console, Progress progress) {
+    private void prepareData(ExecutionSpec execution, Console console, Progress progress) {
         if ("auto".equals(options.execution.runMode)) {
-            console.info("Run mode: cpu (the CUDA path is not there yet)");
+            console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
         }
         if (options.fromFiles()) {
             return;
         }
         ProblemSpec problem = options.problem.spec();
-        options.execution.checkStrict(problem);
+        check(problem, execution);
         DataFolder folder = new DataFolder(options.problem.dataDir, problem);
         boolean fresh = folder.generate(Verifier.goldenIsAffordable(problem), progress);
         console.info(
@@ -130,14 +163,15 @@ final class RunCommand implements Callable<Integer> {
                             progress)
                     .run();
         }
+        if (execution.hostPeers()) {
+            return List.of(RankJob.of(inputs, execution, progress).run(null));
+        }
         try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
             return world.call(
                     fabric ->
-                            new RankRun(
-                                            inputs.problem(),
+                            RankJob.of(
+                                            inputs,
                                             execution,
-                                            inputs.operands(),
-                                            inputs.folder(),
                                             fabric.rank() == 0 ? progress : new Progress(false))
                                     .run(fabric));
         }

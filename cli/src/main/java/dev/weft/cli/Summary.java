@@ -27,10 +27,7 @@ record Summary(Console console) {
                         + ", "
                         + record.execution().engine()
                         + " engine, "
-                        + record.execution().computeWorkers()
-                        + " compute + "
-                        + record.execution().lanes()
-                        + " comm threads per rank";
+                        + workers(record.execution());
         console.print(
                 (verification.passed() ? "[SUCCESS]" : "[FAILED]")
                         + " AllGather GEMM ("
@@ -52,6 +49,20 @@ record Summary(Console console) {
         line("Speedup:", text("%.2fx over sequential", views.speedup()));
         line("Overlap eff:", efficiency(views.overlapEfficiency()));
         line("Of the limit:", limit(views.limitFraction()));
+    }
+
+    private static String workers(RunRecord.Execution execution) {
+        int compute = execution.computeWorkers();
+        int lanes = execution.lanes();
+        if (execution.peers() == null) {
+            return compute + " compute + " + lanes + " comm threads per rank";
+        }
+        return "peers on the "
+                + execution.peers()
+                + ", "
+                + (compute > 0 ? compute + " thread blocks + " : "")
+                + lanes
+                + " copy streams per rank";
     }
 
     /** Nothing is faster than its limit: where it seems so, the views were not measured alike. */

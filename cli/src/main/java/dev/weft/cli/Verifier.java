@@ -12,9 +12,11 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 
 /**
- * Judges the output files of all ranks: bit for bit against one single-threaded product of all
- * rows, and that product against float64, as {@link ProductJudge} does. An output that differs from
- * the product is judged by itself; whether it may differ is for the engine's promise to say.
+ * Judges the output files of all ranks: bit for bit against a reference, and that against float64,
+ * as {@link ProductJudge} does. The reference is one single-threaded product of all rows; for
+ * outputs of GPUs, whose sums have another order, it is the first rank's output, and the ranks have
+ * compared each with its own unfused product. An output that differs from the reference is judged
+ * by itself; whether it may differ is for the promise to say.
  */
 final class Verifier {
 
@@ -24,7 +26,8 @@ final class Verifier {
     private final ProblemSpec problem;
     private final Operands operands;
     private final DataFolder folder;
-    private final Gemm engine;
+    private final Gemm unfused;
+    private final Promise promise;
     private final ProductJudge judge;
     private final Progress progress;
     private boolean bitwise;
@@ -36,18 +39,36 @@ final class Verifier {
     private long checkedRows;
     private long totalRows;
 
-    Verifier(
-            ProblemSpec problem,
+    /**
+     * @param unfused what makes the reference; null where the first output is it
+     */
+    private Verifier(
             Operands operands,
             DataFolder folder,
-            String engine,
+            Gemm unfused,
+            Promise promise,
             Progress progress) {
-        this.problem = problem;
+        this.problem = folder.spec();
         this.operands = operands;
         this.folder = folder;
-        this.engine = Gemms.byName(engine);
+        this.unfused = unfused;
+        this.promise = promise;
         this.judge = new ProductJudge(problem);
         this.progress = progress;
+    }
+
+    /** For outputs of the CPU. */
+    static Verifier withEngine(
+            Operands operands, DataFolder folder, String engine, Progress progress) {
+        Gemm gemm = Gemms.byName(engine);
+        Promise promise = gemm.sameBitsForAnyRows() ? Promise.BITWISE : Promise.FLOAT64_BOUND;
+        return new Verifier(operands, folder, gemm, promise, progress);
+    }
+
+    /** For outputs that the ranks have compared with their own unfused products. */
+    static Verifier ofCompared(
+            Operands operands, DataFolder folder, Promise promise, Progress progress) {
+        return new Verifier(operands, folder, null, promise, progress);
     }
 
     static boolean goldenIsAffordable(ProblemSpec problem) {
@@ -64,15 +85,14 @@ final class Verifier {
         bitwise = keptEqual;
         withinBound = keptWithinBound;
         progress.begin("verifying", problem.ranks());
-        int parts = problem.columnSharded() ? problem.ranksPerGroup() : 1;
-        for (int group = 0; group < problem.groups(); group++) {
-            for (int part = 0; part < parts; part++) {
-                verifyPart(group, part);
-            }
+        int step = problem.columnSharded() ? 1 : problem.ranksPerGroup();
+        int outputs = folder.outputs();
+        for (int first = 0; first < outputs; first += step) {
+            verifyPart(first, Math.min(first + step, outputs));
         }
         progress.end();
         return new Verification(
-                engine.sameBitsForAnyRows() ? Promise.BITWISE : Promise.FLOAT64_BOUND,
+                promise,
                 gatheredExact,
                 bitwise,
                 withinBound,
@@ -85,23 +105,16 @@ final class Verifier {
     }
 
     /** Ranks of one group that hold the same B. */
-    private void verifyPart(int group, int part) {
-        int first = group * problem.ranksPerGroup() + part;
-        int last = problem.columnSharded() ? first : first + problem.ranksPerGroup() - 1;
+    private void verifyPart(int first, int end) {
+        int group = problem.groupOf(first);
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, group, arena);
             Matrix b = operands.b(first);
-            Matrix unfused = unfused(a, b, arena);
-            judge(a, b, unfused, group, first, arena);
-            for (int rank = first; rank <= last; rank++) {
-                Matrix output =
-                        DataFolder.read(
-                                folder.output(rank),
-                                problem.outType(),
-                                problem.m(),
-                                problem.cols(rank),
-                                arena);
-                if (!unfused.bitwiseEquals(output)) {
+            Matrix reference = unfused == null ? output(first, arena) : unfused(a, b, arena);
+            judge(a, b, reference, group, first, arena);
+            for (int rank = first; rank < end; rank++) {
+                Matrix output = output(rank, arena);
+                if (!reference.bitwiseEquals(output)) {
                     bitwise = false;
                     judge(a, b, output, group, rank, arena);
                 }
@@ -110,11 +123,16 @@ final class Verifier {
         }
     }
 
+    private Matrix output(int rank, Arena arena) {
+        return DataFolder.read(
+                folder.output(rank), problem.outType(), problem.m(), problem.cols(rank), arena);
+    }
+
     private Matrix unfused(Matrix a, Matrix b, Arena arena) {
-        PackedB packed = engine.pack(b, problem.transposeB(), arena);
+        PackedB packed = unfused.pack(b, problem.transposeB(), arena);
         Matrix c = Matrix.allocate(arena, problem.outType(), a.rows(), packed.n());
-        Scratch scratch = engine.scratch(a.cols(), packed.n(), arena);
-        engine.multiply(a, 0, a.rows(), packed, c, 0, scratch);
+        Scratch scratch = unfused.scratch(a.cols(), packed.n(), arena);
+        unfused.multiply(a, 0, a.rows(), packed, c, 0, scratch);
         return c;
     }
 

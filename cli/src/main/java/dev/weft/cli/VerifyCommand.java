@@ -16,8 +16,8 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         description = {
-            "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference is"
-                    + " over 1e-3 absolutely and relatively; at most 0.1%% bad), against Weft's own"
+            "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference"
+                    + " is over 1e-3 absolutely and relatively; at most 0.1%% bad), against Weft's own"
                     + " unfused product bit for bit, and against float64.",
             "Shapes and types come from the data folder."
         },
@@ -42,8 +42,8 @@ final class VerifyCommand implements Callable<Integer> {
     @Option(
             names = "--loose",
             description =
-                    "Pass on golden and float64 alone: for outputs of another program or of engine"
-                            + " openblas.")
+                    "Pass on golden and float64 alone: for outputs of another program, of engine"
+                            + " openblas or of a GPU.")
     boolean loose;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
@@ -56,12 +56,8 @@ final class VerifyCommand implements Callable<Integer> {
         Console console = new Console(spec.commandLine().getOut(), quiet);
         try (Arena arena = Arena.ofShared()) {
             Verification found =
-                    new Verifier(
-                                    folder.spec(),
-                                    folder.open(arena),
-                                    folder,
-                                    "auto",
-                                    Progress.forTerminal(quiet))
+                    Verifier.withEngine(
+                                    folder.open(arena), folder, "auto", Progress.forTerminal(quiet))
                             .verify(null, true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());

@@ -43,12 +43,17 @@ public record RunRecord(
      * How it was run.
      *
      * @param requestedAlgorithm what was asked for; {@code algorithm} is what ran
+     * @param device {@code cpu}, or {@code cuda:} and the GPU's name
+     * @param peers where a GPU's peers are, {@code device} or {@code host}; null on the CPU
+     * @param computeWorkers threads per rank; on a GPU thread blocks, 0 where a library chooses
+     * @param lanes threads or copy streams per rank
      */
     public record Execution(
             String requestedAlgorithm,
             String algorithm,
             String launcher,
             String device,
+            String peers,
             String engine,
             int computeWorkers,
             int lanes,

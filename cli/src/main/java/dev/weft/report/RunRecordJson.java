@@ -65,6 +65,12 @@ public final class RunRecordJson {
         json.writeStringField("requestedAlgorithm", execution.requestedAlgorithm());
         json.writeStringField("launcher", execution.launcher());
         json.writeStringField("device", execution.device());
+        json.writeFieldName("peers");
+        if (execution.peers() == null) {
+            json.writeNull();
+        } else {
+            json.writeString(execution.peers());
+        }
         json.writeStringField("engine", execution.engine());
         json.writeNumberField("computeWorkers", execution.computeWorkers());
         json.writeNumberField("lanes", execution.lanes());

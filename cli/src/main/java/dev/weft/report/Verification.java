@@ -10,9 +10,9 @@ import java.util.List;
  * @param gatheredExact gathered A equalled the inputs byte for byte on every rank; null where
  *     nobody looked
  * @param bitwiseEqualToUnfused every rank's product equalled one single-threaded product of all
- *     rows
+ *     rows; on GPUs, the rank's own product after a whole gather, and the other ranks' products
  * @param withinBound every checked element lay within 2 sqrt(K) eps (|A| x |B|) of float64, plus
- *     one rounding of the output type
+ *     one rounding of the output type; on GPUs, every element also near a plain sum on the device
  * @param seedRulePassed the Ascend example's rule against golden held; null where there is no
  *     golden
  * @param maxAbsErr against float64, over the checked elements

@@ -80,6 +80,8 @@ class RunTest {
                         "\"gatheredExact\" : true",
                         "\"bitwiseEqualToUnfused\" : true",
                         "\"requestedAlgorithm\" : \"auto\"",
+                        "\"device\" : \"cpu\"",
+                        "\"peers\" : null",
                         "\"overlapEfficiency\"",
                         "\"kind\" : \"compute\"")) {
             assertTrue(record.contains(field), field);
