@@ -15,7 +15,7 @@ class BenchUsageTest {
             delimiter = '|',
             value = {
                 "bench | no bench given: try cpu",
-                "bench gpu | 'gpu'",
+                "bench npu | 'npu'",
                 "bench cpu --only products | --only 'products': expected some of product, fused",
                 "bench cpu --only product,x | --only 'x': expected some of product, fused",
                 "bench cpu --plots /nowhere | --plots /nowhere: expected a folder",

@@ -12,14 +12,14 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         description = "Weft beside what a user has today, interleaved in one run.",
-        subcommands = CpuCommand.class,
-        footer = {"", "Example:", "  ./weft bench cpu --quick"})
+        subcommands = {CpuCommand.class, GpuCommand.class},
+        footer = {"", "Examples:", "  ./weft bench cpu --quick", "  ./weft bench gpu --quick"})
 public final class BenchCommand implements Runnable {
 
     @Spec private CommandSpec spec;
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no bench given: try cpu");
+        throw new ParameterException(spec.commandLine(), "no bench given: try cpu or gpu");
     }
 }
