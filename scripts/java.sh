@@ -25,25 +25,55 @@ java_home_on_path() {
     dirname "$(dirname "$(real_file "$file")")"
 }
 
-# The home of a JDK 25: what the user chose, then the usual folders.
-find_jdk() {
-    local folder
+# The home of a Java 25 that has the program $1 (javac: a JDK; java: a runtime will do): what the user chose, then the
+# usual folders.
+find_java() {
+    local folder what="Java 25"
     for folder in "${JAVA_HOME:-}" "$(java_home_on_path)" "${JAVA25_HOME:-}" \
         /usr/lib/jvm/* /usr/java/* /opt/* /opt/java/* "${HOME:-}"/.sdkman/candidates/java/* "${HOME:-}"/.jdks/* \
         /Library/Java/JavaVirtualMachines/*/Contents/Home \
         "${HOME:-}"/Library/Java/JavaVirtualMachines/*/Contents/Home \
         /opt/homebrew/opt/openjdk@25/libexec/openjdk.jdk/Contents/Home \
         /usr/local/opt/openjdk@25/libexec/openjdk.jdk/Contents/Home; do
-        if [ -x "$folder/bin/javac" ] && [ "$(java_major "$folder")" = 25 ]; then
+        if [ -x "$folder/bin/$1" ] && [ "$(java_major "$folder")" = 25 ]; then
             echo "$folder"
             return 0
         fi
     done
-    say "no JDK 25 found; install one or set JAVA_HOME to it:
+    [ "$1" = java ] || what="JDK 25"
+    say "no $what found; install one or set JAVA_HOME to it:
   Debian, Ubuntu   apt-get install openjdk-25-jdk (or a Temurin 25)
   macOS            brew install openjdk@25
   any, by sdkman   sdk install java 25-tem"
     return 2
+}
+
+# Sets the array java to the command that starts any class of Weft, or of the further jars $@. Expects $home, $jdk and
+# $archive.
+java_command() {
+    local jar class_path=
+    list_jars
+    for jar in "${jars[@]}" "$@"; do
+        class_path=$class_path${class_path:+:}$jar
+    done
+    # The serial collector: many ranks share a machine, and a steady call allocates nothing.
+    java=("$jdk/bin/java"
+        --enable-native-access=ALL-UNNAMED --add-modules jdk.incubator.vector
+        -XX:+UseSerialGC -XX:-UsePerfData
+        -Xlog:disable "-Xlog:all=error,cds*=off,aot*=off:stderr")
+    # The NEON kernel's loop has 1.75 instructions for each multiply-add, unrolled further 1.56. On x86_64 the same flag
+    # makes the kernels spill, so they go without.
+    case $(uname -m) in
+        aarch64 | arm64) java+=(-XX:LoopUnrollLimit=200 -Dweft.kernel.flags=set) ;;
+    esac
+    if [ -s "$archive" ]; then
+        java+=("-XX:SharedArchiveFile=$archive")
+    fi
+    # Ready kernels, where there are any.
+    if [ -d "$home/kernels" ]; then
+        java+=("-Dweft.cuda.kernels=$home/kernels")
+    fi
+    java+=(-cp "$class_path")
 }
 
 require_maven() {

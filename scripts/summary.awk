@@ -30,8 +30,30 @@ function attribute(tag, name,    start, value) {
     if (name != "") test = test "." name
 }
 
+# Maven tells the reason in an attribute, the console launcher in the text that follows.
 /^skipped/ {
     reason = attribute($0, "message")
+    if (reason == "" && $0 !~ /\/>[ \n]*$/) {
+        inText = 1
+        text = ""
+        next
+    }
+    skip(reason)
+}
+
+inText && /^\/skipped/ {
+    inText = 0
+    sub(/^<!\[CDATA\[/, "", text)
+    sub(/\]\]>.*/, "", text)
+    sub(/\n.*/, "", text)
+    sub(/^parent was skipped: /, "", text)
+    sub(/^org\.opentest4j\.TestAbortedException: /, "", text)
+    skip(text)
+}
+
+inText { text = text "<" $0 }
+
+function skip(reason,    line) {
     if (reason == "") reason = "no reason given"
     line = test ": " reason
     if (!(line in times)) lines[++count] = line

@@ -1,16 +1,18 @@
-# weft test: the whole build with all tests, and at the end what was skipped and the totals. Sourced; expects $home and $jdk.
-# Writes inside the clone only, besides Maven's cache and, with extras, Debian packages.
+# weft test: the whole build with all tests, or those of the GPU alone, and at the end what was skipped and the totals.
+# Sourced; expects $home and $jdk. Writes inside the clone only, besides Maven's cache and, with extras, Debian
+# packages.
 
 extras="openmpi-bin libopenmpi-dev mpich chromium libopenblas0-pthread"
 
 run_tests() {
-    local with_extras=false all=false word code=0
+    local with_extras=false all=false gpu=false word code=0
     for word in "$@"; do
         case $word in
             --with-extras) with_extras=true ;;
             --all) all=true ;;
+            --gpu) gpu=true ;;
             *)
-                say "unknown option $word of test: expected --with-extras or --all"
+                say "unknown option $word of test: expected --gpu, --with-extras or --all"
                 exit 2
                 ;;
         esac
@@ -19,12 +21,19 @@ run_tests() {
     if $with_extras; then
         install_extras
     fi
+    set --
     if $all; then
-        # clean: a class that the launcher compiled went without the checks.
-        maven -fae -Dweft.excludedGroups= clean verify || code=1
-    else
-        maven -fae clean verify || code=1
+        set -- -Dweft.excludedGroups=
     fi
+    if $gpu; then
+        # What earlier runs of all tests reported must not count.
+        rm -rf "$home"/*/target/surefire-reports* "$home"/*/target/failsafe-reports*
+        maven -fae -Dweft.quick -Dgroups=gpu "$@" -pl library,cli verify || code=1
+        summary || code=1
+        return $code
+    fi
+    # clean: a class that the launcher compiled went without the checks.
+    maven -fae "$@" clean verify || code=1
     stress $all || code=1
     summary || code=1
     return $code

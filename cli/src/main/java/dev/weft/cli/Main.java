@@ -32,7 +32,9 @@ import picocli.CommandLine.Spec;
             BenchCommand.class,
             CompletionCommand.class,
             RankCommand.class,
-            TestCommand.class
+            TestCommand.class,
+            DistCommand.class,
+            PackKernelsCommand.class
         },
         footer = {
             "",

@@ -10,15 +10,21 @@ import picocli.CommandLine.Option;
 @Command(
         name = "test",
         mixinStandardHelpOptions = true,
-        description = "Builds Weft and runs its tests; only in a clone of the repository.",
+        description =
+                "Builds Weft and runs its tests, in a clone of the repository. In a folder that"
+                        + " 'weft dist' packed nothing is built, and only --gpu is there.",
         footer = {
             "",
             "Examples:",
             "  ./weft test                  what this machine can run; the rest is skipped visibly",
+            "  ./weft test --gpu            only the tests of the GPU",
             "  ./weft test --with-extras    first installs MPI, OpenBLAS and Chromium (Debian)",
             "  ./weft test --all            also the long tests: over an hour"
         })
 final class TestCommand implements Runnable {
+
+    @Option(names = "--gpu", description = "Only the tests that need a GPU.")
+    boolean gpu;
 
     @Option(names = "--with-extras", description = "Install optional parts first.")
     boolean withExtras;
@@ -28,6 +34,7 @@ final class TestCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new UsageException("'weft test' needs a clone: run ./weft test there");
+        throw new UsageException(
+                "'weft test' needs a clone or a packed folder: run ./weft test there");
     }
 }

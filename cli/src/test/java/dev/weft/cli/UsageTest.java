@@ -3,7 +3,9 @@ package dev.weft.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import dev.weft.cuda.Gpu;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,9 +44,25 @@ class UsageTest {
                 "--rhs sharded | --rhs 'sharded': expected one of replicated, column-sharded",
                 "--data zeros | --data 'zeros': expected one of normal, seed19",
                 "-r npu | --run-mode 'npu': expected one of auto, cpu, cuda, sim",
-                "-r cuda | --run-mode cuda is not there yet",
                 "-r sim | --run-mode sim is not there yet",
                 "-v Ascend910B1 | --soc-version Ascend910B1",
+                "-r cuda -v Ascend910B1 | it needs --run-mode sim, not cuda",
+                "-r cuda --dtype fp32 | A is fp32 and B fp32: on the GPU expected fp16 for both",
+                "-r cuda --b-dtype bf16 | A is fp16 and B bf16: on the GPU expected fp16 for both",
+                "-r cuda --out-dtype bf16 | --out-dtype bf16 of inputs in fp16: on the GPU",
+                "-r cuda --gn 1 --rhs column-sharded | rank 1 has no column of the 1 of B",
+                "-r cuda --gn 0 | has no column of the 0 of B",
+                "-r cuda --engine vector | one of auto, gated, cublas with --run-mode cuda",
+                "-r cuda --engine scalar | (auto, vector, scalar, openblas with cpu)",
+                "--engine gated | openblas with --run-mode auto (auto, gated, cublas with cuda)",
+                "-r cuda --engine cublas --compute-blocks 8 | the library chooses its grids",
+                "-r cuda --compute-blocks 0 | --compute-blocks 0: expected 1 to 1024",
+                "-r cuda --chunk-rule ascend | --chunk-rule ascend with --run-mode cuda",
+                "-r cuda --peers bus | --peers 'bus': expected one of device, host",
+                "--peers host | it needs --run-mode cuda, not auto",
+                "-r cpu --peers device | it needs --run-mode cuda, not cpu",
+                "-r cuda --peers host --launcher processes | expected --launcher threads",
+                "-r cuda --peers host --groups 2 | host with --groups 2: expected one group",
                 "--algorithm tree | unknown algorithm 'tree'",
                 "--launcher mpi | --launcher 'mpi': expected one of threads, processes",
                 "--engine gpu | --engine 'gpu': expected one of auto, vector, scalar, openblas",
@@ -87,6 +105,25 @@ class UsageTest {
         try (Stream<Path> written = Files.list(folder)) {
             assertEquals(List.of(), written.toList(), "nothing half-written");
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"device", "host"})
+    void aMissingGpuIsAnErrorThatSaysHowToGetOne(String peers) {
+        String why = Gpu.unavailable().orElse("");
+        assumeFalse(why.isEmpty(), "there is a GPU");
+        Invocation run =
+                Invocation.of(
+                        "run",
+                        "-r",
+                        "cuda",
+                        "--peers",
+                        peers,
+                        "--data-dir",
+                        folder.resolve("out").toString());
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals("weft: --run-mode cuda: no GPU: " + why + "\n", run.err());
+        assertFalse(Files.exists(folder.resolve("out")), "nothing half-written");
     }
 
     @Test
@@ -156,7 +193,8 @@ class UsageTest {
                 "verify",
                 "doctor",
                 "completion",
-                "test"
+                "test",
+                "dist"
             })
     void everyCommandHasHelpWithAnExample(String command) {
         Invocation help = Invocation.of(command, "--help");
@@ -188,6 +226,9 @@ class UsageTest {
                         "Shared memory",
                         "MPI",
                         "CUDA",
+                        "NVRTC",
+                        "cublasLt",
+                        "GPU kernels",
                         "OpenBLAS")) {
             assertTrue(doctor.out().contains(part + ":"), part + " in " + doctor.out());
         }
