@@ -103,9 +103,15 @@ __device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorM
     const u32 rank = CLUSTER > 1 ? clusterRank() : 0;
     Ring ring;
     ring.parity = 1; // a fresh barrier counts as released
+    int known = -1;
     for (int t = firstTile(); t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         const TensorMap* aMap = aMaps + tile.source;
+        if (tile.source != known) {
+            // The map lies in global memory, where another operator may have had one before.
+            known = tile.source;
+            asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(aMap) : "memory");
+        }
         const int aRow = tile.sourceRow + TILE_ROWS * rank;
         const int slabs = tile.width / SLAB_COLS;
         const u32 bytes = A_BYTES + tile.width * K_BLOCK * 2;
@@ -194,8 +200,15 @@ __device__ __forceinline__ void storeBoxes(const float (&d)[WIDTH / 2], const Te
 #pragma unroll
     for (int piece = 0; piece < WIDTH / C_BOX_COLS; piece++) {
         const u32 box = staging + piece % C_BOXES * C_BOX_BYTES;
-        // The copy out of this box has read it; the one out of the other may still run.
-        if (leader) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+        // The copy out of this box has read it; the one out of the other may still run. A tile of an odd number of boxes
+        // ends where the next one begins, so the first box waits for both.
+        if (leader) {
+            if (piece == 0) {
+                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            } else {
+                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+            }
+        }
         syncGroup(group);
 #if OUT_FP32
         const int r = lane / 4, t = lane % 4;
@@ -266,6 +279,11 @@ __device__ __forceinline__ void multiply(
         ring.advance();
     }
     wgmmaWait<0>();
+    // The sums are there from here on: nothing that reads them may move before.
+#pragma unroll
+    for (int i = 0; i < WIDTH / 2; i++) {
+        asm volatile("" : "+f"(d[i])::"memory");
+    }
     release(barriers, previous);
     const int rank = CLUSTER > 1 ? clusterRank() : 0;
     const int groupRow = tile.row + rank * TILE_ROWS + group * 64;

@@ -2,7 +2,6 @@ package dev.weft.cuda;
 
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
@@ -19,21 +18,38 @@ final class CallEvents implements AutoCloseable {
 
     private static final long PARK_NS = 50_000;
     private static final long HEARTBEAT_NS = 50_000_000;
+    private static final long MARGIN_NS = 1_000_000_000;
+
+    /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
+    private static final double SLOWEST_PER_NS = 1000;
 
     private final RankPlan plan;
+    private final CopyList list;
     private final Peers peers;
     private final CudaBuffers buffers;
     private final long deadlineNs;
+    private final long limitNs;
     private final long[] begin = timed();
     private final long[] gathered = timed();
     private final long[] end = timed();
     private final GpuStream rescue = GpuStream.urgent();
 
-    CallEvents(RankPlan plan, Peers peers, CudaBuffers buffers, long deadlineNs) {
+    /**
+     * @param work floating-point operations of a call's products
+     */
+    CallEvents(
+            RankPlan plan,
+            CopyList list,
+            Peers peers,
+            CudaBuffers buffers,
+            long deadlineNs,
+            double work) {
         this.plan = plan;
+        this.list = list;
         this.peers = peers;
         this.buffers = buffers;
         this.deadlineNs = deadlineNs;
+        this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + (long) (work / SLOWEST_PER_NS);
     }
 
     /** Two of a kind, for calls of either parity. */
@@ -68,12 +84,18 @@ final class CallEvents implements AutoCloseable {
         return 1e3 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]);
     }
 
-    /** Returns when the call has ended, or throws if something that it waits for never comes. */
-    void await(int call) {
+    /**
+     * Returns when the call has ended, or throws if something that it waits for never comes. What
+     * the caller has queued before it takes as long as it takes.
+     *
+     * @param latest the latest call that was started
+     */
+    void await(int call, int latest) {
+        waitFor(begin[call & 1], Long.MAX_VALUE);
         // The gate's deadline is the first to pass; this one is for what waits outside the kernel.
-        if (!waitFor(call, deadlineNs + deadlineNs / 2 + 1_000_000_000L)) {
-            release(call);
-            waitFor(call, deadlineNs);
+        if (!waitFor(end[call & 1], limitNs)) {
+            release(latest);
+            waitFor(end[call & 1], limitNs);
             throw stalled("the end of the call", -1, -1);
         }
         buffers.stall()
@@ -84,20 +106,30 @@ final class CallEvents implements AutoCloseable {
                         });
     }
 
-    /** Before memory is freed: nothing may be left that waits or reads. */
-    void drain(int call) {
-        if (call > 0 && !waitFor(call, deadlineNs + deadlineNs / 2)) {
-            release(call);
-            waitFor(call, deadlineNs);
+    /**
+     * Before memory is freed: nothing may be left that waits or reads.
+     *
+     * @param failed whether what is queued may wait for what will not come
+     */
+    void drain(int latest, boolean failed) {
+        if (latest == 0) {
+            return;
+        }
+        if (failed) {
+            release(latest);
+        }
+        if (!waitFor(end[latest & 1], limitNs)) {
+            release(latest);
+            waitFor(end[latest & 1], limitNs);
         }
     }
 
-    private boolean waitFor(int call, long limitNs) {
+    private boolean waitFor(long event, long forNs) {
         long start = System.nanoTime();
         long heartbeat = start;
-        while (!CudaStreams.queryEvent(end[call & 1])) {
+        while (!CudaStreams.queryEvent(event)) {
             long now = System.nanoTime();
-            if (now - start > limitNs) {
+            if (now - start > forNs) {
                 return false;
             }
             if (now - heartbeat > HEARTBEAT_NS) {
@@ -121,16 +153,11 @@ final class CallEvents implements AutoCloseable {
     }
 
     private StallException describe(StallWord.Stall stall) {
-        Chunks chunks = plan.chunks();
-        for (int source = 0; source < chunks.shards().ranks(); source++) {
-            int first = chunks.tag(source, 0);
-            if (stall.flag() >= first && stall.flag() < first + chunks.count(source)) {
-                int chunk = stall.flag() - first;
-                return stalled("chunk " + chunk + " of rank " + source, source, chunk);
-            }
-        }
-        int source = plan.consumption().getLast().source();
-        return stalled("the last rows of rank " + source, source, -1);
+        CopyList.Origin origin = list.origins().get(stall.flag());
+        return stalled(
+                "chunk " + origin.chunk() + " of rank " + peers.worldRank(origin.source()),
+                origin.source(),
+                origin.chunk());
     }
 
     private StallException stalled(String awaited, int source, int chunk) {

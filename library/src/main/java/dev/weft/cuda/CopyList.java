@@ -20,9 +20,9 @@ import java.util.Map;
  *
  * @param lanes copies that this rank issues, by lane
  * @param stretches the rows in the order of consumption
- * @param flags number of flags
+ * @param origins by flag: whose rows it tells of
  */
-record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
+record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> origins) {
 
     /**
      * One copy of a rectangle of one shard.
@@ -45,9 +45,21 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
             int flag,
             int awaitedFlag) {}
 
+    /**
+     * @param source rank that owns the rows
+     * @param chunk number of the chunk within its shard
+     */
+    record Origin(int source, int chunk) {}
+
     CopyList {
+        origins = List.copyOf(origins);
         lanes = lanes.stream().map(List::copyOf).toList();
         stretches = List.copyOf(stretches);
+    }
+
+    /** Number of flags. */
+    int flags() {
+        return origins.size();
     }
 
     /**
@@ -64,7 +76,7 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
         private final ArrivalCut cut;
         private final boolean gated;
         private final Map<Integer, List<Part>> parts = new HashMap<>();
-        private int flags;
+        private final List<Origin> origins = new ArrayList<>();
 
         /** Rows of a chunk that are multiplied together, and the pieces that bring them. */
         private record Part(long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
@@ -74,7 +86,11 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
             this.chunks = plan.chunks();
             this.cut = cut;
             this.gated = gated;
-            this.flags = chunks.total();
+            for (int source = 0; source < plan.ranks(); source++) {
+                for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+                    origins.add(new Origin(source, chunk));
+                }
+            }
         }
 
         CopyList write() {
@@ -91,7 +107,7 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
                 }
                 lanes.add(copies);
             }
-            return new CopyList(lanes, stretches(), flags);
+            return new CopyList(lanes, stretches(), origins);
         }
 
         /** A cut knows chunks by their turn, so they must come one by one and be multiplied so. */
@@ -146,7 +162,10 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, int flags) {
                 for (long cols : block.cols()) {
                     // The first piece takes the chunk's own flag.
                     boolean first = cutParts.isEmpty() && pieces.isEmpty();
-                    int flag = first ? transfer.tag() : flags++;
+                    int flag = first ? transfer.tag() : origins.size();
+                    if (!first) {
+                        origins.add(new Origin(transfer.source(), transfer.chunk()));
+                    }
                     copies.add(
                             new Copy(
                                     transfer.from(),

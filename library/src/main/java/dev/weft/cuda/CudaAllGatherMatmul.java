@@ -1,7 +1,6 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.FabricException;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.op.View;
 import dev.weft.plan.RankPlan;
@@ -44,7 +43,8 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
     private int started;
     private int awaited;
     private int gatheredCall;
-    private long lastStream;
+    private double elapsedUs;
+    private double gatherUs;
     private boolean closed;
     private RuntimeException failure;
 
@@ -62,7 +62,7 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             CopyStreams copies,
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
-            long deadlineNs) {
+            CallEvents events) {
         this.gpu = gpu;
         this.plan = plan;
         this.engine = engine;
@@ -72,7 +72,7 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         this.copies = copies;
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
-        this.events = new CallEvents(plan, peers, buffers, deadlineNs);
+        this.events = events;
     }
 
     /** Ranks on GPUs that reach each other's memory, one or several to a GPU. */
@@ -157,22 +157,36 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
     public void start(DeviceMatrix shard, GpuStream stream, View view) {
         checkUsable();
         checkShard(shard);
+        boolean measures = view != View.PIPELINED || views[started & 1] != View.PIPELINED;
+        if (awaited < started && measures) {
+            throw new IllegalStateException(
+                    "a call is under way, and one of the two only measures: await it first");
+        }
         gpu.bind();
         try {
             queue(shard, stream, view);
+            events.end(started, stream);
         } catch (RuntimeException e) {
+            markEnd(stream, e);
             throw failed(e);
+        }
+    }
+
+    /** What is queued of a call that failed half-way still has an end, for which closing waits. */
+    private void markEnd(GpuStream stream, RuntimeException cause) {
+        try {
+            events.end(started, stream);
+        } catch (RuntimeException e) {
+            cause.addSuppressed(e);
         }
     }
 
     private void queue(DeviceMatrix shard, GpuStream stream, View view) {
         int call = started + 1;
-        if (stream.handle() != lastStream) {
-            CudaStreams.waitEvent(stream.handle(), events.endOf(started));
-            lastStream = stream.handle();
-        }
-        peers.awaitReuse(call, stream);
+        // Behind the call before, whichever stream that is on.
+        CudaStreams.waitEvent(stream.handle(), events.endOf(started));
         events.begin(call, stream);
+        peers.awaitReuse(call, views[started & 1] == View.COMPUTE_ONLY, stream);
         DeviceMatrix slot = buffers.shard(plan.rank(), call & 1);
         if (shard.address() != slot.address() && shard.rows() > 0) {
             slot.copyFrom(shard, stream);
@@ -180,6 +194,9 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         started = call;
         views[call & 1] = view;
         peers.announce(call, stream);
+        if (plan.storage() == RankPlan.Storage.IN_PLACE) {
+            awaitAllAnnounced(call, stream);
+        }
         switch (view) {
             case COMPUTE_ONLY -> multiply(ready, gatheredCall, stream);
             case COMM_ONLY -> {
@@ -190,7 +207,14 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             case PIPELINED -> pipeline(call, stream);
         }
         peers.ended(call, stream);
-        events.end(call, stream);
+    }
+
+    private void awaitAllAnnounced(int call, GpuStream stream) {
+        for (int r = 0; r < plan.ranks(); r++) {
+            if (r != plan.rank()) {
+                peers.awaitAnnounced(r, call, stream);
+            }
+        }
     }
 
     private void pipeline(int call, GpuStream stream) {
@@ -198,11 +222,6 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         // The end of the call before the last, which used the same buffer.
         long free = events.endOf(call);
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
-            for (int r = 0; r < plan.ranks(); r++) {
-                if (r != plan.rank()) {
-                    peers.awaitAnnounced(r, call, stream);
-                }
-            }
             multiply(products, call, stream);
         } else if (buffers.gatherFirst()) {
             copies.issue(call, stream, free);
@@ -235,28 +254,30 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
 
     /** Waits for the end of the earliest call that has not been awaited. */
     public void await() {
-        if (awaited == started) {
+        if (closed || awaited == started) {
             throw new IllegalStateException("no call is under way");
         }
         gpu.bind();
         try {
             peers.awaitQueued(awaited + 1);
-            events.await(awaited + 1);
+            events.await(awaited + 1, started);
         } catch (RuntimeException e) {
             throw failed(e);
         }
         awaited++;
+        elapsedUs = events.elapsedUs(awaited);
+        boolean gatheredFirst = buffers.gatherFirst() && views[awaited & 1] == View.PIPELINED;
+        gatherUs = gatheredFirst ? events.gatherUs(awaited) : 0;
     }
 
     /** Time on the device of the call that was awaited last, from its turn in the stream on. */
     public double elapsedUs() {
-        return events.elapsedUs(awaited);
+        return elapsedUs;
     }
 
     /** How much of it passed until all had arrived, where the gather came first; otherwise 0. */
     public double gatherUs() {
-        boolean gathersFirst = buffers.gatherFirst() && views[awaited & 1] == View.PIPELINED;
-        return gathersFirst ? events.gatherUs(awaited) : 0;
+        return gatherUs;
     }
 
     private void checkShard(DeviceMatrix shard) {
@@ -296,18 +317,10 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         return cause;
     }
 
-    /** Memory that a peer still reads must stay; one that has failed reads no more. */
-    private void awaitRelease() {
-        if (failure == null) {
-            try {
-                peers.awaitRelease();
-            } catch (FabricException e) {
-                failure = e;
-            }
-        }
-    }
-
-    /** Waits for calls under way and frees everything. Collective where ranks share memory. */
+    /**
+     * Waits for calls under way and frees everything. Collective where ranks share memory: if a
+     * peer does not come, what it may still read is left to the end of the process.
+     */
     @Override
     public void close() {
         if (closed) {
@@ -315,14 +328,16 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         }
         closed = true;
         gpu.bind();
-        events.drain(started);
-        awaitRelease();
+        events.drain(started, failure != null);
+        boolean unread = peers.awaitRelease(failure != null);
         products.forEach(DeviceProduct::close);
         ready.stream().filter(p -> !products.contains(p)).forEach(DeviceProduct::close);
         copies.close();
         events.close();
-        peers.close();
-        buffers.close();
         ownStream.close();
+        if (unread) {
+            peers.close();
+            buffers.close();
+        }
     }
 }

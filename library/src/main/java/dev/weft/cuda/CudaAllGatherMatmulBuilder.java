@@ -10,8 +10,10 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 
 /**
@@ -222,10 +224,13 @@ public final class CudaAllGatherMatmulBuilder {
                         plan,
                         cuts ? arrivalCut(plan, k, kernels.getFirst().shape()) : null,
                         !gatherFirst);
+        Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             CudaBuffers buffers =
                     new CudaBuffers(shards, aType, k, list.flags(), gatherFirst, stream);
+            made.push(buffers);
             Peers peers = peers(buffers, k, list);
+            made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
             List<DeviceProduct> products = new ArrayList<>();
@@ -238,19 +243,43 @@ public final class CudaAllGatherMatmulBuilder {
                 buffers.addProduct(c);
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
                 products.add(product(kernel, list.stretches(), places, b, i, c, buffers));
-                ready.add(
-                        arrives
-                                ? product(kernel, present(), places, b, i, c, buffers)
-                                : products.getLast());
+                made.push(products.getLast());
+                if (arrives) {
+                    ready.add(product(kernel, present(), places, b, i, c, buffers));
+                    made.push(ready.getLast());
+                } else {
+                    ready.add(products.getLast());
+                }
             }
             CopyStreams copies =
                     new CopyStreams(peers, plan, aType, list.lanes(), list.flags(), deadlineNs());
+            made.push(copies);
+            CallEvents events = new CallEvents(plan, list, peers, buffers, deadlineNs(), work(k));
+            made.push(events);
             if (fabric != null) {
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
-                    gpu, plan, engine, buffers, peers, copies, products, ready, deadlineNs());
+                    gpu, plan, engine, buffers, peers, copies, products, ready, events);
+        } catch (RuntimeException | Error e) {
+            closeAll(made, e);
+            throw e;
         }
+    }
+
+    private static void closeAll(Deque<AutoCloseable> made, Throwable cause) {
+        for (AutoCloseable part : made) {
+            try {
+                part.close();
+            } catch (Exception e) {
+                cause.addSuppressed(e);
+            }
+        }
+    }
+
+    /** Multiply-adds of a call, twice. */
+    private double work(long k) {
+        return 2.0 * shards.totalRows() * k * operands.stream().mapToLong(Operand::n).sum();
     }
 
     /**
@@ -259,11 +288,11 @@ public final class CudaAllGatherMatmulBuilder {
      */
     private int share(boolean waitsForCopies) {
         if (fabric == null) {
-            return 1;
+            return 0;
         }
         long[] gpus = fabric.exchange(gpu.identity());
         long sharers = Arrays.stream(gpus).filter(id -> id == gpu.identity()).count();
-        return waitsForCopies ? (int) sharers : 1;
+        return waitsForCopies && sharers > 1 ? (int) sharers : 0;
     }
 
     /** All rows in their natural order, waiting for nothing: the product alone. */
@@ -409,6 +438,12 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     private RankPlan agreedPlan(long k) {
+        if (fabric != null) {
+            // First of all: what follows exchanges more or less by these.
+            Agreement agreement = new Agreement(fabric);
+            agreement.on("the engine's number", engine.ordinal());
+            agreement.on("the algorithm's number", algorithm.ordinal());
+        }
         Algorithm chosen = algorithm == Algorithm.AUTO ? automatic() : algorithm;
         if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
             throw new IllegalArgumentException(
@@ -446,7 +481,7 @@ public final class CudaAllGatherMatmulBuilder {
             agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
         }
         agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the algorithm's number", chosen.ordinal());
+        agreement.on("the chosen algorithm's number", chosen.ordinal());
         agreement.on("the number of chunks", chunks.total());
         agreement.on("chunk rows", chunkRows);
         agreement.on("splits per rank", splitsPerRank);

@@ -35,12 +35,17 @@ final class CudaBuffers implements AutoCloseable {
         this.cols = cols;
         this.flagCount = flagCount;
         this.gatherFirst = gatherFirst;
-        for (int i = 0; i < 2; i++) {
-            gathered[i] =
-                    allocate(DeviceMatrix.alignedBytes(aType, shards.totalRows(), cols), stream);
+        try {
+            for (int i = 0; i < 2; i++) {
+                long bytes = DeviceMatrix.alignedBytes(aType, shards.totalRows(), cols);
+                gathered[i] = allocate(bytes, stream);
+            }
+            this.flags = allocate(4L * Math.max(1, flagCount), stream);
+            this.stall = new StallWord(stream);
+        } catch (RuntimeException e) {
+            owned.forEach(DeviceBuffer::close);
+            throw e;
         }
-        this.flags = allocate(4L * Math.max(1, flagCount), stream);
-        this.stall = new StallWord(stream);
     }
 
     /** Zeroed, so that a product of rows that never came is not that of an earlier program. */

@@ -10,6 +10,7 @@ import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Ranks on GPUs, which read and write each other's device memory: threads of this process by
@@ -19,6 +20,7 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  *    0  word: the latest call that this rank has announced
  *   32  word: the latest call of which this rank has queued everything
+ *   48  word: 1 when this rank's work is drained, 2 when it has closed what others opened to it
  *   64  process id | GPU's ordinal | its identity
  *   88  buffer 0, buffer 1, flags | events: announced 0, 1, ended 0, 1, lane 0, 1, ...
  *       after them the same again as interprocess handles, 64 bytes each
@@ -38,11 +40,19 @@ final class DevicePeers implements Peers {
 
     private static final int ANNOUNCED_AT = 0;
     private static final int QUEUED_AT = 32;
+    private static final int RELEASED_AT = 48;
+    private static final int DRAINED = 1;
+    private static final int UNMAPPED = 2;
+
+    /** Peers of a rank that has failed close soon, or never. */
+    private static final long PATIENCE_NS = 5_000_000_000L;
+
     private static final int PROCESS_AT = 64;
     private static final int GPU_AT = 72;
     private static final int IDENTITY_AT = 80;
     private static final int POINTERS_AT = 88;
     private static final int MEMORIES = 3;
+    private static final long PARK_NS = 50_000;
     private static final int CALL_EVENTS = 4;
 
     private final Fabric fabric;
@@ -56,6 +66,7 @@ final class DevicePeers implements Peers {
 
     private final boolean[] opened;
     private final boolean[] sharesGpu;
+    private boolean released;
 
     /**
      * Collective; all ranks have as many lanes and flags.
@@ -184,11 +195,10 @@ final class DevicePeers implements Peers {
     /** The peers have queued that call: this rank has awaited it. */
     @Override
     public void awaitUnread(int call) {
-        long deadlineNs = fabric.deadline().toNanos();
         long start = System.nanoTime();
         for (int r = 0; r < size(); r++) {
             while (r != rank() && !CudaStreams.queryEvent(endedEvent(r, call))) {
-                if (System.nanoTime() - start > deadlineNs) {
+                if (System.nanoTime() - start > deadlineNs()) {
                     throw new StallException(
                             worldRank(rank()),
                             worldRank(r),
@@ -203,10 +213,13 @@ final class DevicePeers implements Peers {
     }
 
     @Override
-    public void awaitReuse(int call, GpuStream stream) {
+    public void awaitReuse(int call, boolean both, GpuStream stream) {
         for (int r = 0; r < size(); r++) {
             if (r != rank()) {
                 CudaStreams.waitEvent(stream.handle(), endedEvent(r, call));
+                if (both) {
+                    CudaStreams.waitEvent(stream.handle(), endedEvent(r, call - 1));
+                }
             }
         }
     }
@@ -240,8 +253,31 @@ final class DevicePeers implements Peers {
     }
 
     @Override
-    public void awaitRelease() {
-        fabric.barrier();
+    public boolean awaitRelease(boolean failed) {
+        released = awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
+        return released;
+    }
+
+    /** By the words alone: the fabric's own waits end as soon as one rank has failed. */
+    private boolean awaitStage(int stage, long mostNs) {
+        fabric.signal(region, rank(), RELEASED_AT, stage);
+        long limitNs = Math.min(mostNs, deadlineNs());
+        long start = System.nanoTime();
+        for (int r = 0; r < size(); r++) {
+            while (!fabric.reached(region, r, RELEASED_AT, stage)) {
+                if (System.nanoTime() - start > limitNs) {
+                    return false;
+                }
+                LockSupport.parkNanos(PARK_NS);
+            }
+        }
+        return true;
+    }
+
+    private long deadlineNs() {
+        return fabric.deadline().toDays() > 36_500
+                ? Long.MAX_VALUE / 4
+                : fabric.deadline().toNanos();
     }
 
     @Override
@@ -283,20 +319,29 @@ final class DevicePeers implements Peers {
         fabric.worked();
     }
 
+    /** A peer frees what this rank has opened only after this rank has closed it. */
     @Override
     public void close() {
+        boolean others = false;
         for (int r = 0; r < size(); r++) {
             if (opened[r]) {
+                others = true;
                 for (int i = 0; i < MEMORIES; i++) {
                     CudaMemory.ipcClose(pointers[r][i]);
                 }
-            }
-            if (opened[r] || r == rank()) {
-                for (int i = MEMORIES; i < pointers[r].length; i++) {
-                    CudaStreams.destroyEvent(pointers[r][i]);
-                }
+                destroyEvents(r);
             }
         }
+        if (released && others) {
+            awaitStage(UNMAPPED, PATIENCE_NS);
+        }
+        destroyEvents(rank());
         region.close();
+    }
+
+    private void destroyEvents(int of) {
+        for (int i = MEMORIES; i < pointers[of].length; i++) {
+            CudaStreams.destroyEvent(pointers[of][i]);
+        }
     }
 }

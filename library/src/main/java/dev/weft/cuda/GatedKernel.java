@@ -20,24 +20,39 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
      */
     static final String KIND_PROPERTY = "weft.cuda.kernel";
 
+    /** What the system takes of a multiprocessor's shared memory for every block. */
+    private static final int RESERVED_SHARED_BYTES = 1024;
+
     /** The kernels there are. */
     enum Kind {
         /** Tensor copies and warpgroup products: compute capability 9. */
-        HOPPER(KernelVariants.HOPPER_GEMM, 384, 4 * 49_152 + 32_768 + 1024, 128, 256, 128),
+        HOPPER(KernelVariants.HOPPER_GEMM, 384, 4 * 49_152 + 32_768 + 1024, 1, 128, 256, 128),
         /** Asynchronous copies and warp products: compute capability 8 and later. */
-        MMA(KernelVariants.MMA_GEMM, 256, 98_304, 128, 128, 128);
+        MMA(KernelVariants.MMA_GEMM, 256, 98_304, 2, 128, 128, 128);
 
         final String source;
         final int threads;
         final int sharedBytes;
+
+        /** Thread blocks that its registers let one multiprocessor hold. */
+        final int mostBlocks;
+
         final int rows;
         final int width;
         final int narrowWidth;
 
-        Kind(String source, int threads, int sharedBytes, int rows, int width, int narrowWidth) {
+        Kind(
+                String source,
+                int threads,
+                int sharedBytes,
+                int mostBlocks,
+                int rows,
+                int width,
+                int narrowWidth) {
             this.source = source;
             this.threads = threads;
             this.sharedBytes = sharedBytes;
+            this.mostBlocks = mostBlocks;
             this.rows = rows;
             this.width = width;
             this.narrowWidth = narrowWidth;
@@ -65,7 +80,7 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
     /** For a rank that has the GPU to itself, or whose grid waits for nothing. */
     static GatedKernel load(
             Gpu gpu, DType in, DType out, boolean bTransposed, Shards shards, int blocks) {
-        return load(gpu, in, out, bTransposed, shards, blocks, 1);
+        return load(gpu, in, out, bTransposed, shards, blocks, 0);
     }
 
     /** Multiprocessors that ranks which share a GPU leave to the kernels that copy between them. */
@@ -73,7 +88,8 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
 
     /**
      * @param blocks of the grid; 0 for as many as there is room for
-     * @param share ranks whose grids are on the GPU at the same time and wait for copies within it
+     * @param share ranks whose grids are on the GPU at the same time and wait for copies within it;
+     *     0 where no grid does
      */
     static GatedKernel load(
             Gpu gpu,
@@ -93,7 +109,7 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
         long function = KernelCache.function(gpu, key, "gated_gemm");
         CudaModules.setMaxDynamicShared(function, kind.sharedBytes);
         int fitting = fitting(gpu, kind, function, cluster);
-        if (share > 1) {
+        if (share > 0) {
             fitting = (fitting - LEFT_FOR_COPIES) / share / cluster * cluster;
         }
         if (fitting < cluster) {
@@ -146,8 +162,9 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
                             kind.sharedBytes,
                             cluster);
         }
-        // Two blocks of 96 KiB fit the 228 KiB of a multiprocessor from Hopper on.
-        return gpu.multiprocessors() * (kind == Kind.MMA && gpu.capability() >= 90 ? 2 : 1);
+        int each = kind.sharedBytes + RESERVED_SHARED_BYTES;
+        int blocks = Math.clamp(gpu.sharedBytesPerMultiprocessor() / each, 1, kind.mostBlocks);
+        return gpu.multiprocessors() * blocks;
     }
 
     TileShape shape() {

@@ -105,9 +105,8 @@ public final class Gpu {
         return major == 9;
     }
 
-    /** Most shared memory that one thread block can have. */
-    public int sharedBytesPerBlock() {
-        return CudaDevices.attribute(ordinal, CudaDevices.MAX_SHARED_BYTES_PER_BLOCK);
+    int sharedBytesPerMultiprocessor() {
+        return CudaDevices.attribute(ordinal, CudaDevices.SHARED_BYTES_PER_MULTIPROCESSOR);
     }
 
     /** Lets this GPU read and write the memory of {@code peer}, where the two are linked. */

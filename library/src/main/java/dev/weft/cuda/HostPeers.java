@@ -74,7 +74,7 @@ final class HostPeers implements Peers {
     public void awaitUnread(int call) {}
 
     @Override
-    public void awaitReuse(int call, GpuStream stream) {}
+    public void awaitReuse(int call, boolean both, GpuStream stream) {}
 
     @Override
     public void announce(int call, GpuStream stream) {}
@@ -86,7 +86,9 @@ final class HostPeers implements Peers {
     public void awaitSharers(int call, GpuStream stream) {}
 
     @Override
-    public void awaitRelease() {}
+    public boolean awaitRelease(boolean failed) {
+        return true;
+    }
 
     @Override
     public void ended(int call, GpuStream stream) {}

@@ -29,8 +29,12 @@ interface Peers extends AutoCloseable {
     /** Returns when no peer reads this rank's rows of {@code call} any more. */
     void awaitUnread(int call);
 
-    /** Before call {@code call} writes its buffers: lets {@code stream} wait for who reads them. */
-    void awaitReuse(int call, GpuStream stream);
+    /**
+     * Before call {@code call} writes its buffers: lets {@code stream} wait for who reads them.
+     *
+     * @param both whether the call before may have read them too
+     */
+    void awaitReuse(int call, boolean both, GpuStream stream);
 
     /**
      * This rank's rows for {@code call} are in its buffer once {@code stream} has come here.
@@ -71,8 +75,13 @@ interface Peers extends AutoCloseable {
     /** Tells the peers that this rank's work has failed. */
     void fail(Throwable cause);
 
-    /** Waits until no peer reads this rank's memory any more: all have come here. Collective. */
-    void awaitRelease();
+    /**
+     * Waits until no peer reads this rank's memory any more: all have come here, after they have
+     * drained their work. Collective.
+     *
+     * @return false where a peer did not come, so that memory and events must not be freed
+     */
+    boolean awaitRelease(boolean failed);
 
     /** Tells the peers that this rank is alive. */
     void worked();

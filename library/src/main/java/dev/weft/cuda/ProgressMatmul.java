@@ -68,9 +68,17 @@ public final class ProgressMatmul implements AutoCloseable {
         check(a, b, bTransposed, c);
         check(a, progress, splitsPerRank, ranks, rank);
         gpu.bind();
+        // Its own shard is copied within the GPU too, and where there are fewer GPUs than ranks all
+        // of them may be on this one.
         GatedKernel kernel =
                 GatedKernel.load(
-                        gpu, a.dtype(), c.dtype(), bTransposed, Shards.even(a.rows(), ranks), 0);
+                        gpu,
+                        a.dtype(),
+                        c.dtype(),
+                        bTransposed,
+                        Shards.even(a.rows(), ranks),
+                        0,
+                        Gpu.count() < ranks ? ranks : 1);
         TileSchedule schedule =
                 TileSchedule.of(
                         stretches(

@@ -244,12 +244,14 @@ public final class CudaMemory {
         checkCopy(COPY_BATCH, code, dst, src, bytes);
     }
 
-    /** The whole segment; it may be used again when this returns. */
+    /** The whole segment; it is there for every stream when this returns. */
     public static void copyToDevice(long dst, MemorySegment src) {
         requireNative(src);
         int code = COPY_TO_DEVICE_NOW.call(dst, src.address(), src.byteSize());
         Reference.reachabilityFence(src);
         checkCopy(COPY_TO_DEVICE_NOW, code, dst, src.address(), src.byteSize());
+        // The driver returns when it has taken a copy; streams of Weft do not wait for its stream.
+        CudaStreams.synchronize(0);
     }
 
     /** Fills the whole segment; it is complete when this returns. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.op.View;
@@ -91,6 +92,8 @@ class CudaAllGatherMatmulIT {
         "FP16, FP16, false, 700, 1000, 130",
         "BF16, FP32, true, 300, 77, 33",
         "FP16, FP32, false, 5, 1, 1",
+        // Two tiles of three quarters' width in a row for some workers.
+        "FP16, FP16, false, 4096, 64, 8064",
     })
     void hostPeersGiveTheProduct(DType in, DType out, boolean transposed, long m, long k, long n) {
         try (Arena arena = Arena.ofShared()) {
@@ -174,6 +177,39 @@ class CudaAllGatherMatmulIT {
                         return null;
                     });
         }
+    }
+
+    /** The others' calls end with its name, memory is freed in order, and the GPU serves on. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"DIRECT", "MESH_PULL", "RING"})
+    void aRankThatStopsCallingIsNamed(Algorithm algorithm) {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3, Duration.ofSeconds(1))) {
+            DeviceProblem problem =
+                    DeviceProblem.random(
+                            arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (CudaAllGatherMatmul op =
+                                problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                        .algorithm(algorithm)
+                                        .prepare()) {
+                            callPoisoned(op, problem.shard(fabric.rank()));
+                            fabric.barrier();
+                            if (fabric.rank() != 1) {
+                                FabricException end =
+                                        assertThrows(
+                                                FabricException.class,
+                                                () -> op.call(op.nextShard()));
+                                assertEquals(1, end.peer(), end.getMessage());
+                            }
+                        }
+                    });
+        }
+        hostPeersGiveTheProduct(DType.FP16, DType.FP16, false, 512, 256, 384);
     }
 
     /** Inputs change with every call, and two calls are queued behind each other. */
