@@ -34,14 +34,24 @@ final class CopyStreams implements AutoCloseable {
     private final int[] next;
     private final int[] bringer;
     private final int[] bringerLane;
+
+    /**
+     * By flag: recorded behind a copy that this rank pulls; 0 where nobody asks, or a peer pushes.
+     */
+    private final long[] arrived;
+
     private final long deadlineNs;
 
+    /**
+     * @param arrivals whether {@link #awaitArrival} will be called
+     */
     CopyStreams(
             Peers peers,
             RankPlan plan,
             DType dtype,
             List<List<Copy>> lanes,
             int flags,
+            boolean arrivals,
             long deadlineNs) {
         this.peers = peers;
         this.plan = plan;
@@ -57,6 +67,12 @@ final class CopyStreams implements AutoCloseable {
             for (Transfer transfer : lane.transfers()) {
                 bringer[transfer.tag()] = transfer.from();
                 bringerLane[transfer.tag()] = lane.index();
+            }
+        }
+        this.arrived = new long[flags];
+        for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
+            if (arrivals && copy.to() == plan.rank()) {
+                arrived[copy.flag()] = CudaStreams.createEvent(false, false);
             }
         }
         this.done = new long[lanes.size()];
@@ -111,7 +127,7 @@ final class CopyStreams implements AutoCloseable {
             if (issued) {
                 progressNs = System.nanoTime();
             } else if (System.nanoTime() - progressNs > deadlineNs) {
-                throw stalled(lanes.get(waiting).get(next[waiting]));
+                throw stalled(lanes.get(waiting).get(next[waiting]).awaitedFlag());
             } else {
                 Thread.onSpinWait();
             }
@@ -158,19 +174,45 @@ final class CopyStreams implements AutoCloseable {
         CudaStreams.writeValue32(on.handle(), peers.flags(copy.to()) + 4L * copy.flag(), call);
         if (copy.to() != peers.rank()) {
             peers.pushed(copy.to(), copy.flag(), lane, call, on);
+        } else if (arrived[copy.flag()] != 0) {
+            CudaStreams.record(arrived[copy.flag()], on.handle());
         }
         return true;
     }
 
-    private StallException stalled(Copy copy) {
-        int flag = copy.awaitedFlag();
-        int source = peers.worldRank(copy.source());
+    /**
+     * Lets {@code stream} wait for the rows of a flag, by an event that is recorded: all copies of
+     * this rank are queued, and what a peer pushes is waited for until it has queued it. A stream
+     * that waited for the flag itself could stand before the copy in a queue of the hardware.
+     */
+    void awaitArrival(int flag, int call, GpuStream stream) {
+        if (arrived[flag] != 0) {
+            CudaStreams.waitEvent(stream.handle(), arrived[flag]);
+            return;
+        }
+        long start = System.nanoTime();
+        while (!peers.isPushed(flag, call)) {
+            if (System.nanoTime() - start > deadlineNs) {
+                throw stalled(flag);
+            }
+            Thread.onSpinWait();
+        }
+        peers.awaitPushed(bringer[flag], bringerLane[flag], stream);
+    }
+
+    /** A chunk that a peer should have pushed: its flag has the chunk's tag. */
+    private StallException stalled(int flag) {
+        int source = 0;
+        while (flag >= plan.chunks().tag(source, 0) + plan.chunks().count(source)) {
+            source++;
+        }
+        int chunk = flag - plan.chunks().tag(source, 0);
         return new StallException(
                 peers.worldRank(plan.rank()),
                 peers.worldRank(bringer[flag]),
-                source,
-                flag - plan.chunks().tag(copy.source(), 0),
-                "a chunk of rank " + source + " to forward",
+                peers.worldRank(source),
+                chunk,
+                "chunk " + chunk + " of rank " + peers.worldRank(source),
                 Duration.ofNanos(deadlineNs));
     }
 
@@ -195,6 +237,7 @@ final class CopyStreams implements AutoCloseable {
         for (long event : done) {
             CudaStreams.destroyEvent(event);
         }
+        Arrays.stream(arrived).filter(event -> event != 0).forEach(CudaStreams::destroyEvent);
         CudaStreams.destroyEvent(entered);
     }
 }

@@ -11,8 +11,8 @@ import java.util.Map;
 
 /**
  * The product by cublasLt: one call per group of rows, on two streams in turn, each of which waits
- * for the rows' flags. The library chooses kernels by the number of rows, so it promises the
- * float64 bound and no bits. One thread at a time.
+ * for the rows. All copies must be queued before it is launched. The library chooses kernels by the
+ * number of rows, so it promises the float64 bound and no bits. One thread at a time.
  */
 final class CublasProduct implements DeviceProduct {
 
@@ -23,7 +23,7 @@ final class CublasProduct implements DeviceProduct {
     private final List<List<DeviceMatrix>> places;
     private final DeviceMatrix b;
     private final DeviceMatrix c;
-    private final long flags;
+    private final CopyStreams copies;
     private final Map<Long, CublasLt.Product> byRows = new HashMap<>();
     private final List<GpuStream> streams = new ArrayList<>();
     private final List<DeviceBuffer> workspaces = new ArrayList<>();
@@ -35,12 +35,12 @@ final class CublasProduct implements DeviceProduct {
             DeviceMatrix b,
             boolean bTransposed,
             DeviceMatrix c,
-            long flags) {
+            CopyStreams copies) {
         this.places = places;
         this.stretches = merged(stretches, places.getFirst());
         this.b = b;
         this.c = c;
-        this.flags = flags;
+        this.copies = copies;
         long k = bTransposed ? b.cols() : b.rows();
         for (Stretch stretch : this.stretches) {
             byRows.computeIfAbsent(
@@ -71,7 +71,7 @@ final class CublasProduct implements DeviceProduct {
 
     /**
      * One run of everything: the library loads a kernel when it is first used, and loading waits
-     * for streams that wait for flags.
+     * for what the device is at.
      */
     private void loadKernels() {
         for (Stretch stretch : stretches) {
@@ -131,10 +131,8 @@ final class CublasProduct implements DeviceProduct {
     }
 
     private void run(Stretch stretch, int place, int epoch, int turn) {
-        long on = streams.get(turn).handle();
         for (Piece piece : stretch.pieces()) {
-            CudaStreams.waitValue32(
-                    on, flags + 4L * piece.flag(), epoch, CudaStreams.WAIT_AT_LEAST);
+            copies.awaitArrival(piece.flag(), epoch, streams.get(turn));
         }
         multiply(stretch, place, turn);
     }

@@ -228,6 +228,10 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             copies.join(stream);
             events.gathered(call, stream);
             multiply(products, call, stream);
+        } else if (engine == CudaEngine.CUBLAS) {
+            copies.issue(call, stream, free);
+            multiply(products, call, stream);
+            copies.join(stream);
         } else {
             // The first copies are on their way before the launch, the others while it runs.
             copies.begin(call, stream, free);

@@ -233,6 +233,16 @@ public final class CudaAllGatherMatmulBuilder {
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
+            CopyStreams copies =
+                    new CopyStreams(
+                            peers,
+                            plan,
+                            aType,
+                            list.lanes(),
+                            list.flags(),
+                            engine == CudaEngine.CUBLAS,
+                            deadlineNs());
+            made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
             boolean arrives = !list.lanes().isEmpty() && !gatherFirst;
@@ -242,18 +252,15 @@ public final class CudaAllGatherMatmulBuilder {
                         buffers.matrix(out, shards.totalRows(), operands.get(i).n(), stream);
                 buffers.addProduct(c);
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                products.add(product(kernel, list.stretches(), places, b, i, c, buffers));
+                products.add(product(kernel, list.stretches(), places, b, i, c, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
-                    ready.add(product(kernel, present(), places, b, i, c, buffers));
+                    ready.add(product(kernel, present(), places, b, i, c, buffers, copies));
                     made.push(ready.getLast());
                 } else {
                     ready.add(products.getLast());
                 }
             }
-            CopyStreams copies =
-                    new CopyStreams(peers, plan, aType, list.lanes(), list.flags(), deadlineNs());
-            made.push(copies);
             CallEvents events = new CallEvents(plan, list, peers, buffers, deadlineNs(), work(k));
             made.push(events);
             if (fabric != null) {
@@ -315,10 +322,11 @@ public final class CudaAllGatherMatmulBuilder {
             DeviceMatrix b,
             int index,
             DeviceMatrix c,
-            CudaBuffers buffers) {
+            CudaBuffers buffers,
+            CopyStreams copies) {
         boolean transposed = operands.get(index).transposed();
         if (kernel == null) {
-            return new CublasProduct(stretches, places, b, transposed, c, buffers.flags());
+            return new CublasProduct(stretches, places, b, transposed, c, copies);
         }
         buffers.computeBlocks(kernel.blocks());
         return new GatedProduct(
