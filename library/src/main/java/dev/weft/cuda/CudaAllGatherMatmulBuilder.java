@@ -1,10 +1,7 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.op.Agreement;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -21,12 +18,6 @@ import java.util.List;
  * sharded by columns each rank gives its own columns. Used by one thread.
  */
 public final class CudaAllGatherMatmulBuilder {
-
-    /**
-     * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
-     * for its flag), larger ones leave the grid without work for longer.
-     */
-    private static final long CHUNK_BYTES = 16L << 20;
 
     /** Rows of gathered A and of C are counted with 32 bits on the device. */
     private static final long MAX_ROWS = Integer.MAX_VALUE;
@@ -200,7 +191,21 @@ public final class CudaAllGatherMatmulBuilder {
     private CudaAllGatherMatmul prepareAgreed() {
         long k = checkOperands();
         gpu.bind();
-        RankPlan plan = agreedPlan(k);
+        CudaPlanning planning =
+                new CudaPlanning(
+                        fabric,
+                        gpu,
+                        rank,
+                        shards,
+                        aType,
+                        new CudaPlanning.Wishes(
+                                algorithm,
+                                engine,
+                                chunkRows,
+                                splitsPerRank,
+                                chunkCols,
+                                copyStreams));
+        RankPlan plan = planning.agreedPlan(k);
         boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
         DType out = outType == null ? aType : outType;
         List<GatedKernel> kernels = new ArrayList<>();
@@ -218,12 +223,8 @@ public final class CudaAllGatherMatmulBuilder {
                                 share));
             }
         }
-        boolean cuts = !kernels.isEmpty() && pullsAlone(plan.algorithm());
-        CopyList list =
-                CopyList.of(
-                        plan,
-                        cuts ? arrivalCut(plan, k, kernels.getFirst().shape()) : null,
-                        !gatherFirst);
+        TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
+        CopyList list = planning.copies(plan, operands.getFirst().n(), shape);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             CudaBuffers buffers =
@@ -381,25 +382,6 @@ public final class CudaAllGatherMatmulBuilder {
         return sources;
     }
 
-    /** Whether a rank decides by itself how what it gathers is cut. */
-    private boolean pullsAlone(Algorithm chosen) {
-        return chosen == Algorithm.MESH_PULL
-                && copyStreams <= 1
-                && chunkRows == 0
-                && splitsPerRank == 0
-                && chunkCols == 0;
-    }
-
-    private ArrivalCut arrivalCut(RankPlan plan, long k, TileShape shape) {
-        List<Long> arriving =
-                plan.lanes().stream()
-                        .flatMap(lane -> lane.transfers().stream())
-                        .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
-                        .toList();
-        return ArrivalCut.of(
-                shards.rows(rank), arriving, k, operands.getFirst().n(), aType.bytes(), shape);
-    }
-
     private DeviceMatrix onDevice(Operand operand, CudaBuffers buffers, GpuStream stream) {
         if (operand.device() != null && operand.device().isAligned()) {
             return operand.device();
@@ -443,95 +425,5 @@ public final class CudaAllGatherMatmulBuilder {
             }
         }
         return k;
-    }
-
-    private RankPlan agreedPlan(long k) {
-        if (fabric != null) {
-            // First of all: what follows exchanges more or less by these.
-            Agreement agreement = new Agreement(fabric);
-            agreement.on("the engine's number", engine.ordinal());
-            agreement.on("the algorithm's number", algorithm.ordinal());
-        }
-        Algorithm chosen = algorithm == Algorithm.AUTO ? automatic() : algorithm;
-        if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
-            throw new IllegalArgumentException(
-                    "algorithm "
-                            + chosen.label()
-                            + " with peers in host memory: expected mesh-pull or sequential, since"
-                            + " only this rank can copy");
-        }
-        Chunks chunks = cut(k, chosen);
-        int lanes = copyStreams > 0 ? copyStreams : 1;
-        if (fabric != null) {
-            agree(k, chosen, chunks, lanes);
-        }
-        return Planner.plan(chosen, chunks, lanes, rank);
-    }
-
-    /** One GPU for all reads rows where they are; all else pulls by copy engine. */
-    private Algorithm automatic() {
-        if (shards.ranks() == 1 || shards.totalRows() == 0) {
-            return Algorithm.SEQUENTIAL;
-        }
-        if (fabric == null) {
-            return Algorithm.MESH_PULL;
-        }
-        long[] gpus = fabric.exchange(gpu.identity());
-        boolean shared = Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
-        return shared ? Algorithm.DIRECT : Algorithm.MESH_PULL;
-    }
-
-    private void agree(long k, Algorithm chosen, Chunks chunks, int lanes) {
-        Agreement agreement = new Agreement(fabric);
-        agreement.on("K", k);
-        agreement.on("M", shards.totalRows());
-        for (int r = 0; r < shards.ranks(); r++) {
-            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
-        }
-        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the chosen algorithm's number", chosen.ordinal());
-        agreement.on("the number of chunks", chunks.total());
-        agreement.on("chunk rows", chunkRows);
-        agreement.on("splits per rank", splitsPerRank);
-        agreement.on("chunk columns", chunkCols);
-        agreement.on("copy streams", lanes);
-    }
-
-    /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
-    private Chunks cut(long k, Algorithm chosen) {
-        if (chunkRows > 0 && splitsPerRank > 0) {
-            throw new IllegalArgumentException(
-                    "chunk rows "
-                            + chunkRows
-                            + " and splits per rank "
-                            + splitsPerRank
-                            + ": give one of the two");
-        }
-        if (chunkCols % TileShape.K_BLOCK != 0) {
-            throw new IllegalArgumentException(
-                    "chunks of "
-                            + chunkCols
-                            + " columns on a GPU: expected a multiple of "
-                            + TileShape.K_BLOCK);
-        }
-        Chunks chunks;
-        if (splitsPerRank > 0) {
-            chunks = Chunks.bySplits(shards, k, splitsPerRank, BLOCK_ROWS);
-        } else {
-            long rows = chunkRows > 0 ? chunkRows : automaticRows(k, chosen);
-            chunks = Chunks.byRows(shards, k, rows, Math.max(rows, BLOCK_ROWS));
-        }
-        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
-    }
-
-    /** Rows that are worth a tile of their own. */
-    private static final long BLOCK_ROWS = 256;
-
-    /** Whole shards where {@link ArrivalCut} cuts them further. */
-    private long automaticRows(long k, Algorithm chosen) {
-        if (engine == CudaEngine.GATED && pullsAlone(chosen)) {
-            return Math.max(1, shards.maxRows());
-        }
-        return Math.max(1, CHUNK_BYTES / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
     }
 }
