@@ -4,7 +4,6 @@ import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.RankPlan;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Begin and end of a call on the device, and the host's wait for it, which has a deadline: the
@@ -13,11 +12,6 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class CallEvents implements AutoCloseable {
 
-    /** A wait shorter than this is spun through, a longer one leaves the core to others. */
-    private static final long SPIN_NS = 2_000_000;
-
-    private static final long PARK_NS = 50_000;
-    private static final long HEARTBEAT_NS = 50_000_000;
     private static final long MARGIN_NS = 1_000_000_000;
 
     /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
@@ -27,6 +21,7 @@ final class CallEvents implements AutoCloseable {
     private final CopyList list;
     private final Peers peers;
     private final CudaBuffers buffers;
+    private final Runnable heartbeat;
     private final long deadlineNs;
     private final long limitNs;
     private final long[] begin = timed();
@@ -48,6 +43,8 @@ final class CallEvents implements AutoCloseable {
         this.list = list;
         this.peers = peers;
         this.buffers = buffers;
+        // Made once: waiting allocates nothing.
+        this.heartbeat = peers::worked;
         this.deadlineNs = deadlineNs;
         this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + (long) (work / SLOWEST_PER_NS);
     }
@@ -125,24 +122,7 @@ final class CallEvents implements AutoCloseable {
     }
 
     private boolean waitFor(long event, long forNs) {
-        long start = System.nanoTime();
-        long heartbeat = start;
-        while (!CudaStreams.queryEvent(event)) {
-            long now = System.nanoTime();
-            if (now - start > forNs) {
-                return false;
-            }
-            if (now - heartbeat > HEARTBEAT_NS) {
-                heartbeat = now;
-                peers.worked();
-            }
-            if (now - start < SPIN_NS) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.parkNanos(PARK_NS);
-            }
-        }
-        return true;
+        return EventWait.isDoneWithin(event, forNs, heartbeat);
     }
 
     /** Publishes every flag, so that streams and grids that wait for them end. */

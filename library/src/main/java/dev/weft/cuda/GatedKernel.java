@@ -77,12 +77,6 @@ record GatedKernel(Kind kind, long function, int cluster, int blocks) {
         }
     }
 
-    /** For a rank that has the GPU to itself, or whose grid waits for nothing. */
-    static GatedKernel load(
-            Gpu gpu, DType in, DType out, boolean bTransposed, Shards shards, int blocks) {
-        return load(gpu, in, out, bTransposed, shards, blocks, 0);
-    }
-
     /** Multiprocessors that ranks which share a GPU leave to the kernels that copy between them. */
     private static final int LEFT_FOR_COPIES = 4;
 

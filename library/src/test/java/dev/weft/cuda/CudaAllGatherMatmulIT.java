@@ -322,7 +322,7 @@ class CudaAllGatherMatmulIT {
                 DeviceBuffer flags = DeviceBuffer.allocate(4)) {
             dev.weft.ffi.CudaMemory.fill32Async(flags.address(), 0, 1, stream.handle());
             Shards shards = Shards.even(256, 1);
-            GatedKernel kernel = GatedKernel.load(gpu, DType.FP16, DType.FP16, false, shards, 0);
+            GatedKernel kernel = GatedKernel.load(gpu, DType.FP16, DType.FP16, false, shards, 0, 0);
             DeviceMatrix m = new DeviceMatrix(memory.address(), DType.FP16, 256, 256, 256);
             TileSchedule schedule =
                     TileSchedule.of(
