@@ -171,6 +171,11 @@ public final class Chunks {
         return Math.max(blockRows(source), chunkRows[source]);
     }
 
+    /** The row of the shard that follows the last one of a span. */
+    long endRow(int source, int span) {
+        return Math.min((span + 1) * spanRows(source), shards.rows(source));
+    }
+
     /** Spans of one shard: each is a whole number of chunks and a whole number of blocks. */
     public int spans(int source) {
         return Math.toIntExact(Math.ceilDiv(shards.rows(source), spanRows(source)));

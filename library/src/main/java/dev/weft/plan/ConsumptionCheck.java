@@ -7,7 +7,8 @@ import java.util.List;
 
 /**
  * Every row of every shard is consumed exactly once, by blocks that name the chunks that cover
- * them, own rows first and the rest as the lanes deliver; sequential plans in natural order.
+ * them, own rows first, then those of host mates, and as the lanes deliver; sequential plans in
+ * natural order.
  */
 final class ConsumptionCheck {
 
@@ -19,7 +20,7 @@ final class ConsumptionCheck {
         this.chunks = plan.chunks();
     }
 
-    static void check(List<RankPlan> plans) {
+    static void check(List<RankPlan> plans, Hosts hosts) {
         for (RankPlan plan : plans) {
             ConsumptionCheck consumption = new ConsumptionCheck(plan);
             plan.consumption().forEach(consumption::checkBlock);
@@ -27,7 +28,7 @@ final class ConsumptionCheck {
             if (plan.algorithm() == Algorithm.SEQUENTIAL) {
                 consumption.checkNaturalOrder();
             } else {
-                consumption.checkOwnRowsFirst();
+                consumption.checkNearestFirst(hosts);
                 consumption.checkDeliveryOrder();
             }
         }
@@ -81,14 +82,20 @@ final class ConsumptionCheck {
         }
     }
 
-    private void checkOwnRowsFirst() {
+    private void checkNearestFirst(Hosts hosts) {
         boolean remote = false;
+        boolean crossed = false;
         for (RowBlock block : plan.consumption()) {
             boolean own = block.source() == plan.rank();
+            boolean near = hosts.shareMemory(plan.rank(), block.source());
             if (own && remote) {
                 throw fault(block, "is the rank's own and comes after remote rows");
             }
+            if (near && crossed) {
+                throw fault(block, "is a host mate's and comes after rows of other hosts");
+            }
             remote = !own;
+            crossed = !near;
         }
     }
 

@@ -50,8 +50,28 @@ final class ConsumptionOrder {
         return order;
     }
 
+    /** Own rows first, then span by span those that are named. */
+    static List<RowBlock> bySpans(Chunks chunks, int rank, List<Held> spans) {
+        List<RowBlock> order = new ArrayList<>();
+        addShard(order, chunks, rank);
+        for (Held held : spans) {
+            addSpan(order, chunks, held.source(), held.span());
+        }
+        return order;
+    }
+
     private static void addShard(List<RowBlock> order, Chunks chunks, int source) {
-        for (int index = 0; index < chunks.blocks(source); index++) {
+        addBlocks(order, chunks, source, 0, chunks.blocks(source));
+    }
+
+    private static void addSpan(List<RowBlock> order, Chunks chunks, int source, int span) {
+        int first = chunks.firstBlockOfSpan(source, span);
+        addBlocks(order, chunks, source, first, chunks.firstBlockOfSpan(source, span + 1));
+    }
+
+    private static void addBlocks(
+            List<RowBlock> order, Chunks chunks, int source, int first, int end) {
+        for (int index = first; index < end; index++) {
             order.add(chunks.block(source, index));
         }
     }

@@ -8,17 +8,18 @@ final class LinkCheck {
     private final Algorithm algorithm;
     private final Chunks chunks;
     private final Shards shards;
-    private final int ranks;
+    private final Hosts hosts;
 
-    private LinkCheck(RankPlan plan) {
+    private LinkCheck(RankPlan plan, Hosts hosts) {
         this.algorithm = plan.algorithm();
         this.chunks = plan.chunks();
         this.shards = chunks.shards();
-        this.ranks = plan.ranks();
+        this.hosts = hosts;
     }
 
-    static void check(List<RankPlan> plans) {
-        LinkCheck links = new LinkCheck(plans.getFirst());
+    /** Flat plans are those of ranks that are all {@link Hosts#apart}. */
+    static void check(List<RankPlan> plans, Hosts hosts) {
+        LinkCheck links = new LinkCheck(plans.getFirst(), hosts);
         long[][] limits = links.limits();
         long[][] loads = new long[plans.size()][plans.size()];
         for (RankPlan plan : plans) {
@@ -52,44 +53,74 @@ final class LinkCheck {
         }
     }
 
+    /** In half rows: what every shard adds to the links on its way. */
     private long[][] limits() {
+        int ranks = hosts.ranks();
         long[][] limits = new long[ranks][ranks];
-        for (int from = 0; from < ranks; from++) {
-            for (int to = 0; to < ranks; to++) {
-                limits[from][to] = from == to ? 0 : limitHalfRows(from, to);
+        for (int source = 0; source < ranks; source++) {
+            long halfRows = 2 * shards.rows(source);
+            int home = hosts.hostOf(source);
+            for (int host = 0; host < hosts.count(); host++) {
+                int gateway = hosts.gateway(source, host);
+                addMates(limits[gateway], host, halfRows);
+                if (isMesh() && host != home) {
+                    limits[source][gateway] += halfRows;
+                }
+            }
+            if (algorithm == Algorithm.RING) {
+                addWay(limits, source, 1, hosts.count() - 1, halfRows);
+            } else if (algorithm == Algorithm.BIDIRECTIONAL_RING) {
+                addBothWays(limits, source, halfRows);
             }
         }
         return limits;
     }
 
-    private long limitHalfRows(int from, int to) {
+    private boolean isMesh() {
         return switch (algorithm) {
-            case RING -> isNext(from, to) ? 2 * (shards.totalRows() - shards.rows(to)) : 0;
-            case BIDIRECTIONAL_RING -> bothWaysLimitHalfRows(from, to);
-            case MESH_PUSH, MESH_PULL, SEQUENTIAL -> 2 * shards.rows(from);
-            case DIRECT, AUTO -> 0;
+            case MESH_PUSH, MESH_PULL, SEQUENTIAL -> true;
+            case RING, BIDIRECTIONAL_RING, DIRECT, AUTO -> false;
         };
     }
 
-    private long bothWaysLimitHalfRows(int from, int to) {
-        if (ranks == 2) {
-            return 2 * shards.rows(from);
+    /** Within a host; a limit for a rank's way to itself does no harm. */
+    private void addMates(long[] limits, int host, long halfRows) {
+        for (int mate = hosts.first(host); mate < hosts.first(host) + hosts.size(host); mate++) {
+            limits[mate] += halfRows;
         }
-        if (!isNext(from, to) && !isNext(to, from)) {
-            return 0;
-        }
-        int direction = isNext(from, to) ? 1 : -1;
-        long limit = 0;
-        for (int distance = 1; 2 * distance <= ranks; distance++) {
-            int source = Math.floorMod(to - direction * distance, ranks);
-            long rows = shards.rows(source);
-            boolean isEquallyFar = 2 * distance == ranks;
-            limit += isEquallyFar ? rows + 2 * Math.min(rows, chunks.spanRows(source)) : 2 * rows;
-        }
-        return limit;
     }
 
-    private boolean isNext(int from, int to) {
-        return (from + 1) % ranks == to;
+    private void addBothWays(long[][] limits, int source, long halfRows) {
+        int count = hosts.count();
+        if (count == 2) {
+            addWay(limits, source, 1, 1, halfRows);
+            return;
+        }
+        int shorter = (count - 1) / 2;
+        for (int direction = -1; direction <= 1; direction += 2) {
+            addWay(limits, source, direction, shorter, halfRows);
+            if (count % 2 == 0) {
+                long span = Math.min(shards.rows(source), chunks.spanRows(source));
+                addStep(limits, source, direction, count / 2, halfRows / 2 + 2 * span);
+            }
+        }
+    }
+
+    /** From gateway to gateway, up to the host at {@code distance}. */
+    private void addWay(long[][] limits, int source, int direction, int distance, long halfRows) {
+        for (int step = 1; step <= distance; step++) {
+            addStep(limits, source, direction, step, halfRows);
+        }
+    }
+
+    /** The last step to the host at {@code distance}. */
+    private void addStep(long[][] limits, int source, int direction, int distance, long halfRows) {
+        int from = hosts.gateway(source, host(source, direction * (distance - 1)));
+        int to = hosts.gateway(source, host(source, direction * distance));
+        limits[from][to] += halfRows;
+    }
+
+    private int host(int source, int distance) {
+        return Math.floorMod(hosts.hostOf(source) + distance, hosts.count());
     }
 }

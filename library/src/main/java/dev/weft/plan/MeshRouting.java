@@ -5,31 +5,34 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Every shard goes straight from its owner to each peer, pushed by the owner or pulled by the
- * reader. Each rank starts with its successor and goes on from there, so that at any time the ranks
- * that are busy with their d-th peer form a permutation and no rank is addressed by two.
+ * Every shard goes straight from its owner to its {@link Hosts#gateway} on each other host, pushed
+ * by the owner or pulled by the gateway. Each rank starts with the host that follows its own and
+ * goes on from there, so that at any time the hosts that are busy with their d-th peer form a
+ * permutation and no host is addressed by two.
  *
- * <p>With at least one lane per peer, every peer has the same number of lanes, each of them a
+ * <p>With at least one lane per peer host, every peer has the same number of lanes, each of them a
  * contiguous range of spans. With fewer lanes the peers are dealt to them in turn.
+ *
+ * <p>A mesh of ranks is one in which every rank has a host of its own.
  */
 final class MeshRouting implements Routing {
 
     private final Chunks chunks;
-    private final int ranks;
+    private final Hosts hosts;
     private final int lanes;
     private final Initiator initiator;
 
-    /** Requires two ranks or more; {@code lanes} as {@link #lanes} gives it. */
-    MeshRouting(Chunks chunks, int lanes, Initiator initiator) {
+    /** Requires two hosts or more; {@code lanes} as {@link #lanes} gives it. */
+    MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) {
         this.chunks = chunks;
-        this.ranks = chunks.shards().ranks();
+        this.hosts = hosts;
         this.lanes = lanes;
         this.initiator = initiator;
     }
 
     /** The lanes of which use can be made: a multiple of the peers, or fewer than those. */
-    static int lanes(int ranks, int requested) {
-        int peers = ranks - 1;
+    static int lanes(int hosts, int requested) {
+        int peers = hosts - 1;
         return requested < peers ? requested : requested / peers * peers;
     }
 
@@ -42,7 +45,7 @@ final class MeshRouting implements Routing {
     public List<Hop> lane(int rank, int lane) {
         List<Hop> hops = new ArrayList<>();
         if (isShared()) {
-            for (int distance = lane + 1; distance < ranks; distance += lanes) {
+            for (int distance = lane + 1; distance < hosts.count(); distance += lanes) {
                 addHops(hops, rank, distance, 0);
             }
         } else {
@@ -56,6 +59,11 @@ final class MeshRouting implements Routing {
         return initiator == Initiator.SENDER ? pushedTo(rank) : pulledBy(rank);
     }
 
+    @Override
+    public List<RowBlock> consumption(int rank, List<Delivery> deliveries) {
+        return ConsumptionOrder.asDelivered(chunks, rank, deliveries);
+    }
+
     private List<Delivery> pulledBy(int rank) {
         List<Delivery> deliveries = new ArrayList<>();
         for (int lane = 0; lane < lanes; lane++) {
@@ -66,18 +74,22 @@ final class MeshRouting implements Routing {
 
     private List<Delivery> pushedTo(int rank) {
         List<Delivery> deliveries = new ArrayList<>();
-        for (int distance = 1; distance < ranks; distance++) {
-            int owner = Math.floorMod(rank - distance, ranks);
-            int peer = distance - 1;
-            for (int part = 0; part < lanesPerPeer(); part++) {
-                List<Hop> hops = new ArrayList<>();
-                addHops(hops, owner, distance, part);
-                int lane = isShared() ? peer % lanes : peer * lanesPerPeer() + part;
-                long turnsBefore = isShared() ? peer / lanes : 0;
-                addDelivery(deliveries, lane, turnsBefore * chunks.shards().rows(owner), hops);
+        for (int distance = 1; distance < hosts.count(); distance++) {
+            for (int owner : hosts.sources(rank, peer(rank, -distance))) {
+                addPushed(deliveries, owner, rank, distance - 1);
             }
         }
         return deliveries;
+    }
+
+    private void addPushed(List<Delivery> deliveries, int owner, int rank, int peer) {
+        for (int part = 0; part < lanesPerPeer(); part++) {
+            List<Hop> hops = new ArrayList<>();
+            addSpans(hops, owner, rank, part);
+            int lane = isShared() ? peer % lanes : peer * lanesPerPeer() + part;
+            long turnsBefore = isShared() ? peer / lanes : 0;
+            addDelivery(deliveries, lane, turnsBefore * chunks.shards().rows(owner), hops);
+        }
     }
 
     private static void addDelivery(
@@ -87,14 +99,22 @@ final class MeshRouting implements Routing {
         }
     }
 
-    /** Adds one lane's part of what {@code rank} exchanges with the peer at {@code distance}. */
+    /** Adds one lane's part of what {@code rank} exchanges with the host at {@code distance}. */
     private void addHops(List<Hop> hops, int rank, int distance, int part) {
-        int peer = (rank + distance) % ranks;
-        int from = initiator == Initiator.SENDER ? rank : peer;
-        int to = initiator == Initiator.SENDER ? peer : rank;
-        int end = firstSpanOfPart(from, part + 1);
-        for (int span = firstSpanOfPart(from, part); span < end; span++) {
-            hops.add(new Hop(from, to, from, span));
+        int peer = peer(rank, distance);
+        if (initiator == Initiator.SENDER) {
+            addSpans(hops, rank, hosts.gateway(rank, peer), part);
+        } else {
+            for (int owner : hosts.sources(rank, peer)) {
+                addSpans(hops, owner, rank, part);
+            }
+        }
+    }
+
+    private void addSpans(List<Hop> hops, int owner, int to, int part) {
+        int end = firstSpanOfPart(owner, part + 1);
+        for (int span = firstSpanOfPart(owner, part); span < end; span++) {
+            hops.add(new Hop(owner, to, owner, span));
         }
     }
 
@@ -102,11 +122,16 @@ final class MeshRouting implements Routing {
         return Math.toIntExact((long) chunks.spans(source) * part / lanesPerPeer());
     }
 
+    /** The host that lies {@code distance} hosts after that of {@code rank}. */
+    private int peer(int rank, int distance) {
+        return Math.floorMod(hosts.hostOf(rank) + distance, hosts.count());
+    }
+
     private boolean isShared() {
-        return lanes < ranks - 1;
+        return lanes < hosts.count() - 1;
     }
 
     private int lanesPerPeer() {
-        return Math.max(1, lanes / (ranks - 1));
+        return Math.max(1, lanes / (hosts.count() - 1));
     }
 }

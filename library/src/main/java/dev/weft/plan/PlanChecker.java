@@ -24,7 +24,14 @@ import java.util.List;
  *       which that is the strictly shorter way, and of the shard that is equally far both ways
  *       half, plus one span at most; between two ranks, the sender's own shard. Mesh push, mesh
  *       pull, sequential: from anyone to anyone, the sender's own shard. Direct, and every other
- *       link: nothing.
+ *       link: nothing. On hosts of which some have several ranks, the same holds with hosts in
+ *       place of ranks, where every shard takes the link from its {@link Hosts#gateway} on one host
+ *       to its gateway on the other, so that a host's rows come to each other host once; and within
+ *       a host, from anyone to anyone, the sender's own shard and those that it is the gateway for.
+ *   <li>On such hosts a chunk enters each host but its owner's once, and its owner's never; a lane
+ *       goes either within a host or between hosts; what a receiver itself gets over the network
+ *       comes from the owner; and rows of host mates are consumed before those that cross the
+ *       network.
  *   <li>A ping-pong buffer is written only once the shard that it held before is released: the
  *       transfer's credit covers that shard.
  *   <li>Every row of every shard is consumed exactly once, by blocks that name exactly the chunks
@@ -49,21 +56,51 @@ public final class PlanChecker {
      * @throws PlanException if a property does not hold
      */
     public static void check(List<RankPlan> plans) {
-        checkAgreement(plans);
+        check(plans, Hosts.one(Math.max(1, plans.size())));
+    }
+
+    /**
+     * The same for ranks on several hosts. Where some of them share memory and others do not, rings
+     * and meshes are held to what is said of hosts; ping-pong rings and sequential plans go over
+     * all ranks one by one.
+     *
+     * @throws PlanException if a property does not hold
+     */
+    public static void check(List<RankPlan> plans, Hosts hosts) {
+        checkAgreement(plans, hosts);
         TransferIndex index = TransferIndex.of(plans);
         EndsCheck.check(plans, index);
         RouteCheck.check(plans, index);
-        LinkCheck.check(plans);
+        boolean isHierarchical = isHierarchical(plans.getFirst(), hosts);
+        if (isHierarchical) {
+            HostCheck.check(plans, hosts);
+        }
+        Hosts routed = isHierarchical ? hosts : Hosts.apart(plans.size());
+        LinkCheck.check(plans, routed);
         if (plans.getFirst().storage() == Storage.PING_PONG) {
             SlotCheck.check(plans);
         }
-        ConsumptionCheck.check(plans);
+        ConsumptionCheck.check(plans, routed);
         DryRun.run(plans);
     }
 
-    private static void checkAgreement(List<RankPlan> plans) {
+    private static boolean isHierarchical(RankPlan plan, Hosts hosts) {
+        return hosts.isHierarchical()
+                && plan.storage() == Storage.GATHERED
+                && plan.algorithm() != Algorithm.SEQUENTIAL;
+    }
+
+    private static void checkAgreement(List<RankPlan> plans, Hosts hosts) {
         if (plans.isEmpty()) {
             throw new IllegalArgumentException("no plans: a group has at least one rank");
+        }
+        if (hosts.ranks() != plans.size()) {
+            throw new IllegalArgumentException(
+                    "hosts of "
+                            + hosts
+                            + " ranks for "
+                            + plans.size()
+                            + " plans: expected as many");
         }
         RankPlan first = plans.getFirst();
         if (plans.size() != first.ranks()) {
@@ -71,6 +108,10 @@ public final class PlanChecker {
                     0, "plan for " + first.ranks() + " ranks among " + plans.size() + " plans");
         }
         checkStorage(first);
+        if (first.storage() == Storage.IN_PLACE && hosts.count() > 1) {
+            throw new PlanException(
+                    0, "multiplies in place what lies on " + hosts.count() + " hosts");
+        }
         for (int rank = 0; rank < plans.size(); rank++) {
             RankPlan plan = plans.get(rank);
             require(rank, "rank", rank, plan.rank());

@@ -23,7 +23,7 @@ record PlanWriter(Algorithm algorithm, Storage storage, Chunks chunks, Routing r
         List<RowBlock> consumption =
                 algorithm == Algorithm.SEQUENTIAL
                         ? ConsumptionOrder.natural(chunks)
-                        : ConsumptionOrder.asDelivered(chunks, rank, deliveries);
+                        : routing.consumption(rank, deliveries);
         return new RankPlan(algorithm, storage, rank, chunks, lanes, arrivals, consumption);
     }
 

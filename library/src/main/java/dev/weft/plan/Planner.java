@@ -15,12 +15,28 @@ public final class Planner {
 
     /**
      * What {@code rank} does when the group gathers with {@code algorithm} and each rank has {@code
-     * lanes} communication workers. {@link Algorithm#AUTO} must have been resolved before.
+     * lanes} communication workers. {@link Algorithm#AUTO} must have been resolved before. All
+     * ranks are equally far from each other.
      */
     public static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
+        return plan(algorithm, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
+    }
+
+    /**
+     * The same for ranks on several hosts. Where some of them share memory and others do not, rings
+     * and meshes are of hosts: every chunk crosses the network once to each other host, to its
+     * {@link Hosts#gateway} there, and that forwards it to its host mates. {@link
+     * Algorithm#SEQUENTIAL} takes no notice of hosts, and {@link Algorithm#DIRECT} needs one.
+     */
+    public static RankPlan plan(
+            Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
-        int laneCount = lanes(algorithm, ranks, lanes);
+        if (hosts.ranks() != ranks) {
+            throw new IllegalArgumentException(
+                    "hosts of " + hosts + " ranks for " + ranks + " shards: expected as many");
+        }
+        int laneCount = lanes(algorithm, hosts, lanes);
         if (algorithm == Algorithm.DIRECT) {
             return withoutTransfers(algorithm, Storage.IN_PLACE, chunks, rank);
         }
@@ -28,22 +44,41 @@ public final class Planner {
             return withoutTransfers(algorithm, Storage.GATHERED, chunks, rank);
         }
         Routing routing =
-                switch (algorithm) {
-                    case RING -> RingRouting.oneWay(chunks, laneCount);
-                    case BIDIRECTIONAL_RING -> RingRouting.bothWays(chunks, laneCount);
-                    case MESH_PUSH -> new MeshRouting(chunks, laneCount, Initiator.SENDER);
-                    case MESH_PULL, SEQUENTIAL ->
-                            new MeshRouting(chunks, laneCount, Initiator.RECEIVER);
-                    case AUTO, DIRECT -> throw new AssertionError(algorithm);
-                };
+                isHierarchical(algorithm, hosts)
+                        ? hierarchical(algorithm, chunks, hosts, laneCount)
+                        : routing(algorithm, chunks, Hosts.apart(ranks), laneCount);
         return new PlanWriter(algorithm, Storage.GATHERED, chunks, routing).write(rank, laneCount);
+    }
+
+    /** Half of the lanes, and the odd one, are for the network; what it cannot use is memory's. */
+    private static Routing hierarchical(
+            Algorithm algorithm, Chunks chunks, Hosts hosts, int lanes) {
+        int half = lanes - lanes / 2;
+        boolean isRing = algorithm == Algorithm.RING || algorithm == Algorithm.BIDIRECTIONAL_RING;
+        int networkLanes = isRing ? half : MeshRouting.lanes(hosts.count(), half);
+        Routing network = routing(algorithm, chunks, hosts, networkLanes);
+        return new HostRouting(chunks, hosts, network, networkLanes, lanes - networkLanes);
+    }
+
+    private static Routing routing(Algorithm algorithm, Chunks chunks, Hosts hosts, int lanes) {
+        return switch (algorithm) {
+            case RING -> RingRouting.oneWay(chunks, hosts, lanes);
+            case BIDIRECTIONAL_RING -> RingRouting.bothWays(chunks, hosts, lanes);
+            case MESH_PUSH -> new MeshRouting(chunks, hosts, lanes, Initiator.SENDER);
+            case MESH_PULL, SEQUENTIAL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER);
+            case AUTO, DIRECT -> throw new AssertionError(algorithm);
+        };
+    }
+
+    private static boolean isHierarchical(Algorithm algorithm, Hosts hosts) {
+        return hosts.isHierarchical() && algorithm != Algorithm.SEQUENTIAL;
     }
 
     /**
      * A ring in one lane that keeps no gathered A: the shard that arrives in step 1, 2, ... R-1
      * lands in buffer {@code step % 2}, and from step 3 on only after the receiver has released the
      * shard of two steps before. The operator guarantees that both buffers are free when the call
-     * starts.
+     * starts. It goes over all ranks one by one, whatever hosts they lie on.
      */
     public static RankPlan pingPongRing(Chunks chunks, int rank) {
         int ranks = chunks.shards().ranks();
@@ -51,9 +86,8 @@ public final class Planner {
         if (ranks == 1) {
             return withoutTransfers(Algorithm.RING, Storage.PING_PONG, chunks, rank);
         }
-        return new PlanWriter(
-                        Algorithm.RING, Storage.PING_PONG, chunks, RingRouting.oneWay(chunks, 1))
-                .write(rank, 1);
+        Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), 1);
+        return new PlanWriter(Algorithm.RING, Storage.PING_PONG, chunks, routing).write(rank, 1);
     }
 
     /**
@@ -83,6 +117,28 @@ public final class Planner {
             case DIRECT -> 0;
             case AUTO -> throw new AssertionError(algorithm);
         };
+    }
+
+    /**
+     * The same for ranks on several hosts. Where some of them share memory and others do not, the
+     * network has lanes of its own, as a lane that forwards waits for what the network brings: two
+     * lanes at least, three for the bidirectional ring. Memory's lanes may find nothing to carry on
+     * a host of few ranks.
+     */
+    public static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
+        if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
+            throw new IllegalArgumentException(
+                    "direct needs ranks that share memory: these lie on "
+                            + hosts.count()
+                            + " hosts of "
+                            + hosts
+                            + " ranks, expected one host or another algorithm");
+        }
+        int flat = lanes(algorithm, hosts.ranks(), requested);
+        if (!isHierarchical(algorithm, hosts)) {
+            return flat;
+        }
+        return Math.max(algorithm == Algorithm.BIDIRECTIONAL_RING ? 3 : 2, requested);
     }
 
     private static RankPlan withoutTransfers(

@@ -11,8 +11,9 @@ import java.util.List;
  *     transfers that end here and in delivery order; none of them is empty, and each keeps the
  *     index that it has in the plan of the rank that initiates it
  * @param consumption row blocks in the order in which they are multiplied: own rows first, then
- *     sources in the order in which the lanes deliver them; for {@link Algorithm#SEQUENTIAL} all
- *     rows in natural order, once everything has arrived
+ *     sources in the order in which the lanes deliver them, those of host mates before what crosses
+ *     a network; for {@link Algorithm#SEQUENTIAL} all rows in natural order, once everything has
+ *     arrived
  */
 public record RankPlan(
         Algorithm algorithm,

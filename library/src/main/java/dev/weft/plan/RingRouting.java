@@ -1,40 +1,49 @@
 package dev.weft.plan;
 
+import static java.util.Comparator.comparingLong;
+
 import dev.weft.plan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Every rank puts to its neighbours: its own spans first, then what it received, nearest source
- * first. A span stays in the lane of the same index all the way round, so that what arrives first
- * is forwarded first.
+ * A ring of hosts. Every shard travels from host to host, from its {@link Hosts#gateway} on one to
+ * its gateway on the next: a rank puts its own spans first, then what it received, nearest host
+ * first. Where a host is smaller than another, a gateway has several shards of one host; they come
+ * to it side by side, so it forwards them by rows and not shard after shard. A span stays in the
+ * lane of the same index all the way round, so that what arrives first is forwarded first.
  *
- * <p>With lanes in both directions each shard takes the shorter way. On an even number of ranks the
- * rank opposite to the owner is equally far either way: it gets the first half of the spans
- * clockwise and the other half counter-clockwise, the odd one clockwise. Two ranks are opposite to
+ * <p>With lanes in both directions each shard takes the shorter way. On an even number of hosts the
+ * one opposite to the owner's is equally far either way: it gets the first half of the spans
+ * clockwise and the other half counter-clockwise, the odd one clockwise. Two hosts are opposite to
  * each other.
+ *
+ * <p>A ring of ranks is one in which every rank has a host of its own.
  */
 final class RingRouting implements Routing {
 
+    private static final int ANYONE = -1;
+
     private final Chunks chunks;
-    private final int ranks;
+    private final Hosts hosts;
     private final int clockwiseLanes;
     private final int counterLanes;
 
-    private RingRouting(Chunks chunks, int clockwiseLanes, int counterLanes) {
+    private RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLanes) {
         this.chunks = chunks;
-        this.ranks = chunks.shards().ranks();
+        this.hosts = hosts;
         this.clockwiseLanes = clockwiseLanes;
         this.counterLanes = counterLanes;
     }
 
-    static RingRouting oneWay(Chunks chunks, int lanes) {
-        return new RingRouting(chunks, lanes, 0);
+    /** Requires two hosts or more. */
+    static RingRouting oneWay(Chunks chunks, Hosts hosts, int lanes) {
+        return new RingRouting(chunks, hosts, lanes, 0);
     }
 
     /** Half of the lanes, and the odd one, are clockwise; they come first. */
-    static RingRouting bothWays(Chunks chunks, int lanes) {
-        return new RingRouting(chunks, lanes - lanes / 2, lanes / 2);
+    static RingRouting bothWays(Chunks chunks, Hosts hosts, int lanes) {
+        return new RingRouting(chunks, hosts, lanes - lanes / 2, lanes / 2);
     }
 
     @Override
@@ -44,45 +53,88 @@ final class RingRouting implements Routing {
 
     @Override
     public List<Hop> lane(int rank, int lane) {
-        boolean clockwise = isClockwise(lane);
-        int width = clockwise ? clockwiseLanes : counterLanes;
-        int turn = clockwise ? lane : lane - clockwiseLanes;
-        int to = neighbour(rank, clockwise, 1);
-        List<Hop> hops = new ArrayList<>();
-        for (int distance = 1; distance <= reach(); distance++) {
-            int source = neighbour(rank, !clockwise, distance - 1);
-            int first = firstSpan(source, distance, clockwise);
-            int end = endSpan(source, distance, clockwise);
-            for (int span = first + Math.floorMod(turn - first, width); span < end; span += width) {
-                hops.add(new Hop(rank, to, source, span));
-            }
-        }
-        return hops;
+        return hops(rank, lane, ANYONE);
     }
 
     @Override
     public List<Delivery> deliveries(int rank) {
         List<Delivery> deliveries = new ArrayList<>();
         for (int lane = 0; lane < clockwiseLanes + counterLanes; lane++) {
-            List<Hop> hops = lane(neighbour(rank, !isClockwise(lane), 1), lane);
-            if (!hops.isEmpty()) {
-                deliveries.add(new Delivery(lane, 0, hops));
+            int before = neighbour(hosts.hostOf(rank), !isClockwise(lane), 1);
+            for (int i = 0; i < hosts.size(before); i++) {
+                int from = hosts.first(before) + i;
+                List<Hop> hops = hops(from, lane, rank);
+                if (!hops.isEmpty()) {
+                    deliveries.add(new Delivery(lane, rowsBefore(from, lane, rank), hops));
+                }
             }
         }
         return deliveries;
+    }
+
+    /** A lane's part of the sender's own shard goes first, though it may be for another gateway. */
+    private long rowsBefore(int from, int lane, int to) {
+        boolean isOwnFirst = hosts.gateway(from, hosts.hostOf(to)) == to;
+        return isOwnFirst ? 0 : chunks.shards().rows(from) / width(lane);
+    }
+
+    @Override
+    public List<RowBlock> consumption(int rank, List<Delivery> deliveries) {
+        return ConsumptionOrder.asDelivered(chunks, rank, deliveries);
+    }
+
+    /** What a lane carries to {@code receiver}, or to anyone. */
+    private List<Hop> hops(int rank, int lane, int receiver) {
+        boolean clockwise = isClockwise(lane);
+        int host = hosts.hostOf(rank);
+        int next = neighbour(host, clockwise, 1);
+        List<Hop> hops = new ArrayList<>();
+        for (int distance = 1; distance <= reach(); distance++) {
+            int sourceHost = neighbour(host, !clockwise, distance - 1);
+            int start = hops.size();
+            int shards = 0;
+            for (int source : hosts.sources(rank, sourceHost)) {
+                int to = hosts.gateway(source, next);
+                if (receiver == ANYONE || receiver == to) {
+                    addSpans(hops, rank, to, source, distance, lane);
+                    shards++;
+                }
+            }
+            if (shards > 1) {
+                hops.subList(start, hops.size())
+                        .sort(comparingLong(hop -> chunks.endRow(hop.source(), hop.span())));
+            }
+        }
+        return hops;
+    }
+
+    private void addSpans(List<Hop> hops, int from, int to, int source, int distance, int lane) {
+        boolean clockwise = isClockwise(lane);
+        int width = width(lane);
+        int turn = clockwise ? lane : lane - clockwiseLanes;
+        int first = firstSpan(source, distance, clockwise);
+        int end = endSpan(source, distance, clockwise);
+        for (int span = first + Math.floorMod(turn - first, width); span < end; span += width) {
+            hops.add(new Hop(from, to, source, span));
+        }
     }
 
     private boolean isClockwise(int lane) {
         return lane < clockwiseLanes;
     }
 
-    private int neighbour(int rank, boolean clockwise, int distance) {
-        return Math.floorMod(clockwise ? rank + distance : rank - distance, ranks);
+    /** Lanes in the same direction. */
+    private int width(int lane) {
+        return isClockwise(lane) ? clockwiseLanes : counterLanes;
     }
 
-    /** How far from its owner a chunk travels in one direction. */
+    private int neighbour(int host, boolean clockwise, int distance) {
+        return Math.floorMod(clockwise ? host + distance : host - distance, hosts.count());
+    }
+
+    /** How many hosts away from its owner's a chunk travels in one direction. */
     private int reach() {
-        return counterLanes == 0 ? ranks - 1 : ranks / 2;
+        return counterLanes == 0 ? hosts.count() - 1 : hosts.count() / 2;
     }
 
     /** First span of {@code source} that travels to the given distance in the given direction. */
@@ -95,7 +147,7 @@ final class RingRouting implements Routing {
     }
 
     private boolean isSplit(int distance) {
-        return counterLanes > 0 && 2 * distance == ranks;
+        return counterLanes > 0 && 2 * distance == hosts.count();
     }
 
     private int half(int source) {

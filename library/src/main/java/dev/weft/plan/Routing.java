@@ -17,4 +17,7 @@ interface Routing {
 
     /** What every lane that reaches {@code rank} brings to it; none of them is empty. */
     List<Delivery> deliveries(int rank);
+
+    /** The order in which {@code rank} multiplies row blocks, given its {@link #deliveries}. */
+    List<RowBlock> consumption(int rank, List<Delivery> deliveries);
 }

@@ -17,6 +17,12 @@ final class PlanCases {
                 .toList();
     }
 
+    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
+        return IntStream.range(0, chunks.shards().ranks())
+                .mapToObj(rank -> Planner.plan(algorithm, chunks, lanes, rank, hosts))
+                .toList();
+    }
+
     static List<RankPlan> pingPongPlans(Chunks chunks) {
         return IntStream.range(0, chunks.shards().ranks())
                 .mapToObj(rank -> Planner.pingPongRing(chunks, rank))
@@ -28,6 +34,25 @@ final class PlanCases {
         List<Algorithm> algorithms = new ArrayList<>(List.of(Algorithm.values()));
         algorithms.remove(Algorithm.AUTO);
         return algorithms;
+    }
+
+    /** Algorithms whose plans are not flat where some ranks share memory and others do not. */
+    static List<Algorithm> hierarchicalAlgorithms() {
+        return List.of(
+                Algorithm.RING,
+                Algorithm.BIDIRECTIONAL_RING,
+                Algorithm.MESH_PUSH,
+                Algorithm.MESH_PULL);
+    }
+
+    /** All of one size, or uneven, up to {@code maxSize} ranks on each. */
+    static Hosts randomHosts(Random random, int count, int maxSize) {
+        int size = 1 + random.nextInt(maxSize);
+        boolean isEven = random.nextInt(3) == 0;
+        return Hosts.of(
+                IntStream.generate(() -> isEven ? size : 1 + random.nextInt(maxSize))
+                        .limit(count)
+                        .toArray());
     }
 
     /** Even, uneven, partly empty, all on one rank, or all empty. */

@@ -187,15 +187,15 @@ class PlannerTest {
     }
 
     /** The same number of rows on every rank; every row is a chunk, a block and a span. */
-    private static Chunks chunks(int ranks, int rowsPerRank) {
+    static Chunks chunks(int ranks, int rowsPerRank) {
         return Chunks.byRows(Shards.even((long) ranks * rowsPerRank, ranks), 4, 1, 1);
     }
 
-    private static int count(List<Lane> lanes) {
+    static int count(List<Lane> lanes) {
         return lanes.stream().mapToInt(lane -> lane.transfers().size()).sum();
     }
 
-    private static List<String> transfers(List<Lane> lanes) {
+    static List<String> transfers(List<Lane> lanes) {
         return lanes.stream()
                 .map(
                         lane ->
@@ -209,7 +209,7 @@ class PlannerTest {
         return t.source() + "." + t.chunk() + " " + t.from() + ">" + t.to();
     }
 
-    private static String consumption(RankPlan plan) {
+    static String consumption(RankPlan plan) {
         return plan.consumption().stream()
                 .map(block -> block.source() + "." + block.firstRow())
                 .collect(Collectors.joining(", "));
