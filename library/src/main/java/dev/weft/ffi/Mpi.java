@@ -1,0 +1,348 @@
+package dev.weft.ffi;
+
+import static dev.weft.ffi.NativeFunction.hex;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * The process's MPI library, Open MPI or MPICH: loaded once, when first asked for. Handles
+ * (communicators, types) and addresses travel as longs; the caller keeps memory given by address
+ * mapped for as long as MPI may use it. A call that fails throws {@link MpiException}.
+ *
+ * <p>One thread calls, the one that has initialised MPI, unless {@link #initThread} has given
+ * {@link MpiThreadLevel#MULTIPLE}; {@link #initialized}, {@link #finalized} and what only tells
+ * about the library are for any thread.
+ */
+public final class Mpi {
+
+    private static final Mpi LOADED =
+            MpiCalls.BOUND.unavailable().isEmpty() ? new Mpi(MpiCalls.library()) : null;
+
+    private final MpiLibrary library;
+    private final long world;
+    private final long byteType;
+
+    private Mpi(MpiLibrary library) {
+        this.library = library;
+        this.world = library.family().world(library.symbols());
+        this.byteType = library.family().byteType(library.symbols());
+    }
+
+    /**
+     * Which library: the one that -Dweft.mpi.library or WEFT_MPI_LIBRARY names, else that of the
+     * launcher which has started this process, else whichever there is.
+     *
+     * @throws IllegalStateException with one line that tells why there is none and how to get one
+     */
+    public static Mpi load() {
+        if (LOADED == null) {
+            throw new IllegalStateException("MPI: " + unavailable().orElseThrow());
+        }
+        return LOADED;
+    }
+
+    /** Why MPI cannot be used here and how to get it, or empty where it can be used. */
+    public static Optional<String> unavailable() {
+        return MpiCalls.BOUND.unavailable();
+    }
+
+    public MpiFamily family() {
+        return library.family();
+    }
+
+    /** The first line of what the library tells about itself. */
+    public String libraryVersion() {
+        return library.version();
+    }
+
+    /** What the library tells about a code, on one line. */
+    public String errorText(int code) {
+        return MpiCalls.errorText(code);
+    }
+
+    /**
+     * Initialises MPI for this process, once; from then on failures are returned, where MPI itself
+     * would end the process.
+     *
+     * @return the level that the library grants, which may be lower than the required one
+     */
+    public MpiThreadLevel initThread(MpiThreadLevel required) {
+        MpiThreadLevel provided;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(JAVA_INT);
+            int code =
+                    MpiCalls.INIT_THREAD.call(0, 0, family().threadCode(required), out.address());
+            if (code != 0) {
+                throw MpiCalls.INIT_THREAD.failed(code, required.toString());
+            }
+            provided = threadLevel(out.get(JAVA_INT, 0));
+        }
+        // Failures that belong to no communicator are raised on one of these two, by MPI's version.
+        returnErrors(world);
+        returnErrors(family().self(symbols()));
+        return provided;
+    }
+
+    /** Whether MPI has been initialised, now or earlier. */
+    public boolean initialized() {
+        return ask(MpiCalls.INITIALIZED) != 0;
+    }
+
+    public boolean finalized() {
+        return ask(MpiCalls.FINALIZED) != 0;
+    }
+
+    public MpiThreadLevel queryThread() {
+        return threadLevel(ask(MpiCalls.QUERY_THREAD));
+    }
+
+    /** MPI_Finalize: waits for all ranks, and no call may follow. */
+    public void finish() {
+        int code = MpiCalls.FINALIZE.call();
+        if (code != 0) {
+            throw MpiCalls.FINALIZE.failed(code, "");
+        }
+    }
+
+    /** Ends all processes of the communicator, this one included, with the exit code. */
+    public void abort(long comm, int exitCode) {
+        int code = MpiCalls.ABORT.call(comm, exitCode);
+        if (code != 0) {
+            throw MpiCalls.ABORT.failed(code, comm(comm) + ", exit code " + exitCode);
+        }
+    }
+
+    /** The communicator of all processes that were started together. */
+    public long world() {
+        return world;
+    }
+
+    public int rank(long comm) {
+        return ask(MpiCalls.RANK, comm);
+    }
+
+    public int size(long comm) {
+        return ask(MpiCalls.SIZE, comm);
+    }
+
+    /** The same processes with messages of their own, until {@link #free}. All of them call. */
+    public long duplicate(long comm) {
+        return create(
+                MpiCalls.DUPLICATE,
+                out -> MpiCalls.DUPLICATE.call(comm, out.address()),
+                () -> comm(comm));
+    }
+
+    /**
+     * The processes of the communicator on this host, ranked by key, until {@link #free}. All of
+     * the communicator call.
+     */
+    public long splitByHost(long comm, int key) {
+        int shared = family().commTypeShared();
+        long noHints = family().infoNull(symbols());
+        return create(
+                MpiCalls.SPLIT_TYPE,
+                out -> MpiCalls.SPLIT_TYPE.call(comm, shared, key, noHints, out.address()),
+                () -> comm(comm) + ", shared memory, key " + key);
+    }
+
+    /** Frees a communicator that this class has made. All of its processes call. */
+    public void free(long comm) {
+        withHandle(MpiCalls.FREE_COMM, comm, "comm");
+    }
+
+    /** Failures on this communicator are returned, where MPI itself would end the process. */
+    public void returnErrors(long comm) {
+        int code = MpiCalls.SET_ERROR_HANDLER.call(comm, family().errorsReturn(symbols()));
+        if (code != 0) {
+            throw MpiCalls.SET_ERROR_HANDLER.failed(code, comm(comm) + ", errors return");
+        }
+    }
+
+    public void barrier(long comm) {
+        int code = MpiCalls.BARRIER.call(comm);
+        if (code != 0) {
+            throw MpiCalls.BARRIER.failed(code, comm(comm));
+        }
+    }
+
+    public void bcast(long address, int count, long type, int root, long comm) {
+        int code = MpiCalls.BROADCAST.call(address, count, type, root, comm);
+        if (code != 0) {
+            throw MpiCalls.BROADCAST.failed(
+                    code, buffer(address, count, type) + ", root " + root + ", " + comm(comm));
+        }
+    }
+
+    /** As many bytes of every rank, in rank order. */
+    public void allgather(long sendAddress, int bytes, long receiveAddress, long comm) {
+        int code =
+                MpiCalls.ALLGATHER.call(
+                        sendAddress, bytes, byteType, receiveAddress, bytes, byteType, comm);
+        if (code != 0) {
+            throw MpiCalls.ALLGATHER.failed(
+                    code,
+                    bytes
+                            + " bytes from "
+                            + hex(sendAddress)
+                            + " to "
+                            + hex(receiveAddress)
+                            + ", "
+                            + comm(comm));
+        }
+    }
+
+    /**
+     * What every rank sends, at places of the receiver's choice.
+     *
+     * @param countsAddress of 32-bit numbers: how many elements come from each rank
+     * @param displacementsAddress of 32-bit numbers: where they go, in extents of the receive type
+     */
+    public void allgatherv(
+            long sendAddress,
+            int sendCount,
+            long sendType,
+            long receiveAddress,
+            long countsAddress,
+            long displacementsAddress,
+            long receiveType,
+            long comm) {
+        int code =
+                MpiCalls.ALLGATHERV.call(
+                        sendAddress,
+                        sendCount,
+                        sendType,
+                        receiveAddress,
+                        countsAddress,
+                        displacementsAddress,
+                        receiveType,
+                        comm);
+        if (code != 0) {
+            throw MpiCalls.ALLGATHERV.failed(
+                    code,
+                    buffer(sendAddress, sendCount, sendType)
+                            + " to "
+                            + hex(receiveAddress)
+                            + ", "
+                            + comm(comm));
+        }
+    }
+
+    /** The type of one byte. */
+    public long byteType() {
+        return byteType;
+    }
+
+    /** Bytes in one piece as one element, until {@link #freeType}. */
+    public long contiguousType(int bytes) {
+        return committed(
+                create(
+                        MpiCalls.CREATE_CONTIGUOUS,
+                        out -> MpiCalls.CREATE_CONTIGUOUS.call(bytes, byteType, out.address()),
+                        () -> bytes + " bytes"));
+    }
+
+    /**
+     * Rows at a pitch as one element, until {@link #freeType}; its extent ends with the last row.
+     */
+    public long hvectorType(int rows, int rowBytes, long pitchBytes) {
+        return committed(
+                create(
+                        MpiCalls.CREATE_HVECTOR,
+                        out ->
+                                MpiCalls.CREATE_HVECTOR.call(
+                                        rows, rowBytes, pitchBytes, byteType, out.address()),
+                        () -> rows + " rows of " + rowBytes + " bytes, pitch " + pitchBytes));
+    }
+
+    /** MPI keeps the type for as long as a transfer that has begun needs it. */
+    public void freeType(long type) {
+        withHandle(MpiCalls.FREE_TYPE, type, "type");
+    }
+
+    /** Room for as many transfers at once. */
+    public MpiRequests requests(int capacity) {
+        return new MpiRequests(family(), family().requestNull(symbols()), byteType, capacity);
+    }
+
+    static String comm(long comm) {
+        return "comm " + hex(comm);
+    }
+
+    static String buffer(long address, int count, long type) {
+        return count + " of type " + hex(type) + " at " + hex(address);
+    }
+
+    private SymbolLookup symbols() {
+        return library.symbols();
+    }
+
+    private MpiThreadLevel threadLevel(int code) {
+        for (MpiThreadLevel level : MpiThreadLevel.values()) {
+            if (family().threadCode(level) == code) {
+                return level;
+            }
+        }
+        throw new IllegalStateException(
+                family().label() + " grants thread level " + code + ", which Weft does not know");
+    }
+
+    private static int ask(MpiFunction function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(JAVA_INT);
+            int code = function.call(out.address());
+            if (code != 0) {
+                throw function.failed(code, "");
+            }
+            return out.get(JAVA_INT, 0);
+        }
+    }
+
+    private static int ask(MpiFunction function, long comm) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(JAVA_INT);
+            int code = function.call(comm, out.address());
+            if (code != 0) {
+                throw function.failed(code, comm(comm));
+            }
+            return out.get(JAVA_INT, 0);
+        }
+    }
+
+    private interface Creation {
+        int into(MemorySegment handle);
+    }
+
+    private long create(MpiFunction function, Creation creation, Supplier<String> arguments) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(Long.BYTES, Long.BYTES);
+            int code = creation.into(out);
+            if (code != 0) {
+                throw function.failed(code, arguments.get());
+            }
+            return family().readHandle(out, 0);
+        }
+    }
+
+    private long committed(long type) {
+        withHandle(MpiCalls.COMMIT_TYPE, type, "type");
+        return type;
+    }
+
+    /** For functions that take the address of a handle, which they may change. */
+    private void withHandle(MpiFunction function, long handle, String kind) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment inOut = arena.allocate(Long.BYTES, Long.BYTES);
+            family().writeHandle(inOut, 0, handle);
+            int code = function.call(inOut.address());
+            if (code != 0) {
+                throw function.failed(code, kind + " " + hex(handle));
+            }
+        }
+    }
+}

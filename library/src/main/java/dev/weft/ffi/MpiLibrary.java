@@ -1,0 +1,189 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * An MPI library that has been loaded and recognised. A library that the user has named is the only
+ * one that will do; otherwise it is of the family whose launcher has started this process, or of
+ * any where there was no launcher: a process that loads the other family's library would be a world
+ * of its own. The loader's path comes first, then the usual folders. Any thread may call.
+ *
+ * <p>The JVM owns SIGSEGV, SIGBUS, SIGFPE and SIGHUP: compiled code runs into the first on purpose,
+ * and a library that took them over would end the process at the first null pointer. So before
+ * loading, what MPI may bring along is told to leave signals alone, unless the user has told it
+ * otherwise.
+ *
+ * @param version the first line of what it tells about itself
+ */
+record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
+
+    static final String PROPERTY = "weft.mpi.library";
+    static final String VARIABLE = "WEFT_MPI_LIBRARY";
+
+    /** Twice the longest text that any family's header announces. */
+    private static final int VERSION_BYTES = 16384;
+
+    /**
+     * @param given file or name of a library, or null where the user has named none
+     * @throws IllegalArgumentException with one line that tells what was found and what would do
+     */
+    static MpiLibrary load(String given, Map<String, String> environment) throws Throwable {
+        keepSignals();
+        if (given != null) {
+            return named(given);
+        }
+        Optional<MpiFamily> launcher = MpiEnvironment.of(environment).family();
+        List<String> tried = new ArrayList<>();
+        for (MpiFamily family : launcher.map(List::of).orElse(List.of(MpiFamily.values()))) {
+            for (String candidate : candidates(family, environment)) {
+                try {
+                    MpiLibrary found = recognise(candidate, open(candidate));
+                    if (found.family == family) {
+                        return found;
+                    }
+                    tried.add(candidate + " is \"" + found.version + "\"");
+                } catch (IllegalArgumentException e) {
+                    tried.add(e.getMessage());
+                }
+            }
+        }
+        throw new IllegalArgumentException(
+                "found no library of "
+                        + launcher.map(f -> f.supported() + ", whose launcher started this process")
+                                .orElse(supported())
+                        + "; tried "
+                        + String.join(", ", tried)
+                        + "; looked in the loader's path"
+                        + folders(environment).stream()
+                                .filter(Files::isDirectory)
+                                .map(folder -> ", " + folder)
+                                .collect(Collectors.joining()));
+    }
+
+    private static MpiLibrary named(String given) throws Throwable {
+        if (given.contains("/") && !Files.isRegularFile(Path.of(given))) {
+            throw new IllegalArgumentException(given + ": no such file");
+        }
+        try {
+            return recognise(given, open(given));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(e.getMessage() + ", expected " + supported(), e);
+        }
+    }
+
+    private static void keepSignals() throws Throwable {
+        NativeEnvironment.setUnlessSet("UCX_ERROR_SIGNALS", "");
+        // On SIGHUP, with which the JVM ends in good order, UCX would wait for a debugger.
+        NativeEnvironment.setUnlessSet("UCX_DEBUG_SIGNO", "0");
+        NativeEnvironment.setUnlessSet("OMPI_MCA_opal_signal", "");
+        NativeEnvironment.setUnlessSet("HFI_NO_BACKTRACE", "1");
+        NativeEnvironment.setUnlessSet("IPATH_NO_BACKTRACE", "1");
+    }
+
+    /** Plain names for the loader, then the files that there are. */
+    private static List<String> candidates(MpiFamily family, Map<String, String> environment) {
+        List<String> candidates = new ArrayList<>(family.files());
+        for (Path folder : folders(environment)) {
+            family.files().stream()
+                    .map(folder::resolve)
+                    .filter(Files::isRegularFile)
+                    .map(Path::toString)
+                    .forEach(candidates::add);
+        }
+        return candidates;
+    }
+
+    /** The usual folders, whether they exist or not. */
+    static List<Path> folders(Map<String, String> environment) {
+        List<Path> folders = new ArrayList<>();
+        for (String variable : List.of("MPI_HOME", "OPAL_PREFIX")) {
+            String home = environment.getOrDefault(variable, "");
+            if (!home.isEmpty()) {
+                folders.add(Path.of(home, "lib"));
+            }
+        }
+        String arch = System.getProperty("os.arch").replace("amd64", "x86_64");
+        folders.add(Path.of("/usr/lib", arch + "-linux-gnu"));
+        folders.add(Path.of("/usr/lib", arch + "-linux-gnu", "openmpi", "lib"));
+        folders.add(Path.of("/usr/lib64/openmpi/lib"));
+        folders.add(Path.of("/usr/lib64/mpich/lib"));
+        folders.add(Path.of("/usr/local/lib"));
+        if (Files.isReadable(Path.of("/opt"))) {
+            try (Stream<Path> packages = Files.list(Path.of("/opt"))) {
+                packages.sorted().forEach(home -> folders.add(home.resolve("lib")));
+            } catch (IOException e) {
+                throw new UncheckedIOException("/opt cannot be listed", e);
+            }
+        }
+        return folders;
+    }
+
+    @SuppressWarnings("restricted")
+    private static SymbolLookup open(String candidate) {
+        try {
+            return candidate.contains("/")
+                    ? SymbolLookup.libraryLookup(
+                            Path.of(candidate).toAbsolutePath(), Arena.global())
+                    : SymbolLookup.libraryLookup(candidate, Arena.global());
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(candidate + " does not load", e);
+        }
+    }
+
+    private static MpiLibrary recognise(String candidate, SymbolLookup symbols) throws Throwable {
+        Optional<MemorySegment> introduce = symbols.find("MPI_Get_library_version");
+        if (introduce.isEmpty()) {
+            throw new IllegalArgumentException(candidate + " is no MPI library");
+        }
+        String version = version(introduce.get());
+        for (MpiFamily family : MpiFamily.values()) {
+            if (family.isToldBy(version) && family.isBoundBy(symbols)) {
+                return new MpiLibrary(family, version, symbols);
+            }
+        }
+        throw new IllegalArgumentException(candidate + " is \"" + version + "\"");
+    }
+
+    /** MPI allows this call before all others. */
+    @SuppressWarnings("restricted")
+    private static String version(MemorySegment function) throws Throwable {
+        MethodHandle handle =
+                Linker.nativeLinker()
+                        .downcallHandle(
+                                function, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(VERSION_BYTES);
+            int code = (int) handle.invokeExact(text, arena.allocate(JAVA_INT));
+            return code == 0 ? firstLine(text.getString(0)) : "MPI_Get_library_version: " + code;
+        }
+    }
+
+    static String firstLine(String text) {
+        return text.lines().findFirst().orElse("").strip().replaceAll("\\s+", " ");
+    }
+
+    private static String supported() {
+        return Arrays.stream(MpiFamily.values())
+                .map(MpiFamily::supported)
+                .collect(Collectors.joining(" or "));
+    }
+}

@@ -1,0 +1,13 @@
+package dev.weft.ffi;
+
+/** Which threads of a process may call MPI, the strictest level first. */
+public enum MpiThreadLevel {
+    /** The process has one thread. */
+    SINGLE,
+    /** The thread that initialised MPI. */
+    FUNNELED,
+    /** Any thread, one at a time. */
+    SERIALIZED,
+    /** Any threads at once. */
+    MULTIPLE
+}
