@@ -1,6 +1,7 @@
 /** Weft: C = allgather(A) x B, computed while A is still arriving. */
 module dev.weft {
     requires com.fasterxml.jackson.core;
+    requires java.management;
     requires jdk.jfr;
     // Optional at run time: without it the scalar engine serves, and says so once.
     requires static jdk.incubator.vector;

@@ -1,12 +1,17 @@
 package dev.weft.fabric;
 
+import dev.weft.plan.Hosts;
 import java.time.Duration;
+import java.util.function.IntConsumer;
 
 /**
  * One rank's way to the ranks of its group. Collective methods ({@link #split}, {@link #allocate},
  * {@link #exchange}, {@link #barrier}, {@link #close}) are called by every rank in the same order,
- * by one thread of the rank at a time; {@link #signal}, {@link #await}, {@link #worked} and {@link
- * #fail} by any thread.
+ * by one thread of the rank at a time; {@link #signal}, {@link #publish}, {@link #await}, {@link
+ * #worked} and {@link #fail} by any thread.
+ *
+ * <p>Ranks of one host share memory: each sees the others' parts of a region. What lies on another
+ * host is reached by {@link #signal}, {@link #publish} and a {@link Courier} alone.
  */
 public interface Fabric extends AutoCloseable {
 
@@ -21,11 +26,19 @@ public interface Fabric extends AutoCloseable {
     /** The number in the world of the group's rank {@code rank}; errors name ranks by it. */
     int worldRank(int rank);
 
-    /** {@code threads}, {@code processes} and so on. */
+    /** {@code threads}, {@code processes} or {@code mpi}. */
     String kind();
 
-    /** Whether a rank can read a peer's part of a region in place, without a copy. */
-    boolean sharesMemory();
+    /** How the ranks of this group lie on hosts. */
+    Hosts hosts();
+
+    /** Whether every rank can read every peer's part of a region in place, without a copy. */
+    default boolean sharesMemory() {
+        return hosts().count() == 1;
+    }
+
+    /** With which other ranks this one shares the cores that its process may use. */
+    CoreShare cores();
 
     /** How long a wait lasts in which no awaited peer makes any progress. */
     Duration deadline();
@@ -47,14 +60,22 @@ public interface Fabric extends AutoCloseable {
 
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
-     * wakes who waits for it. All this thread has written before is visible to who sees the value.
-     * The caller is the word's only writer.
+     * wakes who waits for it on that host. All this thread has written before, itself or by a
+     * courier's moves to that rank, is visible to who sees the value. The caller is the word's only
+     * writer.
      */
     void signal(Region region, int home, long offset, int value);
 
     /**
+     * As {@link #signal} to a word of this rank's own part, which ranks on other hosts may wait for
+     * too. It lies within the part's first {@link Region#WORDS_BYTES} bytes.
+     */
+    void publish(Region region, long offset, int value);
+
+    /**
      * Waits until the word at {@code offset} of {@code home}'s part is {@code value} or past it
-     * (counted round the 32-bit range). What its writer wrote before the signal is then visible.
+     * (counted round the 32-bit range). What its writer wrote before the signal is then visible. On
+     * another host only published words can be waited for.
      *
      * @throws FabricException if the awaited rank stalls, dies, leaves or fails
      */
@@ -62,6 +83,24 @@ public interface Fabric extends AutoCloseable {
 
     /** Whether {@link #await} would return at once. Visible like {@link #await} if so. */
     boolean reached(Region region, int home, long offset, int value);
+
+    /**
+     * One that moves chunks for one thread.
+     *
+     * @param ended is told the number of each move once its source may be overwritten and, for a
+     *     move to this rank, it has arrived; called by any thread
+     */
+    Courier courier(IntConsumer ended);
+
+    /** Collective: an all-gather of the fabric's own, or null where it has none. */
+    default RowGather rowGather() {
+        return null;
+    }
+
+    /** CPU time that threads of the fabric itself have used in this process, in nanoseconds. */
+    default long ownCpuNs() {
+        return 0;
+    }
 
     /** Tells the peers that this rank got something done: slow is not dead. */
     void worked();

@@ -11,7 +11,7 @@ import java.util.function.IntPredicate;
  */
 final class Health {
 
-    private final Region control;
+    private final MemoryRegion control;
     private final int self;
     private final IntPredicate alive;
     private final int ranks;
@@ -22,7 +22,7 @@ final class Health {
      * @param control the control blocks of the world's {@code ranks}
      * @param alive whether a world's rank still runs; asked a few times a second at most
      */
-    Health(Region control, int ranks, int self, IntPredicate alive, Duration deadline) {
+    Health(MemoryRegion control, int ranks, int self, IntPredicate alive, Duration deadline) {
         this.control = control;
         this.ranks = ranks;
         this.self = self;
@@ -53,7 +53,7 @@ final class Health {
     }
 
     private int state(int worldRank) {
-        return Words.intAcquire(control.part(worldRank), ControlBlock.STATE_AT);
+        return Words.intAcquire(control.words(worldRank), ControlBlock.STATE_AT);
     }
 
     synchronized void present() {
@@ -99,10 +99,42 @@ final class Health {
         for (int r = 0; r < group.size(); r++) {
             int peer = group.worldRank(r);
             if (withOwn || peer != self) {
-                sum += Words.longAcquire(control.part(peer), ControlBlock.WORK_AT);
+                sum += Words.longAcquire(control.words(peer), ControlBlock.WORK_AT);
             }
         }
         return sum;
+    }
+
+    int ownState() {
+        return state(self);
+    }
+
+    long ownWork() {
+        return Words.longAcquire(own(), ControlBlock.WORK_AT);
+    }
+
+    /** What a rank on another host has told of itself; written to its mirror here. */
+    void peerWorked(int worldRank, long work) {
+        Words.longRelease(control.words(worldRank), ControlBlock.WORK_AT, work);
+    }
+
+    /** Something of a rank on another host has arrived: it is at work, whatever it last told. */
+    void peerMoved(int worldRank) {
+        Words.longAdd(control.words(worldRank), ControlBlock.WORK_AT, 1);
+    }
+
+    void peerFailed(int worldRank, int culprit, String message) {
+        ControlBlock.fail(control.words(worldRank), culprit, message);
+    }
+
+    void peerLeft(int worldRank) {
+        Words.intVolatile(control.words(worldRank), ControlBlock.STATE_AT, ControlBlock.LEFT);
+    }
+
+    /** Whether the rank has left or failed. */
+    boolean hasEnded(int worldRank) {
+        int state = state(worldRank);
+        return state == ControlBlock.LEFT || state == ControlBlock.FAILED;
     }
 
     boolean hasLeft(int worldRank) {
@@ -121,7 +153,7 @@ final class Health {
 
     /** What a rank that has failed left to say. */
     PeerFailedException failureOf(int failed) {
-        MemorySegment block = control.part(failed);
+        MemorySegment block = control.words(failed);
         return new PeerFailedException(
                 self, ControlBlock.culprit(block), ControlBlock.failure(block));
     }

@@ -1,12 +1,15 @@
 package dev.weft.fabric;
 
 import dev.weft.plan.Group;
+import dev.weft.plan.Hosts;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.function.IntConsumer;
 
 /**
- * A fabric whose ranks share memory: everything but how that memory comes about.
+ * A fabric whose ranks wait for words in memory: everything but how that memory comes about, and
+ * how words get to other hosts.
  *
  * <p>Signal and wait, which release pairs with which acquire: {@link #signal} stores the word
  * (volatile, hence release) after the data it announces; {@link #reached} loads it (acquire) before
@@ -83,9 +86,15 @@ abstract class MemoryFabric implements Fabric {
         return group.worldRank(rank);
     }
 
+    /** Threads and processes of one host. */
     @Override
-    public final boolean sharesMemory() {
-        return true;
+    public Hosts hosts() {
+        return Hosts.one(size());
+    }
+
+    @Override
+    public CoreShare cores() {
+        return new CoreShare(worldRank(rank), worldSize(), worldRank(rank));
     }
 
     @Override
@@ -142,10 +151,11 @@ abstract class MemoryFabric implements Fabric {
     public final long[] exchange(long value) {
         long slot = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
         control.part(rank).set(ValueLayout.JAVA_LONG, slot, value);
+        sendValue(control, slot, value);
         barrier();
         long[] values = new long[size()];
         for (int r = 0; r < values.length; r++) {
-            values[r] = control.part(r).get(ValueLayout.JAVA_LONG, slot);
+            values[r] = control.words(r).get(ValueLayout.JAVA_LONG, slot);
         }
         return values;
     }
@@ -153,7 +163,7 @@ abstract class MemoryFabric implements Fabric {
     @Override
     public final void barrier() {
         collectives++;
-        signal(control, rank, ControlBlock.ENTERED_AT, collectives);
+        publish(control, ControlBlock.ENTERED_AT, collectives);
         for (int r = 0; r < size(); r++) {
             await(control, r, ControlBlock.ENTERED_AT, collectives, entered[r]);
         }
@@ -161,15 +171,49 @@ abstract class MemoryFabric implements Fabric {
 
     @Override
     public final void signal(Region region, int home, long offset, int value) {
-        Words.intVolatile(region.part(home), offset, value);
-        if (((MemoryRegion) region).waiters(home) != 0) {
-            waiter.wakeAll(region.part(home), offset);
+        MemoryRegion memory = (MemoryRegion) region;
+        if (memory.isMapped(home)) {
+            store(memory, home, offset, value);
+        } else {
+            sendWord(memory, home, offset, value);
         }
     }
 
     @Override
+    public final void publish(Region region, long offset, int value) {
+        MemoryRegion memory = (MemoryRegion) region;
+        store(memory, rank, offset, value);
+        sendPublished(memory, offset, value);
+    }
+
+    /** Sets a word of a part, or of a mirror, that lies here, and wakes who waits for it. */
+    final void store(MemoryRegion memory, int home, long offset, int value) {
+        MemorySegment words = memory.words(home);
+        Words.intVolatile(words, offset, value);
+        if (memory.waiters(home) != 0) {
+            waiter.wakeAll(words, offset);
+        }
+    }
+
+    /** Sends a signal to a rank on another host. */
+    void sendWord(MemoryRegion region, int home, long offset, int value) {
+        throw new IllegalStateException("rank " + home + " is on another host");
+    }
+
+    /** Sends a published word to the ranks on other hosts. */
+    void sendPublished(MemoryRegion region, long offset, int value) {}
+
+    /** Sends a published 8-byte value likewise. */
+    void sendValue(MemoryRegion region, long offset, long value) {}
+
+    @Override
+    public Courier courier(IntConsumer ended) {
+        return new CopyCourier(this, ended);
+    }
+
+    @Override
     public final boolean reached(Region region, int home, long offset, int value) {
-        return Words.intAcquire(region.part(home), offset) - value >= 0;
+        return Words.intAcquire(((MemoryRegion) region).words(home), offset) - value >= 0;
     }
 
     @Override
@@ -192,7 +236,7 @@ abstract class MemoryFabric implements Fabric {
     }
 
     private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
-        MemorySegment part = region.part(home);
+        MemorySegment part = region.words(home);
         int writer = worldRank(what.writer());
         // Who waits for another thread of its own rank sees that one's work too.
         boolean ownWork = what.writer() == rank;
@@ -240,13 +284,21 @@ abstract class MemoryFabric implements Fabric {
     private StallException stalled(Awaited what, int value) {
         // Who waits for its own lane waits for the rank that the lane waits for.
         boolean ownLane = what.writer() == rank && what.source() >= 0;
+        int awaited = worldRank(ownLane ? what.source() : what.writer());
+        int silent = silentPeer();
         return new StallException(
                 worldRank(rank),
-                worldRank(ownLane ? what.source() : what.writer()),
+                silent < 0 ? awaited : silent,
                 what.source() < 0 ? -1 : worldRank(what.source()),
                 what.chunk(),
                 describe(what, value),
-                deadline());
+                deadline(),
+                silent >= 0);
+    }
+
+    /** The one rank of the group, by its number in the world, that is not heard of; else -1. */
+    int silentPeer() {
+        return -1;
     }
 
     /** The awaited thing in words, ranks by their number in the world. */

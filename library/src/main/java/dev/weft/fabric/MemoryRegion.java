@@ -4,7 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * A region whose parts are all mapped here. In front of each part lies a header that only the
+ * A region as one rank sees it: the parts of its host's ranks are mapped; of the others it has
+ * mirrors of their published words. In front of each part or mirror lies a header that only the
  * fabric sees:
  *
  * <pre>
@@ -19,31 +20,73 @@ final class MemoryRegion implements Region {
 
     private static final long WAITERS = 0;
 
+    private final long key;
+    private final int firstMapped;
+    private final int endMapped;
     private final MemorySegment[] whole;
-    private final MemorySegment[] parts;
+    private final MemorySegment[] words;
     private final Runnable release;
     private boolean closed;
 
-    /**
-     * @param whole each rank's header and part
-     */
+    /** All parts are mapped. */
     MemoryRegion(MemorySegment[] whole, Runnable release) {
+        this(0, 0, whole.length, whole, release);
+    }
+
+    /**
+     * @param key names the region between hosts
+     * @param firstMapped the first rank whose part is mapped
+     * @param endMapped the first rank after it whose part is not
+     * @param whole each rank's header and part, or mirror
+     */
+    MemoryRegion(
+            long key, int firstMapped, int endMapped, MemorySegment[] whole, Runnable release) {
+        this.key = key;
+        this.firstMapped = firstMapped;
+        this.endMapped = endMapped;
         this.whole = whole;
         this.release = release;
-        this.parts = new MemorySegment[whole.length];
+        this.words = new MemorySegment[whole.length];
         for (int r = 0; r < whole.length; r++) {
-            parts[r] = whole[r].asSlice(HEADER_BYTES);
+            words[r] = whole[r].asSlice(HEADER_BYTES);
         }
+    }
+
+    long key() {
+        return key;
+    }
+
+    boolean isMapped(int rank) {
+        return rank >= firstMapped && rank < endMapped;
     }
 
     @Override
     public MemorySegment part(int rank) {
-        return parts[rank];
+        if (!isMapped(rank)) {
+            throw new IllegalStateException(
+                    "the part of rank "
+                            + rank
+                            + " is on another host: mapped are those of ranks "
+                            + firstMapped
+                            + " to "
+                            + (endMapped - 1));
+        }
+        return words[rank];
+    }
+
+    /** The part, or the mirror of its words. */
+    MemorySegment words(int rank) {
+        return words[rank];
     }
 
     /** The same memory seen by {@code size} consecutive ranks from {@code first} on. */
     MemoryRegion subset(int first, int size) {
-        return new MemoryRegion(Arrays.copyOfRange(whole, first, first + size), this::close);
+        return new MemoryRegion(
+                key,
+                Math.max(0, firstMapped - first),
+                Math.min(size, endMapped - first),
+                Arrays.copyOfRange(whole, first, first + size),
+                this::close);
     }
 
     int waiters(int rank) {

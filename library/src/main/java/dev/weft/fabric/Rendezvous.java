@@ -112,8 +112,8 @@ final class Rendezvous implements AutoCloseable {
     private void offerControlBlock() throws IOException {
         Path temporary = folder.resolve("rank-" + rank + ".control-new");
         Files.deleteIfExists(temporary);
-        ShmFabric.reserve(temporary, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
-        own = ShmFabric.map(temporary, arena).asSlice(MemoryRegion.HEADER_BYTES);
+        SharedParts.reserve(temporary, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
+        own = SharedParts.map(temporary, arena).asSlice(MemoryRegion.HEADER_BYTES);
         ControlBlock.initialise(own, ranks);
         Files.move(
                 temporary,
@@ -127,7 +127,7 @@ final class Rendezvous implements AutoCloseable {
         while (true) {
             try {
                 if (peer == rank || isPresent(peer)) {
-                    return ShmFabric.map(controlFile(peer), arena);
+                    return SharedParts.map(controlFile(peer), arena);
                 }
             } catch (NoSuchFileException e) {
                 // Not there yet, or its owner has just given up: both are waited out alike.

@@ -184,6 +184,13 @@ public final class ShmJob implements AutoCloseable {
         Files.deleteIfExists(folder);
     }
 
+    /**
+     * Removes the folder of a start whose starter was killed; others may do so at the same time.
+     */
+    static void remove(Path folder) throws IOException {
+        deleteTwice(folder);
+    }
+
     /** A rank that was dying may have made one more file after the first look. */
     private static void deleteTwice(Path folder) throws IOException {
         try {

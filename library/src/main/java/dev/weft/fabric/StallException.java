@@ -12,6 +12,20 @@ public final class StallException extends FabricException {
 
     public StallException(
             int rank, int peer, int source, int chunk, String awaited, Duration deadline) {
+        this(rank, peer, source, chunk, awaited, deadline, false);
+    }
+
+    /**
+     * @param silent whether it is known that nothing at all has come from {@code peer}
+     */
+    public StallException(
+            int rank,
+            int peer,
+            int source,
+            int chunk,
+            String awaited,
+            Duration deadline,
+            boolean silent) {
         super(
                 "rank "
                         + rank
@@ -19,7 +33,8 @@ public final class StallException extends FabricException {
                         + deadline.toMillis()
                         + " ms while "
                         + awaited
-                        + " was awaited",
+                        + " was awaited"
+                        + (silent ? "; rank " + peer + " is not heard of at all" : ""),
                 rank,
                 peer);
         this.source = source;

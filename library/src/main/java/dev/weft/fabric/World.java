@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The ranks that this process runs: all of them as threads, or one of a world of processes. The
- * same body runs in both:
+ * The ranks that this process runs: all of them as threads, or one of a world of processes, on this
+ * host or on many. The same body runs in all:
  *
  * <pre>{@code
  * try (World world = World.threads(4)) {
@@ -57,6 +57,19 @@ public final class World implements AutoCloseable {
         checkDeadline(deadline);
         Arena arena = Arena.ofShared();
         return new World(ThreadFabric.world(ranks, deadline, arena), arena::close);
+    }
+
+    /**
+     * The rank that MPI says this process is: one of those that mpirun or srun has started, on this
+     * host or others. Once per process, since MPI cannot be started again; it also initialises MPI,
+     * unless the program has done that for MPI_THREAD_MULTIPLE. A failure ends the process's part
+     * without MPI_Finalize, which would wait for ranks that are gone.
+     *
+     * @throws IllegalStateException with one line that says why there is no MPI to join
+     */
+    public static World mpi(Duration deadline) {
+        checkDeadline(deadline);
+        return new World(new MemoryFabric[] {MpiProcess.join(deadline)}, () -> {});
     }
 
     /** The rank that this process's environment says it is ({@link ShmJob#environment}). */

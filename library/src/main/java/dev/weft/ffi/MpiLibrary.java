@@ -48,6 +48,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
      */
     static MpiLibrary load(String given, Map<String, String> environment) throws Throwable {
         keepSignals();
+        sendAtOnce();
         if (given != null) {
             return named(given);
         }
@@ -97,6 +98,16 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         NativeEnvironment.setUnlessSet("OMPI_MCA_opal_signal", "");
         NativeEnvironment.setUnlessSet("HFI_NO_BACKTRACE", "1");
         NativeEnvironment.setUnlessSet("IPATH_NO_BACKTRACE", "1");
+    }
+
+    /**
+     * Over TCP, messages of up to 256 KiB go at once, without the receiver's consent. That waits in
+     * line behind what the receiver sends itself, so that two hosts that send to each other would
+     * take turns.
+     */
+    private static void sendAtOnce() throws Throwable {
+        NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_eager_limit", "262144");
+        NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_rndv_eager_limit", "262144");
     }
 
     /** Plain names for the loader, then the files that there are. */

@@ -2,6 +2,7 @@ package dev.weft.op;
 
 import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.RowGather;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -18,9 +19,9 @@ import java.util.concurrent.atomic.AtomicReference;
  * <p>The result is bitwise the unfused product, whatever the algorithm, the chunks, the number of
  * ranks and the order of arrival, unless the engine promises less ({@link
  * Gemm#sameBitsForAnyRows}). Ranks that share memory and give the same B share one packed copy of
- * it. A call allocates nothing on the heap. A rank may be one whole call ahead of a slow peer;
- * there is no barrier. A call that cannot complete ends on every rank with a {@link
- * dev.weft.fabric.FabricException}, after which the operator can only be closed.
+ * it. A call allocates nothing on the heap (between hosts, next to nothing). A rank may be one
+ * whole call ahead of a slow peer; there is no barrier. A call that cannot complete ends on every
+ * rank with a {@link dev.weft.fabric.FabricException}, after which the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  */
@@ -35,6 +36,8 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Releases releases;
     private final CallState state;
     private final SpanLog staging = new SpanLog("caller", 1);
+    private final List<LaneWorker> laneWorkers = new ArrayList<>();
+    private final RowGather rowGather;
     private final Team team;
     private final Result result;
     private final PendingCall pending = new PendingCall(this);
@@ -70,10 +73,18 @@ public final class AllGatherMatmul implements AutoCloseable {
         Workspace workspace = Workspace.of(plan, fabric, memory, settings);
         this.state = workspace.state();
         this.releases = workspace.releases();
-        for (Lane lane : plan.lanes()) {
-            LaneWorker worker = new LaneWorker(lane, workspace);
+        this.rowGather = settings.rowGather();
+        if (rowGather != null) {
+            GatherWorker worker = new GatherWorker(rowGather, workspace);
             tasks.add(worker);
             logs.add(worker.log());
+        } else {
+            for (Lane lane : plan.lanes()) {
+                LaneWorker worker = new LaneWorker(lane, workspace);
+                laneWorkers.add(worker);
+                tasks.add(worker);
+                logs.add(worker.log());
+            }
         }
         for (int i = 0; i < computeWorkers; i++) {
             ComputeWorker worker =
@@ -207,7 +218,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         releases.begin(state.call, view);
         // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
         // and of peers that want to reuse the other slot.
-        fabric.signal(memory.region(), plan.rank(), OperatorMemory.START_AT, state.call);
+        fabric.publish(memory.region(), OperatorMemory.START_AT, state.call);
         underWay = true;
         team.start();
     }
@@ -264,6 +275,10 @@ public final class AllGatherMatmul implements AutoCloseable {
         closed = true;
         team.await();
         team.close();
+        laneWorkers.forEach(LaneWorker::close);
+        if (rowGather != null) {
+            rowGather.close();
+        }
         holdings.close();
     }
 }

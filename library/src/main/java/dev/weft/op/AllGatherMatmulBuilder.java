@@ -2,6 +2,7 @@ package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
+import dev.weft.fabric.RowGather;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
@@ -207,7 +208,8 @@ public final class AllGatherMatmulBuilder {
                             keepGathered,
                             summaries,
                             workers(),
-                            pinned ? Pinning.of(fabric, workers()) : Pinning.none()),
+                            pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
+                            rowGather(plan)),
                     new Holdings(arena, List.copyOf(regions)));
         } catch (RuntimeException | Error e) {
             new Holdings(arena, regions).close();
@@ -225,6 +227,13 @@ public final class AllGatherMatmulBuilder {
         boolean arrives = plan.storage() == RankPlan.Storage.GATHERED && plan.ranks() > 1;
         boolean gathered = keepGathered || arrives;
         return gathered ? Landing.ROWS : Landing.NONE;
+    }
+
+    /** To gather first and multiply after is what a fabric's own all-gather is made for. */
+    private RowGather rowGather(RankPlan plan) {
+        boolean gathersFirst =
+                plan.algorithm() == Algorithm.SEQUENTIAL && landing(plan) == Landing.ROWS;
+        return gathersFirst ? fabric.rowGather() : null;
     }
 
     private long checkOperands() {
@@ -293,7 +302,7 @@ public final class AllGatherMatmulBuilder {
         RankPlan plan =
                 pingPong
                         ? Planner.pingPongRing(chunks, fabric.rank())
-                        : Planner.plan(chosen, chunks, (int) lanes, fabric.rank());
+                        : Planner.plan(chosen, chunks, (int) lanes, fabric.rank(), fabric.hosts());
         System.getLogger("dev.weft")
                 .log(
                         Level.DEBUG,
@@ -347,7 +356,7 @@ public final class AllGatherMatmulBuilder {
         if (computeWorkers > 0) {
             return computeWorkers;
         }
-        return Math.max(1, Runtime.getRuntime().availableProcessors() / fabric.worldSize());
+        return fabric.cores().cores();
     }
 
     private List<Product> products(Gemm gemm, Arena arena, List<Region> regions) {

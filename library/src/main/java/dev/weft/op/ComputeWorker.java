@@ -5,13 +5,17 @@ import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Scratch;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Takes row blocks in consumption order, waits for the chunks that cover them, and multiplies. Own
@@ -19,6 +23,9 @@ import java.util.List;
  * each takes the next block that nobody has.
  */
 final class ComputeWorker implements Runnable {
+
+    /** A step of so many rows is multiplied at about nine tenths of the rate of a large block. */
+    private static final long STEP_ROWS = 64;
 
     private final int index;
     private final String name;
@@ -36,6 +43,7 @@ final class ComputeWorker implements Runnable {
     private final Arrivals arrivals;
     private final Transfer[] lastArrivals;
     private final Awaited[] starts;
+    private final boolean stepwise;
     private final SpanLog log;
 
     ComputeWorker(int index, Workspace workspace, Gemm gemm, List<Product> products, Arena arena) {
@@ -55,16 +63,20 @@ final class ComputeWorker implements Runnable {
         this.order = plan.consumption().toArray(RowBlock[]::new);
         this.arrivals = workspace.arrivals();
         this.lastArrivals =
-                plan.arrivals().stream()
-                        .map(Lane::transfers)
-                        .map(List::getLast)
-                        .toArray(Transfer[]::new);
+                plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
             starts[r] = new Awaited("the shard", r, r, -1);
         }
-        // Two waits at most and a product per block, and a wait per arrival lane or peer.
-        this.log = new SpanLog(name, 3 * order.length + lastArrivals.length + plan.ranks());
+        this.stepwise = fabric.hosts().count() > 1 && !summaries.active();
+        // Two waits at most and a product per block, and a wait per arrival lane or peer; stepwise,
+        // a
+        // wait per chunk and a product per step.
+        int spans = 3 * order.length + lastArrivals.length + plan.ranks();
+        for (RowBlock block : order) {
+            spans += stepwise ? block.chunkCount() + (int) (block.rows() / STEP_ROWS) + 1 : 0;
+        }
+        this.log = new SpanLog(name, spans);
     }
 
     int index() {
@@ -94,15 +106,27 @@ final class ComputeWorker implements Runnable {
                 i < order.length;
                 i = state.nextBlock.getAndIncrement()) {
             RowBlock block = order[i];
-            if (state.view == View.PIPELINED) {
-                awaitRows(block);
+            boolean arrives = state.view == View.PIPELINED && block.source() != plan.rank();
+            if (arrives && stepwise) {
+                multiplyAsItArrives(block);
+            } else {
+                if (arrives) {
+                    awaitRows(block);
+                }
+                multiply(block.source(), block.firstRow(), block.rows());
             }
-            multiply(block);
             releases.used(block.source());
         }
     }
 
-    /** The flags of one lane are raised in order by one thread: its last one covers them all. */
+    /** Of each rank that the lane brings chunks from, the last one. */
+    private static Stream<Transfer> lasts(Lane lane) {
+        Map<Integer, Transfer> lasts = new LinkedHashMap<>();
+        lane.transfers().forEach(transfer -> lasts.put(transfer.from(), transfer));
+        return lasts.values().stream();
+    }
+
+    /** What a lane brings from one rank arrives in order: the last flag covers them all. */
     private void awaitEverything() {
         for (Transfer last : lastArrivals) {
             long flag = memory.flagAt(last.source(), last.chunk());
@@ -125,11 +149,51 @@ final class ComputeWorker implements Runnable {
         }
     }
 
+    /**
+     * Multiplies what is there of a block while the rest is on its way: over a network the last
+     * block would otherwise be left to multiply as a whole when all has come.
+     */
+    private void multiplyAsItArrives(RowBlock block) {
+        int source = block.source();
+        int end = block.firstChunk() + block.chunkCount();
+        long done = 0;
+        for (int c = block.firstChunk(); c < end; c++) {
+            await(
+                    fabric.rank(),
+                    memory.flagAt(source, c),
+                    state.call,
+                    arrivals.of(source, c),
+                    block.firstRow() + done,
+                    block.rows() - done);
+            boolean last = c + 1 == end;
+            long ready = last ? block.rows() - done : fullQuanta(completeRows(block, c) - done);
+            boolean more =
+                    !last
+                            && fabric.reached(
+                                    memory.region(),
+                                    fabric.rank(),
+                                    memory.flagAt(source, c + 1),
+                                    state.call);
+            if (last || !more && ready >= STEP_ROWS) {
+                multiply(source, block.firstRow() + done, ready);
+                done += ready;
+            }
+        }
+    }
+
+    /** Rows from the block's beginning on whose chunks have all come when those up to one have. */
+    private long completeRows(RowBlock block, int chunk) {
+        Chunks chunks = plan.chunks();
+        long rows = (chunk + 1) / chunks.colChunks() * chunks.chunkRows(block.source());
+        return Math.clamp(rows - block.firstRow(), 0, block.rows());
+    }
+
+    private long fullQuanta(long rows) {
+        return rows / gemm.rowQuantum() * gemm.rowQuantum();
+    }
+
     private void awaitRows(RowBlock block) {
         int source = block.source();
-        if (source == plan.rank()) {
-            return;
-        }
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
             await(
                     source,
@@ -170,33 +234,34 @@ final class ComputeWorker implements Runnable {
         log.add(Timeline.Kind.WAIT, need.source(), need.writer(), firstRow, rows, start);
     }
 
-    private void multiply(RowBlock block) {
+    /**
+     * @param blockRow the first row, relative to the shard of {@code source}
+     */
+    private void multiply(int source, long blockRow, long rowCount) {
         long start = System.nanoTime();
-        int source = block.source();
-        long productRow = plan.chunks().shards().firstRow(source) + block.firstRow();
+        long productRow = plan.chunks().shards().firstRow(source) + blockRow;
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
         Matrix rows =
                 fromShard
                         ? memory.shard(source, state.call)
                         : memory.landing(plan.rank(), arrivals.slot(source), state.call);
-        long firstRow = block.firstRow() + (fromShard ? 0 : memory.landingRow(source));
+        long firstRow = blockRow + (fromShard ? 0 : memory.landingRow(source));
         if (keepGathered && fromShard && state.view == View.PIPELINED) {
             memory.gathered(plan.rank(), state.call)
                     .copyBlock(
                             rows,
                             firstRow,
                             0,
-                            memory.landingRow(source) + block.firstRow(),
+                            memory.landingRow(source) + blockRow,
                             memory.landingCol(source),
-                            block.rows(),
+                            rowCount,
                             rows.cols());
         }
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);
-            gemm.multiply(
-                    rows, firstRow, block.rows(), product.b(), product.c(), productRow, scratch);
+            gemm.multiply(rows, firstRow, rowCount, product.b(), product.c(), productRow, scratch);
             fabric.worked();
         }
-        log.add(Timeline.Kind.COMPUTE, source, plan.rank(), block.firstRow(), block.rows(), start);
+        log.add(Timeline.Kind.COMPUTE, source, plan.rank(), blockRow, rowCount, start);
     }
 }

@@ -1,20 +1,25 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Courier;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Move;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
-import dev.weft.tensor.Matrix;
 
 /**
- * Executes one lane: for each transfer in order, waits for what it needs, moves the chunk, and
- * raises its flag at the destination. The flag's release pairs with the acquire of whoever waits
- * for the chunk: the destination's compute workers, and its lanes that forward.
+ * Executes one lane: for each transfer in order, waits for what it needs and gives it to a courier,
+ * which moves the chunk and raises its flag at the destination. The flag's release pairs with the
+ * acquire of whoever waits for the chunk: the destination's compute workers, and lanes that
+ * forward.
  */
-final class LaneWorker implements Runnable {
+final class LaneWorker implements Runnable, AutoCloseable {
+
+    private static final int FOR_CHUNK = 0;
+    private static final int FOR_BUFFER = 1;
 
     private final String name;
     private final Fabric fabric;
@@ -28,9 +33,20 @@ final class LaneWorker implements Runnable {
     private final Chunk[] chunks;
     private final Awaited[] needs;
     private final Awaited[] credits;
-    private final int[] fromBuffers;
     private final int[] places;
     private final int[] counts;
+    private final Move[][] moves;
+    private final Courier courier;
+    private final long[] startNs;
+
+    /** Two per transfer; 0 where it had not to wait. */
+    private final long[] waitStartNs;
+
+    private final long[] waitEndNs;
+
+    /** By transfer; written by whichever thread sees it end, read once all have. */
+    private final long[] endNs;
+
     private final SpanLog log;
 
     LaneWorker(Lane lane, Workspace workspace) {
@@ -48,21 +64,35 @@ final class LaneWorker implements Runnable {
         this.chunks = new Chunk[transfers.length];
         this.needs = new Awaited[transfers.length];
         this.credits = new Awaited[transfers.length];
-        this.fromBuffers = new int[transfers.length];
         this.places = new int[transfers.length];
         this.counts = new int[workspace.plan().ranks()];
+        this.moves = new Move[OperatorMemory.SLOTS][transfers.length];
+        this.startNs = new long[transfers.length];
+        this.waitStartNs = new long[2 * transfers.length];
+        this.waitEndNs = new long[2 * transfers.length];
+        this.endNs = new long[transfers.length];
         for (int i = 0; i < transfers.length; i++) {
             Transfer transfer = transfers[i];
             chunks[i] = cut.chunk(transfer.source(), transfer.chunk());
+            int fromBuffer = 0;
             if (transfer.initiator() == Transfer.Initiator.RECEIVER) {
-                needs[i] = new Awaited("the shard", transfer.from(), transfer.source(), -1);
+                needs[i] =
+                        transfer.isForward()
+                                ? Awaited.chunk(
+                                        transfer.from(), transfer.source(), transfer.chunk())
+                                : new Awaited("the shard", transfer.from(), transfer.source(), -1);
             } else if (transfer.isForward()) {
                 needs[i] = arrivals.of(transfer.source(), transfer.chunk());
-                fromBuffers[i] = arrivals.slot(transfer.source());
+                fromBuffer = arrivals.slot(transfer.source());
             }
             credits[i] = Awaited.of("a free buffer", transfer.to());
             places[i] = ++counts[transfer.to()];
+            long counterAt = summarised ? memory.summaryAt(fabric.rank(), this.lane) : -1;
+            for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
+                moves[slot][i] = memory.move(transfer, chunks[i], fromBuffer, slot, counterAt);
+            }
         }
+        this.courier = fabric.courier(this::ended);
         // Two waits and a move each.
         this.log = new SpanLog(name, 3 * transfers.length);
     }
@@ -86,81 +116,99 @@ final class LaneWorker implements Runnable {
             awaitNeed(i);
             if (credited) {
                 int released = releases.needed(state.call, transfers[i].credit());
-                await(i, transfers[i].to(), OperatorMemory.RELEASED_AT, released, credits[i]);
+                await(
+                        i,
+                        transfers[i].to(),
+                        OperatorMemory.RELEASED_AT,
+                        released,
+                        credits[i],
+                        FOR_BUFFER);
             }
             move(i);
-            releases.used(transfers[i].source());
-            fabric.worked();
         }
+        courier.awaitAll();
+        logSpans();
     }
 
-    /** A get needs the owner to have started the call; a forward needs the chunk to be here. */
+    /** Ends what the courier holds; no call may be under way. */
+    @Override
+    public void close() {
+        courier.close();
+    }
+
+    /** A get needs the owner to have started the call; a forward needs the chunk to be there. */
     private void awaitNeed(int i) {
         Transfer transfer = transfers[i];
         boolean get = transfer.initiator() == Transfer.Initiator.RECEIVER;
         if (!get && !transfer.isForward()) {
             return;
         }
-        int home = get ? transfer.from() : fabric.rank();
         long word =
-                get ? OperatorMemory.START_AT : memory.flagAt(transfer.source(), transfer.chunk());
-        await(i, home, word, state.call, needs[i]);
+                transfer.isForward()
+                        ? memory.flagAt(transfer.source(), transfer.chunk())
+                        : OperatorMemory.START_AT;
+        await(i, transfer.from(), word, state.call, needs[i], FOR_CHUNK);
     }
 
-    private void await(int i, int home, long word, int value, Awaited need) {
+    /**
+     * @param which of the two waits of a transfer it is
+     */
+    private void await(int i, int home, long word, int value, Awaited need, int which) {
+        int at = 2 * i + which;
+        waitStartNs[at] = 0;
         if (fabric.reached(memory.region(), home, word, value)) {
             return;
         }
-        long start = System.nanoTime();
+        waitStartNs[at] = System.nanoTime();
         fabric.await(memory.region(), home, word, value, need);
-        log.add(
-                Timeline.Kind.WAIT,
-                transfers[i].source(),
-                need.writer(),
-                chunks[i].firstRow(),
-                chunks[i].rows(),
-                start);
+        waitEndNs[at] = System.nanoTime();
     }
 
     private void move(int i) {
-        Transfer transfer = transfers[i];
-        Chunk chunk = chunks[i];
-        long start = System.nanoTime();
-        boolean forward = transfer.isForward();
-        Matrix from =
-                forward
-                        ? memory.landing(transfer.from(), fromBuffers[i], state.call)
-                        : memory.shard(transfer.from(), state.call);
-        long rowThere = memory.landingRow(chunk.source()) + chunk.firstRow();
-        long colThere = memory.landingCol(chunk.source()) + chunk.firstCol();
-        memory.landing(transfer.to(), transfer.slot(), state.call)
-                .copyBlock(
-                        from,
-                        forward ? rowThere : chunk.firstRow(),
-                        forward ? colThere : chunk.firstCol(),
-                        rowThere,
-                        colThere,
-                        chunk.rows(),
-                        chunk.cols());
-        fabric.signal(
-                memory.region(),
-                transfer.to(),
-                memory.flagAt(transfer.source(), transfer.chunk()),
-                state.call);
-        if (summarised) {
-            fabric.signal(
-                    memory.region(),
-                    transfer.to(),
-                    memory.summaryAt(fabric.rank(), lane),
-                    Summaries.value(state.call, places[i], counts[transfer.to()]));
+        startNs[i] = System.nanoTime();
+        courier.move(
+                i,
+                moves[OperatorMemory.slot(state.call)][i],
+                state.call,
+                Summaries.value(state.call, places[i], counts[transfers[i].to()]));
+    }
+
+    /** Any thread: the chunk's old place is no longer needed for it. */
+    private void ended(int i) {
+        endNs[i] = System.nanoTime();
+        releases.used(transfers[i].source());
+        fabric.worked();
+    }
+
+    /**
+     * One thing after the other, though several moves may be under way at once: each has the time
+     * in which it was the oldest of them, and a wait only what was left idle.
+     */
+    private void logSpans() {
+        long free = 0;
+        for (int i = 0; i < transfers.length; i++) {
+            free = logWait(i, FOR_CHUNK, needs[i], free);
+            free = logWait(i, FOR_BUFFER, credits[i], free);
+            Transfer transfer = transfers[i];
+            int peer = transfer.to() == fabric.rank() ? transfer.from() : transfer.to();
+            long from = Math.max(startNs[i], free);
+            free = Math.max(from, endNs[i]);
+            log(i, Timeline.Kind.TRANSFER, peer, from, free);
         }
-        int peer = transfer.to() == fabric.rank() ? transfer.from() : transfer.to();
-        log.add(
-                Timeline.Kind.TRANSFER,
-                chunk.source(),
-                peer,
-                chunk.firstRow(),
-                chunk.rows(),
-                start);
+    }
+
+    private long logWait(int i, int which, Awaited need, long free) {
+        int at = 2 * i + which;
+        long from = Math.max(waitStartNs[at], free);
+        if (waitStartNs[at] == 0 || from >= waitEndNs[at]) {
+            return free;
+        }
+        log(i, Timeline.Kind.WAIT, need.writer(), from, waitEndNs[at]);
+        return waitEndNs[at];
+    }
+
+    private void log(int i, Timeline.Kind kind, int peer, long from, long end) {
+        Chunk chunk = chunks[i];
+        log.add(kind, chunk.source(), peer, chunk.firstRow(), chunk.rows(), from, end);
     }
 }

@@ -1,9 +1,14 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
+import dev.weft.fabric.RowGather;
+import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
@@ -40,9 +45,16 @@ final class OperatorMemory {
     private final Landing landing;
     private final Shards rows;
     private final long cols;
+    private final DType dtype;
     private final long[] flagRowAt;
     private final int lanes;
+    private final long shardsAt;
+    private final long landingCols;
+    private final long landingSlotBytes;
+
+    /** By slot and rank; null where the rank is on another host. */
     private final Matrix[][] shards;
+
     private final Matrix[][] landings;
 
     /**
@@ -52,6 +64,7 @@ final class OperatorMemory {
      */
     OperatorMemory(Fabric fabric, Chunks chunks, DType dtype, Landing landing, int lanes) {
         this.landing = landing;
+        this.dtype = dtype;
         this.lanes = lanes;
         this.rows = chunks.shards();
         this.cols = chunks.cols();
@@ -62,23 +75,34 @@ final class OperatorMemory {
             long bytes = (long) Integer.BYTES * chunks.count(s);
             flagRowAt[s + 1] = flagRowAt[s] + roundUp(bytes, FLAG_ROW_BYTES);
         }
-        long shardsAt = roundUp(summaryAt(ranks, 0), PAGE_BYTES);
+        shardsAt = roundUp(summaryAt(ranks, 0), PAGE_BYTES);
         long landingRows = landingRows();
-        long landingCols = landing == Landing.COLUMNS ? Math.multiplyExact(cols, ranks) : cols;
-        long landingSlot = slotBytes(dtype, landingRows, landingCols);
-        long ownSlot = slotBytes(dtype, rows.rows(fabric.rank()), cols);
-        region = fabric.allocate(shardsAt + SLOTS * (ownSlot + landingSlot));
+        landingCols = landing == Landing.COLUMNS ? Math.multiplyExact(cols, ranks) : cols;
+        landingSlotBytes = slotBytes(landingRows, landingCols);
+        long ownSlot = slotBytes(rows.rows(fabric.rank()), cols);
+        region = fabric.allocate(shardsAt + SLOTS * (ownSlot + landingSlotBytes));
 
         shards = new Matrix[SLOTS][ranks];
         landings = new Matrix[SLOTS][ranks];
+        Hosts hosts = fabric.hosts();
         for (int slot = 0; slot < SLOTS; slot++) {
             for (int r = 0; r < ranks; r++) {
-                long shardSlot = slotBytes(dtype, rows.rows(r), cols);
-                shards[slot][r] = view(r, shardsAt + slot * shardSlot, dtype, rows.rows(r), cols);
-                long at = shardsAt + SLOTS * shardSlot + slot * landingSlot;
-                landings[slot][r] = view(r, at, dtype, landingRows, landingCols);
+                if (hosts.shareMemory(r, fabric.rank())) {
+                    shards[slot][r] = view(r, shardAt(r, slot), rows.rows(r), cols);
+                    landings[slot][r] = view(r, landingAt(r, slot), landingRows, landingCols);
+                }
             }
         }
+    }
+
+    /** Where a slot of {@code rank}'s shard begins in its part. */
+    private long shardAt(int rank, int slot) {
+        return shardsAt + slot * slotBytes(rows.rows(rank), cols);
+    }
+
+    /** Where a slot of what lands at {@code rank} begins in its part. */
+    private long landingAt(int rank, int slot) {
+        return shardAt(rank, SLOTS) + slot * landingSlotBytes;
     }
 
     private long landingRows() {
@@ -89,12 +113,12 @@ final class OperatorMemory {
         };
     }
 
-    private Matrix view(int rank, long at, DType dtype, long rowCount, long colCount) {
+    private Matrix view(int rank, long at, long rowCount, long colCount) {
         long bytes = Matrix.contiguousBytes(dtype, rowCount, colCount);
         return Matrix.of(region.part(rank).asSlice(at, bytes), dtype, rowCount, colCount);
     }
 
-    private static long slotBytes(DType dtype, long rowCount, long colCount) {
+    private long slotBytes(long rowCount, long colCount) {
         return roundUp(Matrix.contiguousBytes(dtype, rowCount, colCount), PAGE_BYTES);
     }
 
@@ -142,6 +166,48 @@ final class OperatorMemory {
      */
     Matrix landing(int rank, int buffer, int call) {
         return landing == Landing.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
+    }
+
+    /**
+     * The transfer of one chunk in the calls that use {@code slot}.
+     *
+     * @param fromBuffer the ping-pong buffer that a forward comes from
+     * @param counterAt where the lane counts what it has brought there, or -1
+     */
+    Move move(Transfer transfer, Chunk chunk, int fromBuffer, int slot, long counterAt) {
+        boolean forward = transfer.isForward();
+        long elementBytes = dtype.bytes();
+        long landingPitch = landingCols * elementBytes;
+        long inShard = (chunk.firstRow() * cols + chunk.firstCol()) * elementBytes;
+        long inLanding =
+                (landingRow(chunk.source()) + chunk.firstRow()) * landingPitch
+                        + (landingCol(chunk.source()) + chunk.firstCol()) * elementBytes;
+        boolean pingPong = landing == Landing.PING_PONG;
+        return new Move(
+                region,
+                transfer.from(),
+                forward
+                        ? landingAt(transfer.from(), pingPong ? fromBuffer : slot) + inLanding
+                        : shardAt(transfer.from(), slot) + inShard,
+                forward ? landingPitch : cols * elementBytes,
+                transfer.to(),
+                landingAt(transfer.to(), pingPong ? transfer.slot() : slot) + inLanding,
+                landingPitch,
+                chunk.rows(),
+                chunk.cols() * elementBytes,
+                flagAt(transfer.source(), transfer.chunk()),
+                counterAt);
+    }
+
+    /** Has the fabric gather all shards of a call. Collective. */
+    void gatherBy(RowGather gather, int rank, int call) {
+        long[] counts = new long[rows.ranks()];
+        for (int r = 0; r < counts.length; r++) {
+            counts[r] = rows.rows(r);
+        }
+        int slot = slot(call);
+        gather.gather(
+                region, shardAt(rank, slot), landingAt(rank, slot), cols * dtype.bytes(), counts);
     }
 
     /** The row at which the shard of {@code source} starts where it lands. */

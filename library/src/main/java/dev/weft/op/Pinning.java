@@ -1,14 +1,15 @@
 package dev.weft.op;
 
+import dev.weft.fabric.CoreShare;
 import dev.weft.fabric.Fabric;
 import dev.weft.ffi.Affinity;
 import dev.weft.telemetry.Fallback;
 
 /**
- * Which core each compute worker stays on. Ranks of a world take cores in order: rank r's workers
- * follow those of rank r - 1. Only a world that takes all cores pins: with more workers the system
- * must be free to share the cores fairly, with fewer to keep away from cores that others use. Lane
- * workers are never pinned: they run where a core waits.
+ * Which core each compute worker stays on. Ranks that share cores take them in order: a rank's
+ * workers follow those of the rank before. Only ranks that take all cores pin: with more workers
+ * the system must be free to share the cores fairly, with fewer to keep away from cores that others
+ * use. Lane workers are never pinned: they run where a core waits.
  */
 final class Pinning {
 
@@ -26,18 +27,19 @@ final class Pinning {
         return NONE;
     }
 
-    /** For a rank with {@code workers} compute workers in a world where every rank has as many. */
+    /** For a rank with {@code workers} compute workers where every rank has as many. */
     static Pinning of(Fabric fabric, int workers) {
         if (Affinity.unavailable().isPresent()) {
             Fallback.tell("workers that are not pinned to cores", Affinity.unavailable().get());
             return NONE;
         }
-        return of(Affinity.allowed(), fabric.worldRank(fabric.rank()), fabric.worldSize(), workers);
+        CoreShare share = fabric.cores();
+        return of(Affinity.allowed(), share.index(), share.sharers(), workers);
     }
 
-    static Pinning of(int[] cores, int worldRank, int worldSize, int workers) {
-        boolean takesAll = (long) worldSize * workers == cores.length;
-        return takesAll ? new Pinning(cores, worldRank * workers) : NONE;
+    static Pinning of(int[] cores, int index, int sharers, int workers) {
+        boolean takesAll = (long) sharers * workers == cores.length;
+        return takesAll ? new Pinning(cores, index * workers) : NONE;
     }
 
     /** The core of worker {@code index}, or -1. */

@@ -85,6 +85,6 @@ final class Releases {
         while (released < remoteShards && left.get(released + 1) <= 0) {
             released++;
         }
-        fabric.signal(memory.region(), rank, OperatorMemory.RELEASED_AT, needed(call, released));
+        fabric.publish(memory.region(), OperatorMemory.RELEASED_AT, needed(call, released));
     }
 }

@@ -1,10 +1,18 @@
 package dev.weft.op;
 
+import dev.weft.fabric.RowGather;
+
 /**
  * How a prepared operator behaves beyond its plan.
  *
  * @param keepGathered whether gathered A is left for the caller
  * @param summaries whether row blocks wait for their lane's counter before they look at flags
  * @param pinning where compute workers run
+ * @param rowGather the fabric's all-gather, where it takes the place of the lanes; else null
  */
-record Settings(boolean keepGathered, boolean summaries, int computeWorkers, Pinning pinning) {}
+record Settings(
+        boolean keepGathered,
+        boolean summaries,
+        int computeWorkers,
+        Pinning pinning,
+        RowGather rowGather) {}

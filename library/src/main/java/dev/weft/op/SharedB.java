@@ -4,13 +4,14 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
+import dev.weft.plan.Hosts;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 
 /**
- * Packs a B. Where ranks share memory and all give the same B, there is one packed copy for all of
- * them, in the first rank's memory, and each rank packs a part of it; otherwise each rank packs its
- * own. Collective.
+ * Packs a B. Where the ranks of a host all give the same B, there is one packed copy for all of
+ * them, in the first one's memory, and each packs a part of it; otherwise each rank packs its own.
+ * Collective.
  *
  * <p>Order: the barrier after packing releases every part to every rank.
  */
@@ -21,10 +22,16 @@ final class SharedB {
 
     private final Fabric fabric;
     private final Gemm gemm;
+    private final int hostFirst;
+    private final int hostSize;
 
     SharedB(Fabric fabric, Gemm gemm) {
         this.fabric = fabric;
         this.gemm = gemm;
+        Hosts hosts = fabric.hosts();
+        int host = hosts.hostOf(fabric.rank());
+        this.hostFirst = hosts.first(host);
+        this.hostSize = hosts.size(host);
     }
 
     /**
@@ -38,13 +45,13 @@ final class SharedB {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         long bytes = gemm.packedBytes(k, n);
-        if (fabric.size() > 1 && fabric.sharesMemory() && sameOnAllRanks(b, k, n, transposed)) {
-            Region region = fabric.allocate(fabric.rank() == 0 ? bytes : 0);
+        if (fabric.size() > fabric.hosts().count() && sameOnAHost(b, k, n, transposed)) {
+            Region region = fabric.allocate(fabric.rank() == hostFirst ? bytes : 0);
             try {
-                PackedB packed = gemm.packed(k, n, region.part(0));
+                PackedB packed = gemm.packed(k, n, region.part(hostFirst));
                 // Unlike engines, or unlike block sizes, read unlike copies.
                 if (same(packed.layout())) {
-                    fill(packed, b, transposed, fabric.rank(), fabric.size());
+                    fill(packed, b, transposed, fabric.rank() - hostFirst, hostSize);
                     fabric.barrier();
                     return new Packed(packed, region);
                 }
@@ -66,7 +73,7 @@ final class SharedB {
         }
     }
 
-    private boolean sameOnAllRanks(Matrix b, long k, long n, boolean transposed) {
+    private boolean sameOnAHost(Matrix b, long k, long n, boolean transposed) {
         boolean alike = same(k) & same(n) & same(transposed ? 1 : 0) & same(b.dtype().ordinal());
         // The first rank's memory must hold what any rank's engine needs.
         if (!alike | !same(gemm.packedBytes(k, n))) {
@@ -82,10 +89,12 @@ final class SharedB {
         return same(digest[0]) & same(digest[1]);
     }
 
+    /** Whether the ranks of every host agree among themselves: the same answer on every rank. */
     private boolean same(long value) {
         long[] values = fabric.exchange(value);
-        for (long other : values) {
-            if (other != values[0]) {
+        Hosts hosts = fabric.hosts();
+        for (int r = 1; r < values.length; r++) {
+            if (hosts.shareMemory(r - 1, r) && values[r] != values[r - 1]) {
                 return false;
             }
         }

@@ -37,6 +37,17 @@ final class SpanLog {
 
     /** Records a span that began at {@code startNs} and ends now. */
     void add(Timeline.Kind kind, int source, int peer, long firstRow, long rows, long startNs) {
+        add(kind, source, peer, firstRow, rows, startNs, System.nanoTime());
+    }
+
+    void add(
+            Timeline.Kind kind,
+            int source,
+            int peer,
+            long firstRow,
+            long rows,
+            long startNs,
+            long endNs) {
         int at = size++;
         kinds[at] = kind;
         sources[at] = source;
@@ -44,12 +55,7 @@ final class SpanLog {
         firstRows[at] = firstRow;
         rowCounts[at] = rows;
         starts[at] = startNs;
-        ends[at] = System.nanoTime();
-    }
-
-    /** The end of the latest span, by {@link System#nanoTime()}. */
-    long lastEndNs() {
-        return ends[size - 1];
+        ends[at] = endNs;
     }
 
     Timeline.Track track(long originNs) {

@@ -66,6 +66,12 @@ final class Summaries {
         return block.firstChunk() + block.chunkCount() - 1;
     }
 
+    /** The counter of one of the lanes that deliver here. */
+    long wordOf(Lane arrivals, OperatorMemory memory) {
+        Transfer first = arrivals.transfers().getFirst();
+        return memory.summaryAt(initiators[first.source()][first.chunk()], arrivals.index());
+    }
+
     /** The counter that tells when the block's last chunk is here. */
     long wordFor(RowBlock block, OperatorMemory memory) {
         int chunk = last(block);

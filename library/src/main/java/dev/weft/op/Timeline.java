@@ -7,10 +7,15 @@ import java.util.List;
  * host, {@link #startNs()} of different processes are on the same clock.
  *
  * @param rank in the group
- * @param startNs the call's start, by {@link System#nanoTime()}
+ * @param startNs the call's start, by {@link System#nanoTime()} or since a moment of the caller's
  * @param elapsedNs from start until product and transfers were done
  */
 public record Timeline(int rank, long startNs, long elapsedNs, List<Track> tracks) {
+
+    /** The same with the start told from {@code originNs} on. */
+    public Timeline since(long originNs) {
+        return new Timeline(rank, startNs - originNs, elapsedNs, tracks);
+    }
 
     /** What kind of thing a span is. */
     public enum Kind {

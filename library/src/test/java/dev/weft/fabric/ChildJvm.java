@@ -29,21 +29,38 @@ public final class ChildJvm implements AutoCloseable {
     private final Process process;
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
     private final Queue<String> all = new ConcurrentLinkedQueue<>();
+    private final Thread reader;
 
     private ChildJvm(Process process) {
         this.process = process;
-        Thread.ofPlatform().daemon().name("child-" + process.pid()).start(this::read);
+        reader = Thread.ofPlatform().daemon().name("child-" + process.pid()).start(this::read);
     }
 
     /** Starts {@code main} on this JVM's Java and classes. */
     public static ChildJvm start(Class<?> main, Map<String, String> environment, String... args) {
-        List<String> command = new ArrayList<>();
+        return start(List.of(), List.of(), main, environment, args);
+    }
+
+    /**
+     * The same under a launcher, which may start it more than once: the output of all comes
+     * together, and what ends one ends all.
+     *
+     * @param options more of them for Java
+     */
+    static ChildJvm start(
+            List<String> launcher,
+            List<String> options,
+            Class<?> main,
+            Map<String, String> environment,
+            String... args) {
+        List<String> command = new ArrayList<>(launcher);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-Xmx256m", "-ea"));
         command.add("--enable-native-access=ALL-UNNAMED");
         if (ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()) {
             command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
         }
+        command.addAll(options);
         command.addAll(List.of("-cp", classPath(main), main.getName()));
         command.addAll(List.of(args));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
@@ -110,10 +127,11 @@ public final class ChildJvm implements AutoCloseable {
         return lines.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Waits for the end. */
+    /** Waits for the end, and for all that was printed before it. */
     public int exitCode() {
         try {
             if (process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+                reader.join(TimeUnit.SECONDS.toMillis(1));
                 return process.exitValue();
             }
         } catch (InterruptedException e) {
@@ -132,6 +150,11 @@ public final class ChildJvm implements AutoCloseable {
         return process.pid();
     }
 
+    /** All that the process has started, and what they have. */
+    public List<ProcessHandle> descendants() {
+        return process.descendants().toList();
+    }
+
     /** Ends the input that the child may wait for. */
     public void endInput() {
         try {
@@ -143,7 +166,9 @@ public final class ChildJvm implements AutoCloseable {
 
     /** SIGKILL: the process has no say in it. Returns once it is gone. */
     public void kill() {
+        List<ProcessHandle> descendants = descendants();
         process.destroyForcibly();
+        descendants.forEach(ProcessHandle::destroyForcibly);
         boolean interrupted = false;
         while (process.isAlive()) {
             try {

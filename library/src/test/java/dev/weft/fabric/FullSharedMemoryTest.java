@@ -52,7 +52,7 @@ class FullSharedMemoryTest {
     void aReservationThatDoesNotFitSaysHowMuchThereIsAndLeavesNothing() throws IOException {
         Path file = small.resolve("region");
         String message =
-                assertThrows(IOException.class, () -> ShmFabric.reserve(file, 1 << 20))
+                assertThrows(IOException.class, () -> SharedParts.reserve(file, 1 << 20))
                         .getMessage();
         assertTrue(
                 message.startsWith("cannot reserve 1048576 bytes of shared memory in " + small),
@@ -60,7 +60,7 @@ class FullSharedMemoryTest {
         assertTrue(message.contains(ROOM_BYTES + " bytes are free there"), message);
         assertTrue(message.contains("WEFT_SHM_DIR"), message);
         assertFalse(Files.exists(file));
-        ShmFabric.reserve(file, ROOM_BYTES);
+        SharedParts.reserve(file, ROOM_BYTES);
     }
 
     @Test

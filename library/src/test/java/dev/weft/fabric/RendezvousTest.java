@@ -72,7 +72,7 @@ class RendezvousTest {
     void filesInTheFolderArePrivate() throws IOException {
         Path folder = ShmJob.privateFolder(temporary.resolve("job"));
         Path region = folder.resolve("region");
-        ShmFabric.reserve(region, 3_000_000);
+        SharedParts.reserve(region, 3_000_000);
         assertEquals("rw-------", ShmJobTest.mode(region));
         assertEquals(3_000_000, Files.size(region));
         try (HeldLock lock = HeldLock.take(folder.resolve("rank-1.lock"))) {
@@ -110,11 +110,11 @@ class RendezvousTest {
     private String refusal(Consumer<MemorySegment> content, long bytes) throws IOException {
         Path folder = ShmJob.privateFolder(temporary.resolve("job" + System.nanoTime()));
         Path control = folder.resolve("rank-1.control");
-        ShmFabric.reserve(control, bytes);
+        SharedParts.reserve(control, bytes);
         try (Arena arena = Arena.ofConfined();
                 HeldLock lock = HeldLock.take(folder.resolve("rank-1.lock"))) {
             assertNotNull(lock);
-            content.accept(ShmFabric.map(control, arena));
+            content.accept(SharedParts.map(control, arena));
             String message =
                     assertThrows(
                                     IllegalArgumentException.class,
@@ -156,7 +156,7 @@ class RendezvousTest {
     void aControlFileWithoutAHeldLockIsNotMet() throws IOException {
         Path folder = ShmJob.privateFolder(temporary.resolve("job"));
         Path control = folder.resolve("rank-1.control");
-        ShmFabric.reserve(control, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
+        SharedParts.reserve(control, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
         Files.createFile(folder.resolve("rank-1.lock"));
         assertThrows(StallException.class, () -> Rendezvous.join(folder, 0, 2, SHORT));
     }

@@ -3,17 +3,20 @@ package dev.weft.op;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One rank in a process of its own, for {@link ProcessesIT}. It ends with 0, with 3 and a line
- * {@code ended CLASS PEER MESSAGE} if a peer gave it cause, or with 1.
+ * One rank in a process of its own, for {@link ProcessesIT} and {@link MpiFailureIT}. It ends with
+ * 0, with 3 and a line {@code ended CLASS PEER MESSAGE} if a peer gave it cause, or with 1.
  */
 final class ProcessRank {
 
@@ -23,29 +26,39 @@ final class ProcessRank {
 
     public static void main(String[] args) {
         int code = 0;
-        try (World world = World.joined();
+        try (World world = world();
                 Arena arena = Arena.ofShared()) {
-            world.run(
-                    fabric -> {
-                        switch (args[0]) {
-                            case "all" -> everyAlgorithm(fabric, arena);
-                            case "types" -> everyTypeAndLayout(fabric, arena);
-                            case "endless" -> endless(fabric, arena, Algorithm.of(args[1]));
-                            case "hold" -> hold(fabric, arena, Integer.parseInt(args[1]));
-                            default -> throw new IllegalArgumentException(args[0]);
-                        }
-                    });
+            world.run(fabric -> run(fabric, arena, args));
         } catch (FabricException e) {
-            System.out.println(
-                    "ended "
-                            + e.getClass().getSimpleName()
-                            + " "
-                            + e.peer()
-                            + " "
-                            + e.getMessage());
             code = ENDED_BY_A_PEER;
         }
         System.exit(code);
+    }
+
+    private static World world() {
+        long mpiDeadlineMs = Long.getLong("weft.test.deadline.ms", 60_000);
+        return MpiEnvironment.current().launched()
+                ? World.mpi(Duration.ofMillis(mpiDeadlineMs))
+                : World.joined();
+    }
+
+    private static void run(Fabric fabric, Arena arena, String[] args) {
+        try {
+            switch (args[0]) {
+                case "all" -> everyAlgorithm(fabric, arena);
+                case "types" -> everyTypeAndLayout(fabric, arena);
+                case "endless" -> endless(fabric, arena, Algorithm.of(args[1]), -1);
+                case "throw" -> endless(fabric, arena, Algorithm.RING, Integer.parseInt(args[1]));
+                case "hold" -> hold(fabric, arena, Integer.parseInt(args[1]));
+                case "direct" -> operator(fabric, endlessProblem(fabric, arena), Algorithm.DIRECT);
+                default -> throw new IllegalArgumentException(args[0]);
+            }
+        } catch (FabricException e) {
+            // Told at once: a launcher may end all ranks when the first one has ended.
+            String kind = e.getClass().getSimpleName();
+            System.out.println("ended " + kind + " " + e.peer() + " " + e.getMessage());
+            throw e;
+        }
     }
 
     /** Uneven and empty shards, several shapes, every algorithm, each result bit for bit. */
@@ -99,14 +112,26 @@ final class ProcessRank {
         }
     }
 
-    /** Calls until something ends it. */
-    private static void endless(Fabric fabric, Arena arena, Algorithm algorithm) {
-        Problem problem = problem(arena, Shards.of(40, 0, 33), 7);
+    private static Problem endlessProblem(Fabric fabric, Arena arena) {
+        long[] rows = {40, 0, 33, 12};
+        return problem(arena, Shards.of(Arrays.copyOf(rows, fabric.size())), 7);
+    }
+
+    private static void tellRunning(Fabric fabric) {
+        System.out.println("running " + fabric.rank() + " " + ProcessHandle.current().pid());
+    }
+
+    /** Calls until something ends it, be it that rank {@code culprit} throws. */
+    private static void endless(Fabric fabric, Arena arena, Algorithm algorithm, int culprit) {
+        Problem problem = endlessProblem(fabric, arena);
         try (AllGatherMatmul op = operator(fabric, problem, algorithm)) {
             for (int call = 0; ; call++) {
                 check(problem, op.call(problem.shard(fabric.rank())), algorithm);
                 if (call == 20) {
-                    System.out.println("running");
+                    tellRunning(fabric);
+                }
+                if (call == 30 && fabric.rank() == culprit) {
+                    throw new IllegalStateException("the press broke");
                 }
             }
         }
@@ -114,19 +139,19 @@ final class ProcessRank {
 
     /** All call, but rank {@code holder} makes the others wait, alive and telling so. */
     private static void hold(Fabric fabric, Arena arena, int holder) {
-        Problem problem = problem(arena, Shards.of(40, 12, 33), 7);
+        Problem problem = endlessProblem(fabric, arena);
         try (AllGatherMatmul op = operator(fabric, problem, Algorithm.MESH_PUSH)) {
             check(problem, op.call(problem.shard(fabric.rank())), Algorithm.MESH_PUSH);
             fabric.barrier();
             if (fabric.rank() == holder) {
                 AtomicBoolean forever = new AtomicBoolean(true);
-                System.out.println("running");
+                tellRunning(fabric);
                 while (forever.get()) {
                     fabric.worked();
                     LockSupport.parkNanos(5_000_000);
                 }
             }
-            System.out.println("running");
+            tellRunning(fabric);
             op.call(problem.shard(fabric.rank()));
         }
     }

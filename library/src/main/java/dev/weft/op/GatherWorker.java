@@ -1,0 +1,74 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.RowGather;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Transfer;
+
+/**
+ * In place of lanes where the fabric brings an all-gather of its own and nothing is to overlap: one
+ * collective call, after which all flags are raised at once.
+ */
+final class GatherWorker implements Runnable {
+
+    private final Fabric fabric;
+    private final RowGather gather;
+    private final RankPlan plan;
+    private final OperatorMemory memory;
+    private final Summaries summaries;
+    private final CallState state;
+    private final Awaited[] starts;
+    private final SpanLog log = new SpanLog("gather", 1);
+
+    GatherWorker(RowGather gather, Workspace workspace) {
+        this.gather = gather;
+        this.fabric = workspace.fabric();
+        this.plan = workspace.plan();
+        this.memory = workspace.memory();
+        this.summaries = workspace.summaries();
+        this.state = workspace.state();
+        this.starts = new Awaited[plan.ranks()];
+        for (int r = 0; r < starts.length; r++) {
+            starts[r] = new Awaited("the shard", r, r, -1);
+        }
+    }
+
+    SpanLog log() {
+        return log;
+    }
+
+    @Override
+    public String toString() {
+        return "gather";
+    }
+
+    @Override
+    public void run() {
+        log.clear();
+        if (state.view == View.COMPUTE_ONLY) {
+            return;
+        }
+        long start = System.nanoTime();
+        // Who has started the call gathers too, whatever else it still waits for.
+        for (int r = 0; r < starts.length; r++) {
+            fabric.await(memory.region(), r, OperatorMemory.START_AT, state.call, starts[r]);
+        }
+        memory.gatherBy(gather, plan.rank(), state.call);
+        long rows = plan.chunks().shards().totalRows();
+        log.add(Timeline.Kind.TRANSFER, plan.rank(), plan.rank(), 0, rows, start);
+        for (Lane lane : plan.arrivals()) {
+            for (Transfer transfer : lane.transfers()) {
+                long flag = memory.flagAt(transfer.source(), transfer.chunk());
+                fabric.signal(memory.region(), plan.rank(), flag, state.call);
+            }
+            if (summaries.active()) {
+                int count = lane.transfers().size();
+                long word = summaries.wordOf(lane, memory);
+                int value = Summaries.value(state.call, count, count);
+                fabric.signal(memory.region(), plan.rank(), word, value);
+            }
+        }
+    }
+}

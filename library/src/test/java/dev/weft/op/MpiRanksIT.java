@@ -1,0 +1,54 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.MpiRanks;
+import dev.weft.ffi.MpiFamily;
+import dev.weft.plan.Hosts;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Operators between ranks that MPI has started; what they check is in {@link MpiRank}. */
+class MpiRanksIT {
+
+    static Stream<Arguments> worlds() {
+        int[][] sizes = {{1, 0}, {2, 1}, {3, 1}, {4, 0}, {4, 2}, {5, 2}, {8, 3}, {8, 1}};
+        return Stream.of(MpiFamily.values())
+                .flatMap(
+                        family ->
+                                Stream.of(sizes)
+                                        .map(size -> Arguments.of(family, size[0], size[1])));
+    }
+
+    private static void assertRight(MpiRanks start, Hosts hosts) {
+        String line = start.run("right ", MpiRank.class);
+        assertTrue(line.matches("right [1-9][0-9]* cases on hosts .*"), line);
+        assertTrue(line.endsWith(" " + hosts), line);
+    }
+
+    /**
+     * @param perHost ranks per host, 0 where all share one
+     */
+    @ParameterizedTest(name = "{0}, {1} ranks, {2} per host")
+    @MethodSource("worlds")
+    void everyAlgorithmIsBitwiseRight(MpiFamily family, int ranks, int perHost) {
+        int most = perHost == 0 ? ranks : perHost;
+        List<Integer> sizes = new ArrayList<>(Collections.nCopies(ranks / most, most));
+        if (ranks % most > 0) {
+            sizes.add(ranks % most);
+        }
+        assertRight(MpiRanks.of(family, ranks).perHost(perHost), new Hosts(sizes));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void rectanglesInManyMessagesAreTheSame(MpiFamily family) {
+        assertRight(MpiRanks.of(family, 3).perHost(2).messages(1000), Hosts.of(2, 1));
+    }
+}
