@@ -46,7 +46,12 @@ final class CallEvents implements AutoCloseable {
         // Made once: waiting allocates nothing.
         this.heartbeat = peers::worked;
         this.deadlineNs = deadlineNs;
-        this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + (long) (work / SLOWEST_PER_NS);
+        this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + productNs(work);
+    }
+
+    /** What no card takes longer for than so many floating-point operations. */
+    static long productNs(double work) {
+        return (long) (work / SLOWEST_PER_NS);
     }
 
     /** Two of a kind, for calls of either parity. */

@@ -2,7 +2,6 @@ package dev.weft.cuda;
 
 import dev.weft.cuda.CopyList.Copy;
 import dev.weft.fabric.StallException;
-import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -19,7 +18,7 @@ import java.util.List;
  * grid that fills the card, as copies do. Writing a value costs the stream 2 us where a copy of
  * four bytes costs 10 (H200), so flags are written. One thread at a time.
  */
-final class CopyStreams implements AutoCloseable {
+final class CopyStreams implements Copies {
 
     private final Peers peers;
     private final RankPlan plan;
@@ -83,7 +82,8 @@ final class CopyStreams implements AutoCloseable {
         }
     }
 
-    int count() {
+    @Override
+    public int count() {
         return lanes.stream().mapToInt(List::size).sum();
     }
 
@@ -93,7 +93,8 @@ final class CopyStreams implements AutoCloseable {
      * @param free event after which this call's buffer is free: rows that are there anyway do not
      *     wait for more, others for where {@code stream} is now
      */
-    void begin(int call, GpuStream stream, long free) {
+    @Override
+    public void begin(int call, GpuStream stream, long free) {
         long after = peers.rowsAreThere() ? free : entered;
         if (!peers.rowsAreThere()) {
             CudaStreams.record(entered, stream.handle());
@@ -110,7 +111,8 @@ final class CopyStreams implements AutoCloseable {
      * All other copies. Lanes take turns, and one whose rows a peer has not queued yet lets the
      * others pass.
      */
-    void issueRest(int call) {
+    @Override
+    public void issueRest(int call) {
         long progressNs = System.nanoTime();
         while (true) {
             boolean issued = false;
@@ -134,13 +136,13 @@ final class CopyStreams implements AutoCloseable {
         }
     }
 
-    void issue(int call, GpuStream stream, long free) {
-        begin(call, stream, free);
-        issueRest(call);
+    @Override
+    public void beginForArrivals(int call, GpuStream stream, long free) {
+        issue(call, stream, free);
     }
 
-    /** {@code stream} goes on when all lanes have ended. */
-    void join(GpuStream stream) {
+    @Override
+    public void join(GpuStream stream) {
         for (int lane = 0; lane < lanes.size(); lane++) {
             CudaStreams.record(done[lane], streams.get(lane).handle());
             CudaStreams.waitEvent(stream.handle(), done[lane]);
@@ -185,7 +187,8 @@ final class CopyStreams implements AutoCloseable {
      * this rank are queued, and what a peer pushes is waited for until it has queued it. A stream
      * that waited for the flag itself could stand before the copy in a queue of the hardware.
      */
-    void awaitArrival(int flag, int call, GpuStream stream) {
+    @Override
+    public void awaitArrival(int flag, int call, GpuStream stream) {
         if (arrived[flag] != 0) {
             CudaStreams.waitEvent(stream.handle(), arrived[flag]);
             return;
@@ -223,12 +226,7 @@ final class CopyStreams implements AutoCloseable {
                         + copy.firstCol() * dtype.bytes();
         long from = peers.buffer(copy.from(), parity) + offset;
         long to = peers.buffer(copy.to(), parity) + offset;
-        long width = copy.cols() * dtype.bytes();
-        if (width == pitch) {
-            CudaMemory.copyAsync(to, from, copy.rows() * pitch, on.handle());
-        } else {
-            CudaMemory.copy2dAsync(to, pitch, from, pitch, width, copy.rows(), on.handle());
-        }
+        Copies.copyRows(to, from, pitch, copy.cols() * dtype.bytes(), copy.rows(), on);
     }
 
     @Override

@@ -11,8 +11,9 @@ import java.util.Map;
 
 /**
  * The product by cublasLt: one call per group of rows, on two streams in turn, each of which waits
- * for the rows. All copies must be queued before it is launched. The library chooses kernels by the
- * number of rows, so it promises the float64 bound and no bits. One thread at a time.
+ * for the rows. The call's copies must have begun before it is launched. The library chooses
+ * kernels by the number of rows, so it promises the float64 bound and no bits. One thread at a
+ * time.
  */
 final class CublasProduct implements DeviceProduct {
 
@@ -23,7 +24,7 @@ final class CublasProduct implements DeviceProduct {
     private final List<List<DeviceMatrix>> places;
     private final DeviceMatrix b;
     private final DeviceMatrix c;
-    private final CopyStreams copies;
+    private final Copies copies;
     private final Map<Long, CublasLt.Product> byRows = new HashMap<>();
     private final List<GpuStream> streams = new ArrayList<>();
     private final List<DeviceBuffer> workspaces = new ArrayList<>();
@@ -35,7 +36,7 @@ final class CublasProduct implements DeviceProduct {
             DeviceMatrix b,
             boolean bTransposed,
             DeviceMatrix c,
-            CopyStreams copies) {
+            Copies copies) {
         this.places = places;
         this.stretches = merged(stretches, places.getFirst());
         this.b = b;

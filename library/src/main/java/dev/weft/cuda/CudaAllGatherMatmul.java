@@ -33,7 +33,7 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
     private final DType aType;
     private final CudaBuffers buffers;
     private final Peers peers;
-    private final CopyStreams copies;
+    private final Copies copies;
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
     private final CudaEngine engine;
@@ -59,7 +59,7 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             CudaEngine engine,
             CudaBuffers buffers,
             Peers peers,
-            CopyStreams copies,
+            Copies copies,
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
             CallEvents events) {
@@ -75,7 +75,10 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         this.events = events;
     }
 
-    /** Ranks on GPUs that reach each other's memory, one or several to a GPU. */
+    /**
+     * Ranks on GPUs, one or several to a GPU. Those of one host reach each other's device memory;
+     * where the ranks lie on several, all rows travel through pinned memory of the hosts.
+     */
     public static CudaAllGatherMatmulBuilder on(Fabric fabric, Gpu gpu) {
         return new CudaAllGatherMatmulBuilder(fabric, gpu, 0);
     }
@@ -150,7 +153,8 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
 
     /**
      * Queues a call behind what is on {@code stream}, which goes on when the call has ended.
-     * Collective: it returns once every rank has started the call.
+     * Collective: it returns once every rank has started the call; where the ranks lie on several
+     * hosts, once the peers' rows have arrived in this one's memory and its own have left it.
      *
      * @param shard this rank's rows; {@link #nextShard} is read in place, all else is copied
      */
@@ -229,8 +233,9 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             events.gathered(call, stream);
             multiply(products, call, stream);
         } else if (engine == CudaEngine.CUBLAS) {
-            copies.issue(call, stream, free);
+            copies.beginForArrivals(call, stream, free);
             multiply(products, call, stream);
+            copies.issueRest(call);
             copies.join(stream);
         } else {
             // The first copies are on their way before the launch, the others while it runs.

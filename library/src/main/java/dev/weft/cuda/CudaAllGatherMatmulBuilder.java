@@ -22,10 +22,16 @@ public final class CudaAllGatherMatmulBuilder {
     /** Rows of gathered A and of C are counted with 32 bits on the device. */
     private static final long MAX_ROWS = Integer.MAX_VALUE;
 
+    /**
+     * Deadlines that a grid waits for rows that come through host memory. There the host watches,
+     * and knows slow from dead; the grid's own bound is for a host that does not.
+     */
+    private static final int STAGED_PATIENCE = 20;
+
     private final Fabric fabric;
     private final Gpu gpu;
     private final int rank;
-    private final List<Operand> operands = new ArrayList<>();
+    private final List<CudaOperand> operands = new ArrayList<>();
     private Shards shards;
     private DType aType;
     private DType outType;
@@ -37,33 +43,7 @@ public final class CudaAllGatherMatmulBuilder {
     private int computeBlocks;
     private int copyStreams;
     private Duration deadline = Duration.ofSeconds(30);
-
-    /** One B, on the host or on the device. */
-    private record Operand(Matrix host, DeviceMatrix device, boolean transposed) {
-        DType dtype() {
-            return host != null ? host.dtype() : device.dtype();
-        }
-
-        long rows() {
-            return host != null ? host.rows() : device.rows();
-        }
-
-        long cols() {
-            return host != null ? host.cols() : device.cols();
-        }
-
-        String describe() {
-            return host != null ? host.describe() : device.describe();
-        }
-
-        long k() {
-            return transposed ? cols() : rows();
-        }
-
-        long n() {
-            return transposed ? rows() : cols();
-        }
-    }
+    private boolean staged;
 
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
         this.fabric = fabric;
@@ -101,7 +81,7 @@ public final class CudaAllGatherMatmulBuilder {
 
     /** A right-hand side in host memory, [K, N], or [N, K] if {@code transposed}; it is copied. */
     public CudaAllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        operands.add(new Operand(b, null, transposed));
+        operands.add(new CudaOperand(b, null, transposed));
         return this;
     }
 
@@ -110,7 +90,7 @@ public final class CudaAllGatherMatmulBuilder {
      * aligned to 16 bytes, and copied otherwise.
      */
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
-        operands.add(new Operand(null, b, transposed));
+        operands.add(new CudaOperand(null, b, transposed));
         return this;
     }
 
@@ -169,6 +149,23 @@ public final class CudaAllGatherMatmulBuilder {
         return this;
     }
 
+    /**
+     * Rows go through host memory, as they do between hosts, where the ranks could reach each
+     * other's GPUs too: for GPUs of one host that cannot, and to try what several hosts do on one.
+     */
+    public CudaAllGatherMatmulBuilder staged() {
+        if (fabric == null) {
+            throw new IllegalArgumentException(
+                    "staged ranks with peers in host memory: expected ranks of a fabric");
+        }
+        this.staged = true;
+        return this;
+    }
+
+    private boolean isStaged() {
+        return fabric != null && fabric.size() > 1 && (staged || !fabric.sharesMemory());
+    }
+
     private static long positive(String what, long value) {
         if (value < 1) {
             throw new IllegalArgumentException(value + " " + what + ": expected at least one");
@@ -194,6 +191,7 @@ public final class CudaAllGatherMatmulBuilder {
         CudaPlanning planning =
                 new CudaPlanning(
                         fabric,
+                        isStaged(),
                         gpu,
                         rank,
                         shards,
@@ -211,7 +209,7 @@ public final class CudaAllGatherMatmulBuilder {
         List<GatedKernel> kernels = new ArrayList<>();
         if (engine == CudaEngine.GATED) {
             int share = share(!gatherFirst && !plan.lanes().isEmpty());
-            for (Operand operand : operands) {
+            for (CudaOperand operand : operands) {
                 kernels.add(
                         GatedKernel.load(
                                 gpu,
@@ -230,19 +228,11 @@ public final class CudaAllGatherMatmulBuilder {
             CudaBuffers buffers =
                     new CudaBuffers(shards, aType, k, list.flags(), gatherFirst, stream);
             made.push(buffers);
-            Peers peers = peers(buffers, k, list);
+            Peers peers = peers(plan, buffers, k, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
-            CopyStreams copies =
-                    new CopyStreams(
-                            peers,
-                            plan,
-                            aType,
-                            list.lanes(),
-                            list.flags(),
-                            engine == CudaEngine.CUBLAS,
-                            deadlineNs());
+            Copies copies = copies(plan, peers, k, list);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -287,7 +277,7 @@ public final class CudaAllGatherMatmulBuilder {
 
     /** Multiply-adds of a call, twice. */
     private double work(long k) {
-        return 2.0 * shards.totalRows() * k * operands.stream().mapToLong(Operand::n).sum();
+        return 2.0 * shards.totalRows() * k * operands.stream().mapToLong(CudaOperand::n).sum();
     }
 
     /**
@@ -324,7 +314,7 @@ public final class CudaAllGatherMatmulBuilder {
             int index,
             DeviceMatrix c,
             CudaBuffers buffers,
-            CopyStreams copies) {
+            Copies copies) {
         boolean transposed = operands.get(index).transposed();
         if (kernel == null) {
             return new CublasProduct(stretches, places, b, transposed, c, copies);
@@ -339,15 +329,21 @@ public final class CudaAllGatherMatmulBuilder {
                 c,
                 buffers.flags(),
                 buffers.stall(),
-                deadlineNs());
+                isStaged()
+                        ? Math.min(deadlineNs(), Long.MAX_VALUE / 80) * STAGED_PATIENCE
+                        : deadlineNs());
     }
 
     private long deadlineNs() {
         return deadline.toDays() > 36_500 ? Long.MAX_VALUE / 4 : deadline.toNanos();
     }
 
-    private Peers peers(CudaBuffers buffers, long k, CopyList list) {
+    private Peers peers(RankPlan plan, CudaBuffers buffers, long k, CopyList list) {
         long[] own = {buffers.gatheredAddress(0), buffers.gatheredAddress(1)};
+        if (isStaged()) {
+            StagedLayout layout = new StagedLayout(plan.chunks(), aType);
+            return new StagedPeers(fabric, layout, own, buffers.flags());
+        }
         return fabric == null
                 ? new HostPeers(
                         rank, shards.ranks(), aType, shards.totalRows(), k, own, buffers.flags())
@@ -359,6 +355,15 @@ public final class CudaAllGatherMatmulBuilder {
                         own[0],
                         own[1],
                         buffers.flags());
+    }
+
+    private Copies copies(RankPlan plan, Peers peers, long k, CopyList list) {
+        boolean awaited = engine == CudaEngine.CUBLAS;
+        if (peers instanceof StagedPeers through) {
+            return new StagedCopies(gpu, through, plan, awaited, CallEvents.productNs(work(k)));
+        }
+        return new CopyStreams(
+                peers, plan, aType, list.lanes(), list.flags(), awaited, deadlineNs());
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */
@@ -382,7 +387,7 @@ public final class CudaAllGatherMatmulBuilder {
         return sources;
     }
 
-    private DeviceMatrix onDevice(Operand operand, CudaBuffers buffers, GpuStream stream) {
+    private DeviceMatrix onDevice(CudaOperand operand, CudaBuffers buffers, GpuStream stream) {
         if (operand.device() != null && operand.device().isAligned()) {
             return operand.device();
         }
@@ -410,7 +415,7 @@ public final class CudaAllGatherMatmulBuilder {
         }
         long k = operands.getFirst().k();
         for (int i = 0; i < operands.size(); i++) {
-            Operand b = operands.get(i);
+            CudaOperand b = operands.get(i);
             if (b.dtype() != aType || b.k() != k || k < 1 || b.n() < 1) {
                 throw new IllegalArgumentException(
                         "B number "

@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.Agreement;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -16,14 +17,25 @@ import java.util.List;
  * the thread that prepares the operator.
  *
  * @param fabric null where the peers' rows lie in host memory
+ * @param staged whether rows travel through the ranks' host memory
  */
-record CudaPlanning(Fabric fabric, Gpu gpu, int rank, Shards shards, DType aType, Wishes wishes) {
+record CudaPlanning(
+        Fabric fabric,
+        boolean staged,
+        Gpu gpu,
+        int rank,
+        Shards shards,
+        DType aType,
+        Wishes wishes) {
 
     /**
      * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
      * for its flag), larger ones leave the grid without work for longer.
      */
     private static final long CHUNK_BYTES = 16L << 20;
+
+    /** Through host memory a chunk makes three trips, one after the other: shorter ones. */
+    private static final long STAGED_CHUNK_BYTES = 4L << 20;
 
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
@@ -44,6 +56,7 @@ record CudaPlanning(Fabric fabric, Gpu gpu, int rank, Shards shards, DType aType
             Agreement agreement = new Agreement(fabric);
             agreement.on("the engine's number", wishes.engine().ordinal());
             agreement.on("the algorithm's number", wishes.algorithm().ordinal());
+            agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
         }
         Algorithm chosen = wishes.algorithm() == Algorithm.AUTO ? automatic() : wishes.algorithm();
         if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
@@ -53,21 +66,35 @@ record CudaPlanning(Fabric fabric, Gpu gpu, int rank, Shards shards, DType aType
                             + " with peers in host memory: expected mesh-pull or sequential, since"
                             + " only this rank can copy");
         }
+        if (staged && chosen == Algorithm.DIRECT) {
+            throw new IllegalArgumentException(
+                    "algorithm direct with rows that travel through host memory: expected ring,"
+                            + " bidirectional-ring, mesh-push, mesh-pull or sequential, since no"
+                            + " GPU reads another's rows");
+        }
         Chunks chunks = cut(k, chosen);
         int lanes = wishes.copyStreams() > 0 ? wishes.copyStreams() : 1;
         if (fabric != null) {
             agree(k, chosen, chunks, lanes);
         }
-        return Planner.plan(chosen, chunks, lanes, rank);
+        // On one host all ways between GPUs are alike.
+        Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
+        return Planner.plan(chosen, chunks, lanes, rank, hosts);
     }
 
-    /** One GPU for all reads rows where they are; all else pulls by copy engine. */
+    /**
+     * One GPU for all reads rows where they are; all else pulls by copy engine, but between hosts
+     * who has the rows sends them, since it knows first when they are there.
+     */
     private Algorithm automatic() {
         if (shards.ranks() == 1 || shards.totalRows() == 0) {
             return Algorithm.SEQUENTIAL;
         }
         if (fabric == null) {
             return Algorithm.MESH_PULL;
+        }
+        if (staged) {
+            return Algorithm.MESH_PUSH;
         }
         long[] gpus = fabric.exchange(gpu.identity());
         boolean shared = Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
@@ -122,12 +149,14 @@ record CudaPlanning(Fabric fabric, Gpu gpu, int rank, Shards shards, DType aType
         if (wishes.engine() == CudaEngine.GATED && pullsAlone(chosen)) {
             return Math.max(1, shards.maxRows());
         }
-        return Math.max(1, CHUNK_BYTES / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
+        long most = staged ? STAGED_CHUNK_BYTES : CHUNK_BYTES;
+        return Math.max(1, most / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
     }
 
     /** Whether a rank decides by itself how what it gathers is cut. */
     private boolean pullsAlone(Algorithm chosen) {
         return chosen == Algorithm.MESH_PULL
+                && !staged
                 && wishes.copyStreams() <= 1
                 && wishes.chunkRows() == 0
                 && wishes.splitsPerRank() == 0

@@ -3,14 +3,12 @@ package dev.weft.cuda;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Ranks on GPUs, which read and write each other's device memory: threads of this process by
@@ -18,19 +16,12 @@ import java.util.concurrent.locks.LockSupport;
  * of the fabric:
  *
  * <pre>
- *    0  word: the latest call that this rank has announced
- *   32  word: the latest call of which this rank has queued everything
- *   48  word: 1 when this rank's work is drained, 2 when it has closed what others opened to it
+ *    0  the words of {@link HostSteps}
  *   64  process id | GPU's ordinal | its identity
  *   88  buffer 0, buffer 1, flags | events: announced 0, 1, ended 0, 1, lane 0, 1, ...
  *       after them the same again as interprocess handles, 64 bytes each
  *       after them a word for each flag: the latest call whose copy is queued by who brings it
  * </pre>
- *
- * <p>Two words keep the hosts in step. Nobody queues what waits on the device before all ranks have
- * announced the call, and nobody returns to its caller before all have queued theirs. So whatever a
- * caller does between calls, even a {@code cuMemFree}, which waits for the whole device and holds
- * up every thread of the process, never waits for work that a peer has yet to queue.
  *
  * <p>Who forwards rows waits for an event that is recorded already, not for a flag. Streams share
  * the queues of the hardware, so what is queued must never wait for what is queued later: with
@@ -38,26 +29,16 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class DevicePeers implements Peers {
 
-    private static final int ANNOUNCED_AT = 0;
-    private static final int QUEUED_AT = 32;
-    private static final int RELEASED_AT = 48;
-    private static final int DRAINED = 1;
-    private static final int UNMAPPED = 2;
-
-    /** Peers of a rank that has failed close soon, or never. */
-    private static final long PATIENCE_NS = 5_000_000_000L;
-
-    private static final int PROCESS_AT = 64;
+    private static final int PROCESS_AT = HostSteps.BYTES;
     private static final int GPU_AT = 72;
     private static final int IDENTITY_AT = 80;
     private static final int POINTERS_AT = 88;
     private static final int MEMORIES = 3;
-    private static final long PARK_NS = 50_000;
     private static final int CALL_EVENTS = 4;
 
     private final Fabric fabric;
     private final Region region;
-    private final Awaited[] awaited;
+    private final HostSteps steps;
     private final int handlesAt;
     private final int pushedAt;
 
@@ -78,14 +59,11 @@ final class DevicePeers implements Peers {
         this.pointers = new long[fabric.size()][];
         this.opened = new boolean[fabric.size()];
         this.sharesGpu = new boolean[fabric.size()];
-        this.awaited = new Awaited[fabric.size()];
-        for (int r = 0; r < awaited.length; r++) {
-            awaited[r] = Awaited.of("the start of a call", r);
-        }
         int shown = MEMORIES + CALL_EVENTS + lanes;
         this.handlesAt = POINTERS_AT + 8 * shown;
         this.pushedAt = handlesAt + CudaMemory.IPC_HANDLE_BYTES * shown;
         this.region = fabric.allocate(pushedAt + 4L * flagCount);
+        this.steps = new HostSteps(fabric, region);
         show(gpu, memories, shown);
         fabric.barrier();
         for (int r = 0; r < fabric.size(); r++) {
@@ -198,7 +176,7 @@ final class DevicePeers implements Peers {
         long start = System.nanoTime();
         for (int r = 0; r < size(); r++) {
             while (r != rank() && !CudaStreams.queryEvent(endedEvent(r, call))) {
-                if (System.nanoTime() - start > deadlineNs()) {
+                if (System.nanoTime() - start > steps.deadlineNs()) {
                     throw new StallException(
                             worldRank(rank()),
                             worldRank(r),
@@ -227,15 +205,8 @@ final class DevicePeers implements Peers {
     @Override
     public void announce(int call, GpuStream stream) {
         CudaStreams.record(announcedEvent(rank(), call), stream.handle());
-        // Release: pairs with the acquire below on every peer; the event is recorded by then.
-        fabric.signal(region, rank(), ANNOUNCED_AT, call);
-        awaitAll(ANNOUNCED_AT, call);
-    }
-
-    private void awaitAll(int word, int call) {
-        for (int r = 0; r < size(); r++) {
-            fabric.await(region, r, word, call, awaited[r]);
-        }
+        // Its release comes after the record, so peers wait for an event that is recorded.
+        steps.announce(call);
     }
 
     @Override
@@ -254,37 +225,14 @@ final class DevicePeers implements Peers {
 
     @Override
     public boolean awaitRelease(boolean failed) {
-        released = awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
+        released = steps.awaitDrained(failed);
         return released;
-    }
-
-    /** By the words alone: the fabric's own waits end as soon as one rank has failed. */
-    private boolean awaitStage(int stage, long mostNs) {
-        fabric.signal(region, rank(), RELEASED_AT, stage);
-        long limitNs = Math.min(mostNs, deadlineNs());
-        long start = System.nanoTime();
-        for (int r = 0; r < size(); r++) {
-            while (!fabric.reached(region, r, RELEASED_AT, stage)) {
-                if (System.nanoTime() - start > limitNs) {
-                    return false;
-                }
-                LockSupport.parkNanos(PARK_NS);
-            }
-        }
-        return true;
-    }
-
-    private long deadlineNs() {
-        return fabric.deadline().toDays() > 36_500
-                ? Long.MAX_VALUE / 4
-                : fabric.deadline().toNanos();
     }
 
     @Override
     public void ended(int call, GpuStream stream) {
         CudaStreams.record(endedEvent(rank(), call), stream.handle());
-        // Release: pairs with the acquire in awaitQueued on every peer.
-        fabric.signal(region, rank(), QUEUED_AT, call);
+        steps.queued(call);
     }
 
     @Override
@@ -306,7 +254,7 @@ final class DevicePeers implements Peers {
 
     @Override
     public void awaitQueued(int call) {
-        awaitAll(QUEUED_AT, call);
+        steps.awaitQueued(call);
     }
 
     @Override
@@ -333,7 +281,7 @@ final class DevicePeers implements Peers {
             }
         }
         if (released && others) {
-            awaitStage(UNMAPPED, PATIENCE_NS);
+            steps.awaitUnmapped();
         }
         destroyEvents(rank());
         region.close();

@@ -3,22 +3,31 @@ package dev.weft.cuda;
 import dev.weft.ffi.CudaMemory;
 import java.lang.foreign.MemorySegment;
 
-/** Zeroed host memory that copy engines and kernels reach at its own address. */
+/** Host memory that copy engines and kernels reach at its own address. */
 public final class PinnedBuffer implements AutoCloseable {
 
     private final MemorySegment segment;
+    private final boolean own;
     private boolean closed;
 
-    private PinnedBuffer(MemorySegment segment) {
+    private PinnedBuffer(MemorySegment segment, boolean own) {
         this.segment = segment;
+        this.own = own;
     }
 
+    /** Zeroed. */
     public static PinnedBuffer allocate(long bytes) {
         if (bytes < 1) {
             throw new IllegalArgumentException(
                     "pinned memory of " + bytes + " bytes: expected at least one");
         }
-        return new PinnedBuffer(CudaMemory.allocateHost(bytes, false).fill((byte) 0));
+        return new PinnedBuffer(CudaMemory.allocateHost(bytes, false).fill((byte) 0), true);
+    }
+
+    /** Memory of somebody else's that is pinned until this is closed: whole pages, none twice. */
+    static PinnedBuffer over(MemorySegment pages) {
+        CudaMemory.registerHost(pages);
+        return new PinnedBuffer(pages, false);
     }
 
     public MemorySegment segment() {
@@ -33,7 +42,11 @@ public final class PinnedBuffer implements AutoCloseable {
     public void close() {
         if (!closed) {
             closed = true;
-            CudaMemory.freeHost(segment);
+            if (own) {
+                CudaMemory.freeHost(segment);
+            } else {
+                CudaMemory.unregisterHost(segment);
+            }
         }
     }
 }

@@ -52,6 +52,12 @@ public final class SymmetricBuffer implements AutoCloseable {
      */
     public static SymmetricBuffer create(Fabric fabric, Gpu gpu, long bytes) {
         try {
+            if (!fabric.sharesMemory()) {
+                throw new IllegalArgumentException(
+                        "device memory that all ranks reach, on hosts of "
+                                + fabric.hosts()
+                                + " ranks: expected one host");
+            }
             gpu.bind();
             DeviceBuffer own = DeviceBuffer.allocate(bytes);
             SymmetricBuffer buffer = new SymmetricBuffer(fabric, gpu, own);

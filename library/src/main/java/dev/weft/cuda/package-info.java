@@ -9,5 +9,9 @@
  * bits depend on A, B and K alone. Everything that a call needs is loaded, allocated and encoded
  * when the operator is prepared: an allocation or a first load beside a waiting grid can wait for
  * it.
+ *
+ * <p>Between hosts rows go through pinned memory: a stream brings a rank's chunks there, threads
+ * move them with the fabric's couriers, and the copy to the device is queued when a chunk has come,
+ * so that no stream ever waits for the network.
  */
 package dev.weft.cuda;

@@ -62,6 +62,10 @@ public final class CudaMemory {
     private static final NativeFunction ALLOCATE_HOST =
             DRIVER.function("cuMemHostAlloc", JAVA_LONG, JAVA_LONG, JAVA_INT);
     private static final NativeFunction FREE_HOST = DRIVER.function("cuMemFreeHost", JAVA_LONG);
+    private static final NativeFunction REGISTER_HOST =
+            DRIVER.function("cuMemHostRegister_v2", JAVA_LONG, JAVA_LONG, JAVA_INT);
+    private static final NativeFunction UNREGISTER_HOST =
+            DRIVER.function("cuMemHostUnregister", JAVA_LONG);
     private static final NativeFunction HOST_DEVICE_POINTER =
             DRIVER.function("cuMemHostGetDevicePointer_v2", JAVA_LONG, JAVA_LONG, JAVA_INT);
     private static final NativeFunction IPC_HANDLE =
@@ -123,6 +127,27 @@ public final class CudaMemory {
     /** Of {@link #allocateHost}; the segment must not be used afterwards. */
     public static void freeHost(MemorySegment segment) {
         check(FREE_HOST, FREE_HOST.call(segment.address()), segment.address());
+    }
+
+    /**
+     * Pins host memory that something else has allocated or mapped, until {@link #unregisterHost}:
+     * copies from and to it are then as quick as those of {@link #allocateHost}. Whole pages are
+     * pinned, and no page may be registered twice.
+     */
+    public static void registerHost(MemorySegment segment) {
+        requireNative(segment);
+        int flags = PORTABLE | DEVICE_MAPPED;
+        int code = REGISTER_HOST.call(segment.address(), segment.byteSize(), flags);
+        if (code != 0) {
+            throw REGISTER_HOST.failed(
+                    code,
+                    hex(segment.address()) + ", " + segment.byteSize() + " bytes, flags " + flags);
+        }
+    }
+
+    /** Of {@link #registerHost}, before the memory is freed or unmapped. */
+    public static void unregisterHost(MemorySegment segment) {
+        check(UNREGISTER_HOST, UNREGISTER_HOST.call(segment.address()), segment.address());
     }
 
     /** Where the device sees pinned host memory. */

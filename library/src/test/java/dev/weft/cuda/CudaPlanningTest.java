@@ -5,13 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.CudaPlanning.Wishes;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** Plans of a rank whose peers' rows lie in host memory: no GPU and no fabric is asked. */
+/** Plans of ranks whose rows come from host memory, their own or a peer's: no GPU is asked. */
 class CudaPlanningTest {
 
     private static final TileShape SHAPE = new TileShape(256, 256, 128, 66);
@@ -19,7 +22,13 @@ class CudaPlanningTest {
     private static final long N = 4096;
 
     private static CudaPlanning planning(Wishes wishes) {
-        return new CudaPlanning(null, null, 1, Shards.even(8192, 4), DType.FP16, wishes);
+        return new CudaPlanning(null, false, null, 1, Shards.even(8192, 4), DType.FP16, wishes);
+    }
+
+    private static RankPlan stagedPlan(Fabric fabric, Wishes wishes) {
+        Shards shards = Shards.even(8192, fabric.size());
+        return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, wishes)
+                .agreedPlan(K);
     }
 
     private static Wishes wishes(Algorithm algorithm, CudaEngine engine) {
@@ -71,7 +80,7 @@ class CudaPlanningTest {
     void oneRankGathersNothing() {
         Wishes wishes = wishes(Algorithm.AUTO, CudaEngine.GATED);
         CudaPlanning planning =
-                new CudaPlanning(null, null, 0, Shards.even(100, 1), DType.BF16, wishes);
+                new CudaPlanning(null, false, null, 0, Shards.even(100, 1), DType.BF16, wishes);
         assertEquals(Algorithm.SEQUENTIAL, planning.agreedPlan(K).algorithm());
     }
 
@@ -80,6 +89,87 @@ class CudaPlanningTest {
         assertRefused(wishes(Algorithm.RING, CudaEngine.GATED), "ring");
         assertRefused(new Wishes(Algorithm.AUTO, CudaEngine.GATED, 10, 2, 0, 0), "10");
         assertRefused(new Wishes(Algorithm.AUTO, CudaEngine.GATED, 0, 0, 100, 0), "100");
+    }
+
+    @Test
+    void throughHostMemoryTheOwnersPushSmallerChunks() {
+        try (World world = World.threads(3, Duration.ofSeconds(10))) {
+            world.run(
+                    fabric -> {
+                        RankPlan plan =
+                                stagedPlan(fabric, wishes(Algorithm.AUTO, CudaEngine.GATED));
+                        assertEquals(Algorithm.MESH_PUSH, plan.algorithm());
+                        assertEquals(512, plan.chunks().chunkRows(0));
+                        assertEquals(RankPlan.Storage.GATHERED, plan.storage());
+                    });
+        }
+    }
+
+    @Test
+    void throughHostMemoryNobodyPullsWholeShards() {
+        try (World world = World.threads(3, Duration.ofSeconds(10))) {
+            world.run(
+                    fabric ->
+                            assertEquals(
+                                    512,
+                                    stagedPlan(
+                                                    fabric,
+                                                    wishes(Algorithm.MESH_PULL, CudaEngine.GATED))
+                                            .chunks()
+                                            .chunkRows(0)));
+        }
+    }
+
+    @Test
+    void throughHostMemoryNobodyReadsInPlace() {
+        try (World world = World.threads(2, Duration.ofSeconds(10))) {
+            world.run(
+                    fabric -> {
+                        IllegalArgumentException refusal =
+                                assertThrows(
+                                        IllegalArgumentException.class,
+                                        () ->
+                                                stagedPlan(
+                                                        fabric,
+                                                        wishes(
+                                                                Algorithm.DIRECT,
+                                                                CudaEngine.GATED)));
+                        assertTrue(refusal.getMessage().contains("direct"), refusal.getMessage());
+                        // Both have exchanged what they mean before either leaves.
+                        fabric.barrier();
+                    });
+        }
+    }
+
+    @Test
+    void aRankAloneHasNothingToStage() {
+        CudaAllGatherMatmulBuilder builder = CudaAllGatherMatmul.withHostPeers(null, 0);
+        assertThrows(IllegalArgumentException.class, builder::staged);
+    }
+
+    @Test
+    void ranksThatDisagreeOnStagingAreTold() {
+        try (World world = World.threads(2, Duration.ofSeconds(10))) {
+            world.run(
+                    fabric -> {
+                        boolean staged = fabric.rank() == 0;
+                        CudaPlanning planning =
+                                new CudaPlanning(
+                                        fabric,
+                                        staged,
+                                        null,
+                                        fabric.rank(),
+                                        Shards.even(8192, 2),
+                                        DType.FP16,
+                                        wishes(Algorithm.RING, CudaEngine.GATED));
+                        IllegalArgumentException refusal =
+                                assertThrows(
+                                        IllegalArgumentException.class,
+                                        () -> planning.agreedPlan(K));
+                        assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
+                        fabric.barrier();
+                    });
+        }
     }
 
     private static void assertRefused(Wishes wishes, String named) {

@@ -87,6 +87,27 @@ class CudaBindingsIT {
     }
 
     @Test
+    void memoryOfOthersIsPinnedOncePerPage() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment pages = arena.allocate(8192, 4096);
+            long device = CudaMemory.allocate(8192);
+            CudaMemory.registerHost(pages);
+            try {
+                var twice = assertThrows(CudaException.class, () -> CudaMemory.registerHost(pages));
+                assertEquals("CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", twice.name());
+                pages.setAtIndex(JAVA_INT, 7, 42);
+                CudaMemory.copyAsync(device, pages.address(), 4096, stream);
+                CudaMemory.copyAsync(pages.address() + 4096, device, 4096, stream);
+                CudaStreams.synchronize(stream);
+                assertEquals(42, pages.getAtIndex(JAVA_INT, 1024 + 7));
+            } finally {
+                CudaMemory.unregisterHost(pages);
+                CudaMemory.free(device);
+            }
+        }
+    }
+
+    @Test
     void streamsWaitForWordsAndEventsTellTheTime() {
         long word = CudaMemory.allocate(4);
         long other = CudaStreams.create(0);

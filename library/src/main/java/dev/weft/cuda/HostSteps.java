@@ -1,0 +1,109 @@
+package dev.weft.cuda;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Keeps the hosts of an operator's ranks in step, by words at the beginning of each rank's part of
+ * a region:
+ *
+ * <pre>
+ *  0  the latest call that this rank has announced
+ * 32  the latest call of which this rank has queued everything
+ * 48  1 when this rank's work is drained, 2 when it has closed what others opened to it
+ * </pre>
+ *
+ * <p>Nobody queues what waits on the device before all ranks have announced the call, and nobody
+ * returns to its caller before all have queued theirs. So whatever a caller does between calls,
+ * even a {@code cuMemFree}, which waits for the whole device and holds up every thread of the
+ * process, never waits for work that a peer has yet to queue.
+ *
+ * <p>Used by the thread that calls the operator.
+ */
+final class HostSteps {
+
+    /** What is left of a part to others begins here. */
+    static final int BYTES = 64;
+
+    private static final int ANNOUNCED_AT = 0;
+    private static final int QUEUED_AT = 32;
+    private static final int RELEASED_AT = 48;
+    private static final int DRAINED = 1;
+    private static final int UNMAPPED = 2;
+
+    /** Peers of a rank that has failed close soon, or never. */
+    private static final long PATIENCE_NS = 5_000_000_000L;
+
+    private static final long PARK_NS = 50_000;
+
+    private final Fabric fabric;
+    private final Region region;
+    private final Awaited[] awaited;
+
+    HostSteps(Fabric fabric, Region region) {
+        this.fabric = fabric;
+        this.region = region;
+        this.awaited = new Awaited[fabric.size()];
+        for (int r = 0; r < awaited.length; r++) {
+            awaited[r] = Awaited.of("the start of a call", r);
+        }
+    }
+
+    /** Returns when every rank has announced the call. */
+    void announce(int call) {
+        // Release: pairs with the acquire in awaitAll on every peer.
+        fabric.publish(region, ANNOUNCED_AT, call);
+        awaitAll(ANNOUNCED_AT, call);
+    }
+
+    /** All that this rank does for the call is queued. */
+    void queued(int call) {
+        // Release: pairs with the acquire in awaitAll on every peer.
+        fabric.publish(region, QUEUED_AT, call);
+    }
+
+    /** Returns when every rank has queued all that it does for the call. */
+    void awaitQueued(int call) {
+        awaitAll(QUEUED_AT, call);
+    }
+
+    private void awaitAll(int word, int call) {
+        for (int r = 0; r < awaited.length; r++) {
+            fabric.await(region, r, word, call, awaited[r]);
+        }
+    }
+
+    /** Whether every rank has drained its work, within the deadline or, after a failure, soon. */
+    boolean awaitDrained(boolean failed) {
+        return awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
+    }
+
+    /** Whether every rank has soon closed what others have opened to it. */
+    boolean awaitUnmapped() {
+        return awaitStage(UNMAPPED, PATIENCE_NS);
+    }
+
+    /** By the words alone: the fabric's own waits end as soon as one rank has failed. */
+    private boolean awaitStage(int stage, long mostNs) {
+        fabric.publish(region, RELEASED_AT, stage);
+        long limitNs = Math.min(mostNs, deadlineNs());
+        long start = System.nanoTime();
+        for (int r = 0; r < awaited.length; r++) {
+            while (!fabric.reached(region, r, RELEASED_AT, stage)) {
+                if (System.nanoTime() - start > limitNs) {
+                    return false;
+                }
+                LockSupport.parkNanos(PARK_NS);
+            }
+        }
+        return true;
+    }
+
+    long deadlineNs() {
+        return fabric.deadline().toDays() > 36_500
+                ? Long.MAX_VALUE / 4
+                : fabric.deadline().toNanos();
+    }
+}
