@@ -58,6 +58,10 @@ final class CudaRankRun implements RankJob {
             }
         }
 
+        long ownCpuNs() {
+            return world == null ? 0 : world.ownCpuNs();
+        }
+
         /** On the shard that lies in the operator's memory; nanoseconds on the device. */
         long call(CudaAllGatherMatmul op, View view) {
             together();
@@ -74,18 +78,24 @@ final class CudaRankRun implements RankJob {
         int rank = world == null ? 0 : world.rank();
         try (Arena arena = Arena.ofConfined()) {
             Results results = onGpu(world, rank, arena);
-            // After the last collective call: no peer waits for a slow disk.
-            RawFile.write(files.output(rank), results.product());
-            if (execution.keepGathered()) {
-                RawFile.write(files.gathered(rank), results.gathered());
-            }
-            return results.report();
+            // After the operators' last call; under MPI peers wait for the reports meanwhile.
+            return world == null
+                    ? write(rank, results)
+                    : Heartbeat.during(world, () -> write(rank, results));
         }
+    }
+
+    private RankReport write(int rank, Results results) throws IOException {
+        RawFile.write(files.output(rank), results.product());
+        if (execution.keepGathered()) {
+            RawFile.write(files.gathered(rank), results.gathered());
+        }
+        return results.report();
     }
 
     private Results onGpu(Fabric world, int rank, Arena arena) {
         // Never closed: kernels are loaded once per process, into this context.
-        Gpu gpu = Gpu.open(rank % Gpu.count());
+        Gpu gpu = Gpu.open((world == null ? 0 : world.cores().place()) % Gpu.count());
         Fabric group =
                 world != null && problem.groups() > 1 ? world.split(problem.groups()) : world;
         try (GpuStream stream = GpuStream.create();
@@ -146,6 +156,7 @@ final class CudaRankRun implements RankJob {
             Caller caller, CudaAllGatherMatmul fused, CudaAllGatherMatmul sequential) {
         ViewTimes times = new ViewTimes(execution.iterations());
         int rounds = execution.warmup() + execution.iterations();
+        long metNs = 0;
         progress.begin("measuring", rounds);
         for (int round = 0; round < rounds; round++) {
             // Warm-up rounds land in the first sample, which the first measured round replaces.
@@ -154,10 +165,15 @@ final class CudaRankRun implements RankJob {
             times.commOnly[at] = caller.call(fused, View.COMM_ONLY);
             times.sequential[at] = caller.call(sequential, View.PIPELINED);
             times.sequentialGather[at] = ns(sequential.gatherUs());
+            metNs = System.nanoTime();
+            long cpuNs = caller.ownCpuNs();
             times.pipelined[at] = caller.call(fused, View.PIPELINED);
+            times.progressCpu[at] = caller.ownCpuNs() - cpuNs;
             progress.advance(round + 1);
         }
-        times.timeline = timeline(fused, System.nanoTime());
+        // Clocks of different hosts have nothing in common but the barrier before.
+        long originNs = caller.world() == null || caller.world().sharesMemory() ? 0 : metNs;
+        times.timeline = timeline(fused, System.nanoTime()).since(originNs);
         progress.end();
         return times;
     }
@@ -247,6 +263,7 @@ final class CudaRankRun implements RankJob {
                 times.sequential,
                 times.sequentialGather,
                 times.pipelined,
+                times.progressCores(),
                 isExact(check, fused, inputs) && isExact(check, sequential, inputs),
                 equal,
                 isRight(check, fused, inputs) && (equal || isRight(check, sequential, inputs)),

@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
 import dev.weft.ffi.Futex;
+import dev.weft.ffi.Mpi;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.gemm.Gemms;
 import java.io.IOException;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
@@ -43,8 +43,11 @@ final class DoctorCommand implements Callable<Integer> {
         line("Product engine", Gemms.auto().name());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
-        String mpich = found("libmpich.so", "not found (Debian: openmpi-bin or mpich)");
-        line("MPI", found("libmpi.so", mpich));
+        line(
+                "MPI",
+                Mpi.unavailable()
+                        .map(why -> "not there, optional: " + why)
+                        .orElseGet(() -> Mpi.load().libraryVersion()));
         GpuFacts.read().forEach(this::line);
         line(
                 "OpenBLAS",
@@ -105,43 +108,5 @@ final class DoctorCommand implements Callable<Integer> {
 
     private static String gib(long bytes) {
         return String.format(Locale.ROOT, "%.1f GiB", bytes / 0x1p30);
-    }
-
-    /** Looks where dynamic linkers look: the library path, and the usual folders two deep. */
-    private static String found(String library, String otherwise) {
-        List<Path> folders = new ArrayList<>();
-        String libraryPath = Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).orElse("");
-        Stream.of(libraryPath.split(":"))
-                .filter(s -> !s.isEmpty())
-                .map(Path::of)
-                .forEach(folders::add);
-        String multiarch =
-                System.getProperty("os.arch").equals("amd64")
-                        ? "x86_64-linux-gnu"
-                        : System.getProperty("os.arch") + "-linux-gnu";
-        for (String folder :
-                List.of(
-                        "/usr/lib/" + multiarch,
-                        "/usr/lib64",
-                        "/usr/lib",
-                        "/usr/local/lib",
-                        "/opt/homebrew/lib")) {
-            folders.add(Path.of(folder));
-        }
-        for (Path folder : folders) {
-            try (Stream<Path> files = Files.list(folder)) {
-                Optional<Path> match =
-                        files.filter(f -> f.getFileName().toString().startsWith(library))
-                                .sorted()
-                                .findFirst();
-                if (match.isPresent()) {
-                    return "found " + match.get();
-                }
-            } catch (IOException e) {
-                // A folder that is not there holds no library.
-                continue;
-            }
-        }
-        return otherwise;
     }
 }

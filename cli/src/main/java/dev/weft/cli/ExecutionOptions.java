@@ -1,14 +1,17 @@
 package dev.weft.cli;
 
+import dev.weft.cli.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
 import dev.weft.cuda.CudaEngine;
 import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import picocli.CommandLine.Option;
 
 /** The options that say how a problem is run. */
@@ -55,11 +58,26 @@ final class ExecutionOptions {
     @Option(
             names = "--launcher",
             paramLabel = "KIND",
-            defaultValue = "threads",
             description =
-                    "Ranks are threads of one JVM or processes of this host"
-                            + " (default: ${DEFAULT-VALUE}).")
+                    "What the ranks are: threads of one JVM, processes of this host, or mpi:"
+                            + " processes that mpirun starts on this host and others. Under mpirun"
+                            + " or srun each process is a rank by itself (default: threads, under"
+                            + " mpirun or srun mpi).")
     String launcher;
+
+    @Option(
+            names = "--hostfile",
+            paramLabel = "FILE",
+            description = "With --launcher mpi: the hosts, for mpirun.")
+    String hostfile;
+
+    @Option(
+            names = "--mpi-args",
+            paramLabel = "ARGS",
+            description =
+                    "With --launcher mpi: further arguments for mpirun, split at blanks, for"
+                            + " example \"--map-by ppr:2:node\".")
+    String mpiArgs;
 
     @Option(
             names = "--engine",
@@ -175,10 +193,8 @@ final class ExecutionOptions {
                     "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
                             + " --splits-per-rank");
         }
-        boolean processes =
-                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes")
-                        .equals("processes");
-        checkPeers(cuda, processes);
+        Launcher start = start();
+        checkPeers(cuda, start);
         if (cuda) {
             checkGpuOptions(ascend);
         }
@@ -188,7 +204,7 @@ final class ExecutionOptions {
                 ascend && algorithm.equals(Algorithm.AUTO.label())
                         ? Algorithm.MESH_PUSH
                         : algorithm(),
-                processes,
+                start,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
@@ -227,7 +243,24 @@ final class ExecutionOptions {
         return engine;
     }
 
-    private void checkPeers(boolean cuda, boolean processes) {
+    private Launcher start() {
+        boolean launched = MpiEnvironment.current().launched();
+        String otherwise = launched ? "mpi" : "threads";
+        String kind =
+                launcher == null
+                        ? otherwise
+                        : ProblemOptions.oneOf(
+                                "--launcher", launcher, "threads", "processes", "mpi");
+        if (!kind.equals("mpi") && (hostfile != null || mpiArgs != null)) {
+            throw new UsageException(
+                    (hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile)
+                            + " is for mpirun: it needs --launcher mpi, not "
+                            + kind);
+        }
+        return Launcher.valueOf(kind.toUpperCase(Locale.ROOT));
+    }
+
+    private void checkPeers(boolean cuda, Launcher start) {
         if (peers == null) {
             return;
         }
@@ -239,10 +272,11 @@ final class ExecutionOptions {
                             + " says where the peers of a GPU are: it needs --run-mode cuda, not "
                             + runMode);
         }
-        if (peers.equals("host") && processes) {
+        if (peers.equals("host") && start != Launcher.THREADS) {
             throw new UsageException(
-                    "--peers host with --launcher processes: expected --launcher threads, since"
-                            + " rank 0 alone runs");
+                    "--peers host with --launcher "
+                            + start.label()
+                            + ": expected --launcher threads, since rank 0 alone runs");
         }
     }
 

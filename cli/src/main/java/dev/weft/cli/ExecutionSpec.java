@@ -10,7 +10,7 @@ import java.util.Locale;
  *
  * @param cuda whether ranks multiply on GPUs
  * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
- * @param processes whether ranks are processes rather than threads
+ * @param start what the ranks are, and who starts them
  * @param engine of the product: auto, scalar, vector or openblas; gated or cublas on a GPU
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
@@ -20,7 +20,7 @@ record ExecutionSpec(
         boolean cuda,
         boolean hostPeers,
         Algorithm algorithm,
-        boolean processes,
+        Launcher start,
         String engine,
         int computeWorkers,
         int commWorkers,
@@ -36,8 +36,19 @@ record ExecutionSpec(
     /** Tile sizes of the Ascend example's chunk rule. */
     record AscendTiles(long baseM, long baseN) {}
 
+    /** What the ranks are. */
+    enum Launcher {
+        THREADS,
+        PROCESSES,
+        MPI;
+
+        String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
     String launcher() {
-        return processes ? "processes" : "threads";
+        return start.label();
     }
 
     /** Where the peers' shards lie, as run records call it; null on the CPU. */

@@ -32,6 +32,7 @@ import picocli.CommandLine.Spec;
             BenchCommand.class,
             CompletionCommand.class,
             RankCommand.class,
+            LabCommand.class,
             TestCommand.class,
             DistCommand.class,
             PackKernelsCommand.class

@@ -3,6 +3,8 @@ package dev.weft.cli;
 import dev.weft.op.Timeline;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -18,6 +20,8 @@ import java.util.List;
  *
  * @param algorithm what auto chose, or what was asked for
  * @param device {@code cpu}, or {@code cuda:} and the GPU's name
+ * @param progressCpu cores that the fabric's own thread took up during the pipelined calls; NaN
+ *     where it has none
  * @param gatheredExact whether gathered A equalled the inputs byte for byte
  * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise;
  *     on a GPU, whether that of the sequential operator did
@@ -38,6 +42,7 @@ record RankReport(
         long[] sequentialNs,
         long[] sequentialGatherNs,
         long[] pipelinedNs,
+        double progressCpu,
         boolean gatheredExact,
         boolean keptEqual,
         boolean keptWithinBound,
@@ -47,51 +52,68 @@ record RankReport(
         Path part = file.resolveSibling(file.getFileName() + ".part");
         try (DataOutputStream out =
                 new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part)))) {
-            out.writeUTF(algorithm);
-            out.writeUTF(device);
-            out.writeUTF(engine);
-            out.writeInt(computeWorkers);
-            out.writeInt(lanes);
-            out.writeLong(chunkRows);
-            out.writeInt(chunks);
-            for (long[] samples :
-                    List.of(
-                            computeOnlyNs,
-                            commOnlyNs,
-                            sequentialNs,
-                            sequentialGatherNs,
-                            pipelinedNs)) {
-                writeLongs(out, samples);
-            }
-            out.writeBoolean(gatheredExact);
-            out.writeBoolean(keptEqual);
-            out.writeBoolean(keptWithinBound);
-            writeTimeline(out, timeline);
+            write(out);
         }
         Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private void write(DataOutputStream out) throws IOException {
+        out.writeUTF(algorithm);
+        out.writeUTF(device);
+        out.writeUTF(engine);
+        out.writeInt(computeWorkers);
+        out.writeInt(lanes);
+        out.writeLong(chunkRows);
+        out.writeInt(chunks);
+        for (long[] samples :
+                List.of(computeOnlyNs, commOnlyNs, sequentialNs, sequentialGatherNs, pipelinedNs)) {
+            writeLongs(out, samples);
+        }
+        out.writeDouble(progressCpu);
+        out.writeBoolean(gatheredExact);
+        out.writeBoolean(keptEqual);
+        out.writeBoolean(keptWithinBound);
+        writeTimeline(out, timeline);
+    }
+
+    byte[] toBytes() throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            write(out);
+        }
+        return bytes.toByteArray();
+    }
+
+    static RankReport of(byte[] bytes) throws IOException {
+        return read(new DataInputStream(new ByteArrayInputStream(bytes)));
     }
 
     static RankReport read(Path file) throws IOException {
         try (DataInputStream in =
                 new DataInputStream(new BufferedInputStream(Files.newInputStream(file)))) {
-            return new RankReport(
-                    in.readUTF(),
-                    in.readUTF(),
-                    in.readUTF(),
-                    in.readInt(),
-                    in.readInt(),
-                    in.readLong(),
-                    in.readInt(),
-                    readLongs(in),
-                    readLongs(in),
-                    readLongs(in),
-                    readLongs(in),
-                    readLongs(in),
-                    in.readBoolean(),
-                    in.readBoolean(),
-                    in.readBoolean(),
-                    readTimeline(in));
+            return read(in);
         }
+    }
+
+    private static RankReport read(DataInputStream in) throws IOException {
+        return new RankReport(
+                in.readUTF(),
+                in.readUTF(),
+                in.readUTF(),
+                in.readInt(),
+                in.readInt(),
+                in.readLong(),
+                in.readInt(),
+                readLongs(in),
+                readLongs(in),
+                readLongs(in),
+                readLongs(in),
+                readLongs(in),
+                in.readDouble(),
+                in.readBoolean(),
+                in.readBoolean(),
+                in.readBoolean(),
+                readTimeline(in));
     }
 
     private static void writeLongs(DataOutputStream out, long[] values) throws IOException {

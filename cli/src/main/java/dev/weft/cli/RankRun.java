@@ -57,8 +57,8 @@ final class RankRun implements RankJob {
             ViewTimes times = measure(world, fused, sequential);
             Matrix product = functionalCall(world, fused, shard);
             Kept kept = keepGatheredCall(group, world, fused, shard, product);
-            // After the last collective call: no peer waits for a slow disk.
-            writeOutputs(world.rank(), fused.lastResult());
+            // After the operators' last call; under MPI peers wait for the reports meanwhile.
+            Heartbeat.during(world, () -> writeOutputs(world.rank(), fused.lastResult()));
             RankPlan plan = fused.plan();
             return new RankReport(
                     plan.algorithm().label(),
@@ -73,6 +73,7 @@ final class RankRun implements RankJob {
                     times.sequential,
                     times.sequentialGather,
                     times.pipelined,
+                    times.progressCores(),
                     kept.gatheredExact,
                     kept.equal,
                     kept.withinBound,
@@ -94,7 +95,7 @@ final class RankRun implements RankJob {
                         .output(problem.outType())
                         .engine(engine)
                         .algorithm(algorithm)
-                        .computeWorkers(computeWorkers())
+                        .computeWorkers(computeWorkers(world))
                         .pinWorkers();
         if (execution.commWorkers() > 0) {
             builder.commWorkers(execution.commWorkers());
@@ -120,10 +121,8 @@ final class RankRun implements RankJob {
     }
 
     /** All groups of the world share the cores, not only this one's ranks. */
-    private int computeWorkers() {
-        return execution.computeWorkers() > 0
-                ? execution.computeWorkers()
-                : Math.max(1, Runtime.getRuntime().availableProcessors() / problem.ranks());
+    private int computeWorkers(Fabric world) {
+        return execution.computeWorkers() > 0 ? execution.computeWorkers() : world.cores().cores();
     }
 
     private ViewTimes measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
@@ -142,10 +141,15 @@ final class RankRun implements RankJob {
             times.sequential[at] = gatherThenProduct.elapsedNs();
             times.sequentialGather[at] = gatherThenProduct.gatherNs();
             world.barrier();
+            long metNs = System.nanoTime();
+            long cpuNs = world.ownCpuNs();
             Result pipelined = fused.callInPlace(View.PIPELINED);
+            times.progressCpu[at] = world.ownCpuNs() - cpuNs;
             times.pipelined[at] = pipelined.elapsedNs();
             if (round == rounds - 1) {
-                times.timeline = pipelined.timeline();
+                // Clocks of different hosts have nothing in common but the barrier before.
+                long originNs = world.sharesMemory() ? 0 : metNs;
+                times.timeline = pipelined.timeline().since(originNs);
             }
             progress.advance(round + 1);
         }
@@ -160,11 +164,12 @@ final class RankRun implements RankJob {
         return fused.call(shard).product();
     }
 
-    private void writeOutputs(int worldRank, Result result) throws IOException {
+    private Result writeOutputs(int worldRank, Result result) throws IOException {
         RawFile.write(files.output(worldRank), result.product());
         if (execution.keepGathered()) {
             RawFile.write(files.gathered(worldRank), result.gathered().orElseThrow());
         }
+        return result;
     }
 
     /** What {@link RankReport} tells of a call that kept gathered A. */
@@ -176,24 +181,31 @@ final class RankRun implements RankJob {
      * the float64 bound where the engine promises no more.
      */
     private Kept keepGatheredCall(
-            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product) {
+            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product)
+            throws IOException {
         if (execution.keepGathered()) {
             Matrix gathered = fused.lastResult().gathered().orElseThrow();
-            return new Kept(equalsInputs(gathered, world.rank()), true, true);
+            return Heartbeat.during(
+                    world, () -> new Kept(equalsInputs(gathered, world.rank()), true, true));
         }
         try (AllGatherMatmul keeping =
                 builder(group, world, execution.algorithm(), true).prepare()) {
             Result result = keeping.call(shard);
-            Matrix gathered = result.gathered().orElseThrow();
-            boolean equal = product.bitwiseEquals(result.product());
-            boolean withinBound =
-                    equal
-                            || keeping.engine().sameBitsForAnyRows()
-                            || new ProductJudge(problem)
-                                    .judge(gathered, operands.b(world.rank()), result.product())
-                                    .withinBound();
-            return new Kept(equalsInputs(gathered, world.rank()), equal, withinBound);
+            boolean sameBits = keeping.engine().sameBitsForAnyRows();
+            return Heartbeat.during(world, () -> compare(world, result, product, sameBits));
         }
+    }
+
+    private Kept compare(Fabric world, Result result, Matrix product, boolean sameBits) {
+        Matrix gathered = result.gathered().orElseThrow();
+        boolean equal = product.bitwiseEquals(result.product());
+        boolean withinBound =
+                equal
+                        || sameBits
+                        || new ProductJudge(problem)
+                                .judge(gathered, operands.b(world.rank()), result.product())
+                                .withinBound();
+        return new Kept(equalsInputs(gathered, world.rank()), equal, withinBound);
     }
 
     private boolean equalsInputs(Matrix gathered, int worldRank) {

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.op.Timeline;
+import dev.weft.plan.Hosts;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
@@ -19,11 +20,12 @@ final class Records {
     static RunRecord of(
             ProblemSpec problem,
             ExecutionSpec execution,
+            Hosts hosts,
             List<RankReport> reports,
             Verification verification) {
         return new RunRecord(
                 problem(problem),
-                execution(execution, reports.getFirst()),
+                execution(execution, hosts, reports),
                 views(reports),
                 problem.flopsPerRank(),
                 verification,
@@ -47,18 +49,31 @@ final class Records {
                 problem.seed());
     }
 
-    private static RunRecord.Execution execution(ExecutionSpec execution, RankReport first) {
+    private static RunRecord.Execution execution(
+            ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
+        RankReport first = reports.getFirst();
         return new RunRecord.Execution(
                 execution.algorithm().label(),
                 first.algorithm(),
                 execution.launcher(),
+                hosts.sizes(),
                 first.device(),
-                execution.peers(),
+                peers(execution, hosts),
                 first.engine(),
                 first.computeWorkers(),
                 first.lanes(),
+                reports.stream()
+                        .mapToDouble(RankReport::progressCpu)
+                        .filter(cores -> !Double.isNaN(cores))
+                        .max()
+                        .orElse(Double.NaN),
                 execution.warmup(),
                 execution.iterations());
+    }
+
+    /** Between hosts a GPU's peers are reached through host memory. */
+    private static String peers(ExecutionSpec execution, Hosts hosts) {
+        return execution.cuda() && hosts.count() > 1 ? "staged" : execution.peers();
     }
 
     private static Views views(List<RankReport> reports) {
@@ -104,11 +119,7 @@ final class Records {
                             problem.groupOf(rank),
                             problem.shards().rows(problem.memberOf(rank)),
                             reports.get(rank).chunkRows(),
-                            new Timeline(
-                                    timeline.rank(),
-                                    timeline.startNs() - originNs,
-                                    timeline.elapsedNs(),
-                                    timeline.tracks())));
+                            timeline.since(originNs)));
         }
         return ranks;
     }

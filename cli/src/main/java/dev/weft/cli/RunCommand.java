@@ -1,6 +1,8 @@
 package dev.weft.cli;
 
 import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunRecordJson;
@@ -31,6 +33,8 @@ import picocli.CommandLine.Spec;
             "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 4096 --dtype bf16",
             "  ./weft run -n 4 --shards 400,0,599,1 --algorithm ring --launcher processes",
             "  ./weft run --a x.npy --b model.safetensors:layer.weight --transpose-b --json r.json",
+            "  ./weft run -n 4 --launcher mpi --hostfile hosts.txt --algorithm ring",
+            "  mpirun -n 4 ./weft run --gm 4096 --gk 4096 --gn 4096",
             "  ./weft run -r cuda -n 4 --gm 8192 --gk 4096 --gn 4096 --dtype bf16",
             "  ./weft run -r cuda --peers host -n 8 --gm 8192 --gk 4096 --gn 14336",
             "",
@@ -44,9 +48,68 @@ final class RunCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        ExecutionSpec execution = options.execution.spec();
-        JsonTarget target = new JsonTarget(options.json, out());
-        Console console = new Console(out(), options.quiet || target.toStandardOutput());
+        MpiEnvironment mpi = MpiEnvironment.current();
+        ExecutionSpec execution;
+        try {
+            execution = options.execution.spec();
+            if (execution.start() == ExecutionSpec.Launcher.MPI) {
+                checkMpi(mpi);
+            }
+        } catch (UsageException e) {
+            // All ranks have the same command line: one of them tells what is wrong with it.
+            if (mpi.rank().orElse(0) > 0) {
+                return Main.USAGE;
+            }
+            throw e;
+        }
+        if (execution.start() == ExecutionSpec.Launcher.MPI) {
+            return mpi.launched()
+                    ? new MpiRun(this, options, execution).call()
+                    : new MpiStart(options.execution, options.problem.ranks, arguments()).run();
+        }
+        return run(execution);
+    }
+
+    /** Who starts ranks under MPI says how many; -n may only agree. */
+    private void checkMpi(MpiEnvironment mpi) {
+        boolean given = spec.commandLine().getParseResult().hasMatchedOption("--n-ranks");
+        if (mpi.size().isPresent() && given && options.problem.ranks != mpi.size().getAsInt()) {
+            throw new UsageException(
+                    "-n "
+                            + options.problem.ranks
+                            + ", but MPI has started "
+                            + mpi.size().getAsInt()
+                            + " ranks: expected the same number, or no -n");
+        }
+        if (mpi.size().isPresent()) {
+            options.problem.ranks = mpi.size().getAsInt();
+        }
+        options.fromFiles();
+        if (!options.fromFiles()) {
+            options.problem.spec();
+        }
+    }
+
+    private List<String> arguments() {
+        List<String> arguments = spec.commandLine().getParent().getParseResult().originalArgs();
+        return arguments.subList(arguments.indexOf("run") + 1, arguments.size());
+    }
+
+    JsonTarget target() {
+        return new JsonTarget(options.json, out());
+    }
+
+    /**
+     * @param target null where this rank writes no record
+     */
+    Console console(JsonTarget target, boolean prints) {
+        boolean quiet = !prints || options.quiet || target != null && target.toStandardOutput();
+        return new Console(out(), quiet);
+    }
+
+    private int run(ExecutionSpec execution) throws IOException {
+        JsonTarget target = target();
+        Console console = console(target, true);
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared()) {
             prepareData(execution, console, progress);
@@ -56,18 +119,19 @@ final class RunCommand implements Callable<Integer> {
                 check(problem, execution);
             }
             inputs.folder().discardOutputs();
-            console.info(ranks(problem, execution) + ": " + problem.describe());
+            Hosts hosts = Hosts.one(problem.ranks());
+            console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
             tellOfUnusedOptions(reports.getFirst(), console);
             inputs.folder().stampOutputs(reports.size());
             Verification verification =
-                    verifier(inputs, execution, reports, progress)
+                    verifier(inputs, execution, areAlike(reports), progress)
                             .verify(
                                     reports.stream().allMatch(RankReport::gatheredExact),
                                     reports.stream().allMatch(RankReport::keptEqual),
                                     reports.stream().allMatch(RankReport::keptWithinBound));
-            RunRecord record = Records.of(problem, execution, reports, verification);
+            RunRecord record = Records.of(problem, execution, hosts, reports, verification);
             new Summary(console).print(record);
             target.write(json -> RunRecordJson.write(record, json));
             return Outcome.exitCode(verification.passed(), verification, spec);
@@ -76,28 +140,32 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private static String ranks(ProblemSpec problem, ExecutionSpec execution) {
+    String ranks(ProblemSpec problem, ExecutionSpec execution, Hosts hosts) {
         if (execution.hostPeers()) {
             return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
         }
         return problem.ranks()
                 + " ranks ("
                 + execution.launcher()
+                + (hosts.count() > 1 ? ", hosts of " + hosts : "")
                 + ") on the "
                 + (execution.cuda() ? "GPU" : "CPU");
     }
 
-    private static Verifier verifier(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            List<RankReport> reports,
-            Progress progress) {
+    private static boolean areAlike(List<RankReport> reports) {
+        return reports.stream().map(RankReport::device).distinct().count() == 1;
+    }
+
+    /**
+     * @param alike whether all ranks run on the same kind of device
+     */
+    Verifier verifier(
+            RunOptions.Inputs inputs, ExecutionSpec execution, boolean alike, Progress progress) {
         if (!execution.cuda()) {
             return Verifier.withEngine(
                     inputs.operands(), inputs.folder(), execution.engine(), progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
-        boolean alike = reports.stream().map(RankReport::device).distinct().count() == 1;
         Promise promise =
                 alike && execution.cudaEngine().sameBitsForAnyRows()
                         ? Promise.BITWISE
@@ -106,7 +174,7 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /** Before anything is written. */
-    private void check(ProblemSpec problem, ExecutionSpec execution) {
+    void check(ProblemSpec problem, ExecutionSpec execution) {
         options.execution.checkStrict(problem);
         if (execution.cuda()) {
             CudaRules.check(problem, execution);
@@ -114,7 +182,7 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    private void tellOfUnusedOptions(RankReport report, Console console) {
+    void tellOfUnusedOptions(RankReport report, Console console) {
         List<String> given = options.execution.chunkOptions();
         if (report.lanes() == 0 && !given.isEmpty()) {
             console.info(
@@ -130,7 +198,7 @@ final class RunCommand implements Callable<Integer> {
         return spec.commandLine().getOut();
     }
 
-    private void prepareData(ExecutionSpec execution, Console console, Progress progress) {
+    void prepareData(ExecutionSpec execution, Console console, Progress progress) {
         if ("auto".equals(options.execution.runMode)) {
             console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
         }
@@ -153,14 +221,8 @@ final class RunCommand implements Callable<Integer> {
     private List<RankReport> launch(
             RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)
             throws IOException {
-        if (execution.processes()) {
-            List<String> arguments = spec.commandLine().getParent().getParseResult().originalArgs();
-            int run = arguments.indexOf("run");
-            return new ProcessLauncher(
-                            inputs.problem().ranks(),
-                            execution,
-                            arguments.subList(run + 1, arguments.size()),
-                            progress)
+        if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
+            return new ProcessLauncher(inputs.problem().ranks(), execution, arguments(), progress)
                     .run();
         }
         if (execution.hostPeers()) {

@@ -49,6 +49,10 @@ record Summary(Console console) {
         line("Speedup:", text("%.2fx over sequential", views.speedup()));
         line("Overlap eff:", efficiency(views.overlapEfficiency()));
         line("Of the limit:", limit(views.limitFraction()));
+        double progressCpu = record.execution().progressCpu();
+        if (!Double.isNaN(progressCpu)) {
+            line("Messages:", text("%.1f%% of a core, to keep them moving", 100 * progressCpu));
+        }
     }
 
     private static String workers(RunRecord.Execution execution) {
@@ -57,8 +61,9 @@ record Summary(Console console) {
         if (execution.peers() == null) {
             return compute + " compute + " + lanes + " comm threads per rank";
         }
-        return "peers on the "
-                + execution.peers()
+        return (execution.peers().equals("staged")
+                        ? "peers through host memory"
+                        : "peers on the " + execution.peers())
                 + ", "
                 + (compute > 0 ? compute + " thread blocks + " : "")
                 + lanes

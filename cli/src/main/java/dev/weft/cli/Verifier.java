@@ -82,13 +82,24 @@ final class Verifier {
      * @param keptWithinBound whether they kept to the float64 bound
      */
     Verification verify(Boolean gatheredExact, boolean keptEqual, boolean keptWithinBound) {
+        return verify(gatheredExact, keptEqual, keptWithinBound, 0, folder.outputs());
+    }
+
+    /** The outputs of ranks {@code from} to {@code outputs} - 1 alone. */
+    Verification verify(
+            Boolean gatheredExact,
+            boolean keptEqual,
+            boolean keptWithinBound,
+            int from,
+            int outputs) {
         bitwise = keptEqual;
         withinBound = keptWithinBound;
         progress.begin("verifying", problem.ranks());
         int step = problem.columnSharded() ? 1 : problem.ranksPerGroup();
-        int outputs = folder.outputs();
-        for (int first = 0; first < outputs; first += step) {
-            verifyPart(first, Math.min(first + step, outputs));
+        for (int first = from; first < outputs; ) {
+            int end = Math.min(first - first % step + step, outputs);
+            verifyPart(first, end);
+            first = end;
         }
         progress.end();
         return new Verification(

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.op.Timeline;
+import java.util.Arrays;
 
 /** Nanoseconds of every measured round of one rank, by view, and what its last call did when. */
 final class ViewTimes {
@@ -10,6 +11,10 @@ final class ViewTimes {
     final long[] sequential;
     final long[] sequentialGather;
     final long[] pipelined;
+
+    /** CPU time of the fabric's own thread in each pipelined call. */
+    final long[] progressCpu;
+
     Timeline timeline;
 
     ViewTimes(int rounds) {
@@ -18,5 +23,12 @@ final class ViewTimes {
         sequential = new long[rounds];
         sequentialGather = new long[rounds];
         pipelined = new long[rounds];
+        progressCpu = new long[rounds];
+    }
+
+    /** Cores that the fabric's own thread took up; NaN where it has none. */
+    double progressCores() {
+        double used = Arrays.stream(progressCpu).sum();
+        return used == 0 ? Double.NaN : used / Arrays.stream(pipelined).sum();
     }
 }

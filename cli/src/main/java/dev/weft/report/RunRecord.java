@@ -43,22 +43,33 @@ public record RunRecord(
      * How it was run.
      *
      * @param requestedAlgorithm what was asked for; {@code algorithm} is what ran
+     * @param hosts ranks on each host, in rank order
      * @param device {@code cpu}, or {@code cuda:} and the GPU's name
-     * @param peers where a GPU's peers are, {@code device} or {@code host}; null on the CPU
+     * @param peers where a GPU's peers are, {@code device} or {@code host}, or {@code staged} where
+     *     they are on other hosts; null on the CPU
      * @param computeWorkers threads per rank; on a GPU thread blocks, 0 where a library chooses
      * @param lanes threads or copy streams per rank
+     * @param progressCpu cores that the thread which moves messages took up during pipelined calls,
+     *     on the rank where it took most; NaN where there is none
      */
     public record Execution(
             String requestedAlgorithm,
             String algorithm,
             String launcher,
+            List<Integer> hosts,
             String device,
             String peers,
             String engine,
             int computeWorkers,
             int lanes,
+            double progressCpu,
             int warmup,
-            int iterations) {}
+            int iterations) {
+
+        public Execution {
+            hosts = List.copyOf(hosts);
+        }
+    }
 
     /** One rank: its rows and what it did in the last pipelined call. */
     public record Rank(int rank, int group, long shardRows, long chunkRows, Timeline timeline) {}

@@ -64,6 +64,11 @@ public final class RunRecordJson {
         json.writeStringField("algorithm", execution.algorithm());
         json.writeStringField("requestedAlgorithm", execution.requestedAlgorithm());
         json.writeStringField("launcher", execution.launcher());
+        json.writeArrayFieldStart("hosts");
+        for (int ranks : execution.hosts()) {
+            json.writeNumber(ranks);
+        }
+        json.writeEndArray();
         json.writeStringField("device", execution.device());
         json.writeFieldName("peers");
         if (execution.peers() == null) {
@@ -74,6 +79,12 @@ public final class RunRecordJson {
         json.writeStringField("engine", execution.engine());
         json.writeNumberField("computeWorkers", execution.computeWorkers());
         json.writeNumberField("lanes", execution.lanes());
+        json.writeFieldName("progressCpu");
+        if (Double.isNaN(execution.progressCpu())) {
+            json.writeNull();
+        } else {
+            json.writeNumber(execution.progressCpu());
+        }
         json.writeNumberField("warmup", execution.warmup());
         json.writeNumberField("iterations", execution.iterations());
     }

@@ -52,6 +52,32 @@ public record Verification(
         return !Boolean.FALSE.equals(judgement);
     }
 
+    /** The judgement of two parts of a run together. */
+    public Verification and(Verification other) {
+        return new Verification(
+                promise,
+                both(gatheredExact, other.gatheredExact),
+                bitwiseEqualToUnfused && other.bitwiseEqualToUnfused,
+                withinBound && other.withinBound,
+                both(seedRulePassed, other.seedRulePassed),
+                Math.max(maxAbsErr, other.maxAbsErr),
+                Math.max(relErr, other.relErr),
+                checkedRows + other.checkedRows,
+                totalRows + other.totalRows,
+                // Where all rows of a part were compared, the check was not needed there.
+                (freivalds || checkedRows == totalRows)
+                        && (other.freivalds || other.checkedRows == other.totalRows)
+                        && (freivalds || other.freivalds));
+    }
+
+    /** Null where neither was looked at. */
+    private static Boolean both(Boolean held, Boolean otherHeld) {
+        if (held == null || otherHeld == null) {
+            return held == null ? otherHeld : held;
+        }
+        return held && otherHeld;
+    }
+
     /** Everything that was found wrong, in one line. */
     public String describeFailure() {
         List<String> wrong = new ArrayList<>();

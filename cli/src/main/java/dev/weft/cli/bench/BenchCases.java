@@ -16,6 +16,7 @@ final class BenchCases {
                 new ProductCase(),
                 new FusedCase(),
                 new OverlapCase(),
+                new LabCase(),
                 new StartupCase(),
                 new RanksCase(plots));
     }

@@ -41,6 +41,7 @@ final class BenchTable implements BenchSink {
         words.put("weftGflops", "weft GFLOP/s");
         words.put("peakFraction", "of peak");
         words.put("gatherOverProduct", "gather/product");
+        words.put("hidden", "hidden");
         words.put("productRatio", "product ratio");
         words.put("needed", "needed");
         words.put("pipelinedNs", "pipelined");

@@ -92,7 +92,12 @@ final class FusedCase implements BenchCase {
         int ranks = settings.cores();
         try (WeftRanks weft = new WeftRanks(shape, ranks);
                 MpiProduct peer =
-                        new MpiProduct(mpi, program, library, shape, ranks, settings.folder())) {
+                        new MpiProduct(
+                                mpi.startCommands(ranks),
+                                program,
+                                library,
+                                shape,
+                                settings.folder())) {
             peer.takeNs();
             String peerName = mpi.kind().label() + " + " + library.name();
             MadeUpData.requireSame(peerName, shape, weft.checksum(), peer.checksum());
@@ -105,7 +110,7 @@ final class FusedCase implements BenchCase {
                                             peer::takeNs));
             Map<String, Double> figures = figures(outcome, peer.latest(outcome.rounds()));
             figures.put("ranks", (double) ranks);
-            figures.put("peerPinned", peer.pinned(mpi, ranks) ? 1.0 : 0.0);
+            figures.put("peerPinned", peer.pinned() ? 1.0 : 0.0);
             String name = shape + ", " + ranks + " ranks, " + weft.algorithm();
             sink.row(new BenchRow(item(), name, peerName, outcome.speed(FUSED, PEER), figures));
         }

@@ -31,6 +31,13 @@ record Mpi(Kind kind, Path compiler, Path starter) {
             return label;
         }
 
+        /** Deals ranks to hosts in turn. */
+        String[] onePerHost() {
+            return this == OPEN_MPI
+                    ? new String[] {"--map-by", "node"}
+                    : new String[] {"-ppn", "1"};
+        }
+
         /** By what mpicc -show or mpirun --version print. */
         static Optional<Kind> of(String text) {
             if (text.contains("Open MPI") || text.contains("openmpi")) {
@@ -130,6 +137,15 @@ record Mpi(Kind kind, Path compiler, Path starter) {
                 List<String> base = List.of(run, "-n", count);
                 yield List.of(with(base, "-bind-to", "core"), base);
             }
+        };
+    }
+
+    /** One rank on each host, where the environment says which hosts there are. */
+    List<String> startOnHosts(int ranks) {
+        List<String> base = List.of(starter.toString(), "-n", Integer.toString(ranks));
+        return switch (kind) {
+            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), kind.onePerHost());
+            case MPICH -> with(base, kind.onePerHost());
         };
     }
 

@@ -21,7 +21,7 @@ final class MpiProduct implements AutoCloseable {
     private static final Duration STEP = Duration.ofSeconds(120);
 
     private final SteppedProcess process;
-    private final int way;
+    private final boolean pinned;
     private final List<Step> steps = new ArrayList<>();
 
     /** One gather and product; each time is that of the slowest rank. */
@@ -38,10 +38,18 @@ final class MpiProduct implements AutoCloseable {
         }
     }
 
-    /** Starts it in the best way that works here. */
-    MpiProduct(Mpi mpi, Path program, OpenBlasLibrary library, Shape shape, int ranks, Path folder)
+    /**
+     * Starts it in the best way that works here.
+     *
+     * @param ways how to start it, best first
+     */
+    MpiProduct(
+            List<List<String>> ways,
+            Path program,
+            OpenBlasLibrary library,
+            Shape shape,
+            Path folder)
             throws IOException, InterruptedException {
-        List<List<String>> ways = mpi.startCommands(ranks);
         SteppedProcess started = null;
         int number = 0;
         while (started == null) {
@@ -55,7 +63,7 @@ final class MpiProduct implements AutoCloseable {
             }
         }
         process = started;
-        way = number;
+        pinned = number < ways.size() - 1;
     }
 
     private static SteppedProcess start(
@@ -81,8 +89,8 @@ final class MpiProduct implements AutoCloseable {
     }
 
     /** Whether every rank has a core, or a hardware thread, of its own. */
-    boolean pinned(Mpi mpi, int ranks) {
-        return way < mpi.startCommands(ranks).size() - 1;
+    boolean pinned() {
+        return pinned;
     }
 
     long takeNs() throws IOException, InterruptedException {

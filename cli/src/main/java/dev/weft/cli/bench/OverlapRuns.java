@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -28,38 +29,44 @@ record OverlapRuns(
     private static final Duration LIMIT = Duration.ofMinutes(5);
     private static final long ELEMENT_BYTES = Float.BYTES;
 
-    RunFigures run(String algorithm, String launcher, long columns)
+    /**
+     * @param more further arguments of the run
+     */
+    RunFigures run(String algorithm, String launcher, long columns, String... more)
             throws IOException, InterruptedException {
         Path record = folder.resolve("record.json");
         List<String> arguments =
-                List.of(
-                        "run",
-                        "-n",
-                        Integer.toString(ranks),
-                        "--gm",
-                        Long.toString(rows),
-                        "--gk",
-                        Long.toString(inner),
-                        "--gn",
-                        Long.toString(columns),
-                        "--dtype",
-                        "fp32",
-                        "--algorithm",
-                        algorithm,
-                        "--launcher",
-                        launcher,
-                        "--compute-blocks",
-                        Integer.toString(workersPerRank),
-                        "--warmup",
-                        Integer.toString(warmup),
-                        "--iterations",
-                        Integer.toString(iterations),
-                        "--data-dir",
-                        // The next N writes over it: never two problems on the disk at once.
-                        folder.resolve("data").toString(),
-                        "--json",
-                        record.toString(),
-                        "--quiet");
+                new ArrayList<>(
+                        List.of(
+                                "run",
+                                "-n",
+                                Integer.toString(ranks),
+                                "--gm",
+                                Long.toString(rows),
+                                "--gk",
+                                Long.toString(inner),
+                                "--gn",
+                                Long.toString(columns),
+                                "--dtype",
+                                "fp32",
+                                "--algorithm",
+                                algorithm,
+                                "--launcher",
+                                launcher,
+                                "--compute-blocks",
+                                Integer.toString(workersPerRank),
+                                "--warmup",
+                                Integer.toString(warmup),
+                                "--iterations",
+                                Integer.toString(iterations),
+                                "--data-dir",
+                                // The next N writes over it: never two problems on the disk at
+                                // once.
+                                folder.resolve("data").toString(),
+                                "--json",
+                                record.toString(),
+                                "--quiet"));
+        arguments.addAll(List.of(more));
         try {
             ChildCommand.weft(arguments, folder).run(LIMIT);
             return RunFigures.read(record);

@@ -53,6 +53,11 @@ record RunFigures(Map<String, Double> numbers) {
         return number("/views/" + view + "/spreadUs") * 1e3;
     }
 
+    /** Cores that the thread took up which moves messages. */
+    double progressCpu() {
+        return number("/progressCpu");
+    }
+
     /** Rows of a full chunk of the first rank's shard. */
     long chunkRows() {
         return (long) number("/ranks/0/chunkRows");

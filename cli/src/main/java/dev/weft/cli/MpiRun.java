@@ -1,0 +1,252 @@
+package dev.weft.cli;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.Hosts;
+import dev.weft.report.Promise;
+import dev.weft.report.RunRecord;
+import dev.weft.report.RunRecordJson;
+import dev.weft.report.Verification;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
+ * each host sees to the data folder there, which hosts may share or not, and judges the outputs of
+ * its host; the first of all collects what all have to say and is the only one that prints.
+ */
+final class MpiRun {
+
+    /** Environment variable: {@link MpiStart} has started this rank, and listens. */
+    static final String STARTED = "WEFT_MPI_STARTED";
+
+    /** What the first rank says to it at the end, with the exit code. */
+    static final String EXIT = "weft-exit ";
+
+    private final RunCommand command;
+    private final RunOptions options;
+    private final ExecutionSpec execution;
+
+    MpiRun(RunCommand command, RunOptions options, ExecutionSpec execution) {
+        this.command = command;
+        this.options = options;
+        this.execution = execution;
+    }
+
+    int call() {
+        Thread hook = new Thread(MpiRun::tellOfEnd, "weft-told-to-end");
+        Runtime.getRuntime().addShutdownHook(hook);
+        int code = Main.FAILED;
+        try (World world = World.mpi(execution.deadline())) {
+            code = world.call(this::asRank).getFirst();
+            return code;
+        } catch (IllegalArgumentException e) {
+            code = Main.USAGE;
+            throw e;
+        } finally {
+            Runtime.getRuntime().removeShutdownHook(hook);
+            if (System.getenv(STARTED) != null && MpiEnvironment.current().rank().orElse(0) == 0) {
+                System.err.println(EXIT + code);
+            }
+        }
+    }
+
+    /** Launchers end all ranks when one dies, and leave no time for more than this. */
+    private static void tellOfEnd() {
+        System.err.println(
+                "weft: rank "
+                        + MpiEnvironment.current().rank().orElse(-1)
+                        + ": told to end before the run was over; has another rank died?");
+    }
+
+    private int asRank(Fabric world) throws IOException {
+        options.problem.ranks = world.size();
+        boolean first = world.rank() == 0;
+        JsonTarget target = first ? command.target() : null;
+        Console console = command.console(first ? target : null, first);
+        Progress progress = first ? Progress.forTerminal(options.quiet) : new Progress(false);
+        try (Arena arena = Arena.ofShared()) {
+            RunOptions.Inputs inputs = inputs(world, arena, console, progress);
+            console.info(
+                    command.ranks(inputs.problem(), execution, world.hosts())
+                            + ": "
+                            + inputs.problem().describe());
+            console.info("Running warmup...");
+            RankReport report = RankJob.of(inputs, execution, progress).run(world);
+            Verification judged = judge(world, inputs, report, progress);
+            List<byte[]> reports = Collected.atFirst(world, report.toBytes());
+            List<byte[]> judgements = Collected.atFirst(world, bytes(judged));
+            int code = 0;
+            if (first) {
+                code =
+                        Heartbeat.during(
+                                world,
+                                () ->
+                                        tell(
+                                                world.hosts(),
+                                                inputs,
+                                                reports,
+                                                judgements,
+                                                console,
+                                                target));
+            }
+            // All ranks end alike, so that the launcher has one story to tell.
+            return (int) world.exchange(code)[0];
+        } finally {
+            progress.end();
+        }
+    }
+
+    /** Host by host, since they may all look at one folder. */
+    private RunOptions.Inputs inputs(Fabric world, Arena arena, Console console, Progress progress)
+            throws IOException {
+        Hosts hosts = world.hosts();
+        for (int host = 0; host < hosts.count(); host++) {
+            if (world.rank() == hosts.first(host)) {
+                Heartbeat.during(world, () -> prepare(arena, console, progress));
+            }
+            world.barrier();
+        }
+        return options.open(arena);
+    }
+
+    private RunOptions.Inputs prepare(Arena arena, Console console, Progress progress)
+            throws IOException {
+        command.prepareData(execution, console, progress);
+        RunOptions.Inputs inputs = options.open(arena);
+        if (inputs.fromFiles()) {
+            command.check(inputs.problem(), execution);
+        }
+        inputs.folder().discardOutputs();
+        return inputs;
+    }
+
+    /** The first rank of a host judges for all of its ranks; the others' judgement is null. */
+    private Verification judge(
+            Fabric world, RunOptions.Inputs inputs, RankReport report, Progress progress)
+            throws IOException {
+        int rank = world.rank();
+        Hosts hosts = world.hosts();
+        boolean alike = isSame(world, report.device().hashCode());
+        long[] exact = world.exchange(report.gatheredExact() ? 1 : 0);
+        long[] equal = world.exchange(report.keptEqual() ? 1 : 0);
+        long[] bound = world.exchange(report.keptWithinBound() ? 1 : 0);
+        int host = hosts.hostOf(rank);
+        if (rank != hosts.first(host)) {
+            world.barrier();
+            return null;
+        }
+        int end = rank + hosts.size(host);
+        Verification judged =
+                Heartbeat.during(
+                        world,
+                        () ->
+                                command.verifier(inputs, execution, alike, progress)
+                                        .verify(
+                                                all(exact, rank, end),
+                                                all(equal, rank, end),
+                                                all(bound, rank, end),
+                                                rank,
+                                                end));
+        world.barrier();
+        inputs.folder().stampOutputs(world.size());
+        return judged;
+    }
+
+    private static boolean isSame(Fabric world, long value) {
+        for (long other : world.exchange(value)) {
+            if (other != value) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean all(long[] answers, int from, int end) {
+        boolean all = true;
+        for (int r = from; r < end; r++) {
+            all &= answers[r] == 1;
+        }
+        return all;
+    }
+
+    private int tell(
+            Hosts hosts,
+            RunOptions.Inputs inputs,
+            List<byte[]> reports,
+            List<byte[]> judgements,
+            Console console,
+            JsonTarget target)
+            throws IOException {
+        List<RankReport> ranks = new ArrayList<>();
+        for (byte[] report : reports) {
+            ranks.add(RankReport.of(report));
+        }
+        Verification verification = null;
+        for (byte[] judgement : judgements) {
+            if (judgement.length > 0) {
+                Verification one = verification(judgement);
+                verification = verification == null ? one : verification.and(one);
+            }
+        }
+        command.tellOfUnusedOptions(ranks.getFirst(), console);
+        RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
+        new Summary(console).print(record);
+        target.write(json -> RunRecordJson.write(record, json));
+        return Outcome.exitCode(verification.passed(), verification, command.spec);
+    }
+
+    private static byte[] bytes(Verification verification) throws IOException {
+        if (verification == null) {
+            return new byte[0];
+        }
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(verification.promise().ordinal());
+            out.writeByte(code(verification.gatheredExact()));
+            out.writeBoolean(verification.bitwiseEqualToUnfused());
+            out.writeBoolean(verification.withinBound());
+            out.writeByte(code(verification.seedRulePassed()));
+            out.writeDouble(verification.maxAbsErr());
+            out.writeDouble(verification.relErr());
+            out.writeLong(verification.checkedRows());
+            out.writeLong(verification.totalRows());
+            out.writeBoolean(verification.freivalds());
+        }
+        return bytes.toByteArray();
+    }
+
+    private static Verification verification(byte[] bytes) throws IOException {
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            return new Verification(
+                    Promise.values()[in.readByte()],
+                    judgement(in.readByte()),
+                    in.readBoolean(),
+                    in.readBoolean(),
+                    judgement(in.readByte()),
+                    in.readDouble(),
+                    in.readDouble(),
+                    in.readLong(),
+                    in.readLong(),
+                    in.readBoolean());
+        }
+    }
+
+    private static int code(Boolean judgement) {
+        if (judgement == null) {
+            return 2;
+        }
+        return judgement ? 1 : 0;
+    }
+
+    private static Boolean judgement(int code) {
+        return code == 2 ? null : Boolean.valueOf(code == 1);
+    }
+}

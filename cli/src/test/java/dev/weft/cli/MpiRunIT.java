@@ -1,0 +1,245 @@
+package dev.weft.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import dev.weft.ffi.MpiFamily;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The command line under mpirun, started by it and starting it. */
+class MpiRunIT {
+
+    private static final Path WEFT = Path.of("..", "weft").toAbsolutePath().normalize();
+    private static final long LIMIT_SECONDS = 120;
+    private static final String SMALL =
+            "--gm 120 --gk 64 --gn 48 --warmup 1 --iterations 2 --algorithm ring";
+
+    @TempDir Path folder;
+
+    /** The family's mpirun; without one the test is skipped. */
+    private static String mpirun(MpiFamily family) {
+        boolean open = family == MpiFamily.OPEN_MPI;
+        List<String> names =
+                open ? List.of("mpirun.openmpi", "mpirun") : List.of("mpirun.mpich", "mpirun");
+        for (String name : names) {
+            for (String bin : System.getenv("PATH").split(File.pathSeparator)) {
+                Path program = Path.of(bin, name);
+                if (Files.isExecutable(program)
+                        && version(program).contains(open ? "Open MPI" : "HYDRA")) {
+                    return program.toString();
+                }
+            }
+        }
+        return abort("no mpirun of " + family.label() + " on the path");
+    }
+
+    private static String version(Path program) {
+        try {
+            Process process = new ProcessBuilder(program.toString(), "--version").start();
+            return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new AssertionError(program + " cannot be started", e);
+        }
+    }
+
+    private Process start(List<String> launcher, Map<String, String> environment, String arguments)
+            throws IOException {
+        List<String> command = new ArrayList<>(launcher);
+        command.addAll(List.of(WEFT.toString(), "run"));
+        command.addAll(List.of(arguments.split(" ")));
+        command.addAll(List.of("--data-dir", folder.resolve("out").toString()));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().put("WEFT_SKIP_BUILD", "1");
+        builder.environment().remove("WEFT_MPI_LIBRARY");
+        builder.environment().putAll(environment);
+        builder.redirectOutput(folder.resolve("stdout").toFile());
+        builder.redirectError(folder.resolve("stderr").toFile());
+        return builder.start();
+    }
+
+    private int exitCode(Process process) throws InterruptedException {
+        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
+        List<ProcessHandle> left = process.descendants().toList();
+        left.forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+        assertTrue(ended, "the command hangs");
+        assertEquals(List.of(), left, "processes left behind");
+        return process.exitValue();
+    }
+
+    private int run(List<String> launcher, Map<String, String> environment, String arguments)
+            throws Exception {
+        return exitCode(start(launcher, environment, arguments));
+    }
+
+    private static List<String> launcher(MpiFamily family, int ranks) {
+        List<String> launcher = new ArrayList<>(List.of(mpirun(family), "-n", "" + ranks));
+        if (family == MpiFamily.OPEN_MPI) {
+            launcher.addAll(List.of("--oversubscribe", "--bind-to", "none"));
+            if ("root".equals(System.getProperty("user.name"))) {
+                launcher.add("--allow-run-as-root");
+            }
+        }
+        return launcher;
+    }
+
+    private String errors() throws IOException {
+        return Files.readString(folder.resolve("stderr"));
+    }
+
+    /** What Weft itself says, one line of which tells what is wrong. */
+    private String complaint() throws IOException {
+        List<String> said = errors().lines().filter(line -> line.startsWith("weft: ")).toList();
+        assertEquals(1, said.size(), errors());
+        return said.getFirst();
+    }
+
+    private void assertRecord(Path json, String hosts) throws IOException {
+        String record = Files.readString(json);
+        String compact = record.replaceAll("\\s", "");
+        assertTrue(compact.contains("\"launcher\":\"mpi\""), record);
+        assertTrue(compact.contains("\"hosts\":[" + hosts + "]"), record);
+        assertTrue(compact.matches(".*\"progressCpu\":[0-9].*"), record);
+        assertTrue(compact.contains("\"passed\":true"), record);
+        assertTrue(compact.contains("\"bitwiseEqualToUnfused\":true"), record);
+    }
+
+    private void assertOneSummary() throws IOException {
+        String printed = Files.readString(folder.resolve("stdout"));
+        assertEquals(1, printed.split("Running warmup", -1).length - 1, printed);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyProcessOfMpirunIsARank(MpiFamily family) throws Exception {
+        Path json = folder.resolve("r.json");
+        int code = run(launcher(family, 3), Map.of(), SMALL + " --json " + json);
+        assertEquals(0, code, errors());
+        assertRecord(json, "3");
+        assertOneSummary();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void theLauncherMpiStartsMpirunItself(MpiFamily family) throws Exception {
+        Path json = folder.resolve("r.json");
+        Map<String, String> environment =
+                Map.of(
+                        "WEFT_MPIRUN",
+                        mpirun(family),
+                        "WEFT_JAVA_OPTS",
+                        "-Dweft.mpi.ranks.per.host=1");
+        String arguments = "--launcher mpi -n 2 --keep-gathered " + SMALL + " --json " + json;
+        assertEquals(0, run(List.of(), environment, arguments), errors());
+        assertRecord(json, "1,1");
+        assertOneSummary();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anotherNumberOfRanksIsRefused(MpiFamily family) throws Exception {
+        int code = run(launcher(family, 2), Map.of(), "-n 3 " + SMALL);
+        assertEquals(Main.USAGE, code, errors());
+        assertEquals(
+                "weft: -n 3, but MPI has started 2 ranks: expected the same number, or no -n",
+                complaint());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aMissingHostfileIsRefused(MpiFamily family) throws Exception {
+        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
+        Path missing = folder.resolve("hosts.txt");
+        int code = run(List.of(), environment, "--launcher mpi -n 2 --hostfile " + missing);
+        assertEquals(Main.USAGE, code, errors());
+        assertEquals("weft: --hostfile " + missing + ": no such file", complaint());
+    }
+
+    @Test
+    void whatIsNoMpirunIsRefused() throws Exception {
+        for (String other : List.of("/bin/false", "/no/such/mpirun")) {
+            int code = run(List.of(), Map.of("WEFT_MPIRUN", other), "--launcher mpi -n 2");
+            assertEquals(Main.USAGE, code, errors());
+            assertTrue(complaint().contains(other), errors());
+        }
+    }
+
+    @Test
+    void optionsOfMpirunNeedIt() {
+        Invocation threads = Invocation.of("run", "--launcher", "threads", "--hostfile", "h.txt");
+        assertEquals(Main.USAGE, threads.code());
+        assertEquals(
+                "weft: --hostfile h.txt is for mpirun: it needs --launcher mpi, not threads",
+                threads.err().strip());
+        Invocation none = Invocation.of("run", "--mpi-args", "--tag-output");
+        assertEquals(Main.USAGE, none.code());
+        assertTrue(none.err().contains("--mpi-args --tag-output"), none.err());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aKilledRankEndsTheCommand(MpiFamily family) throws Exception {
+        Map<String, String> environment =
+                Map.of(
+                        "WEFT_MPIRUN",
+                        mpirun(family),
+                        "WEFT_JAVA_OPTS",
+                        "-Dweft.mpi.ranks.per.host=1");
+        Process command =
+                start(
+                        List.of(),
+                        environment,
+                        "--launcher mpi -n 3 --gm 300 --gk 64 --gn 48 --iterations 1000000"
+                                + " --algorithm ring --deadline 5s");
+        ProcessHandle victim = awaitRank(command, 1);
+        List<ProcessHandle> ranks = command.descendants().toList();
+        victim.destroyForcibly();
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        if (family == MpiFamily.OPEN_MPI) {
+            assertTrue(errors().contains("rank 1"), errors());
+        } else {
+            // Its launcher ends all ranks before they know who died.
+            assertNotEquals("", errors());
+        }
+        for (ProcessHandle rank : ranks) {
+            rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+        }
+    }
+
+    /** The Java process of a rank, once the run has begun. */
+    private ProcessHandle awaitRank(Process command, int rank) throws Exception {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+        while (System.nanoTime() < until && command.isAlive()) {
+            for (ProcessHandle child : command.descendants().toList()) {
+                Path environment = Path.of("/proc", Long.toString(child.pid()), "environ");
+                if (Files.isReadable(environment)
+                        && child.info().command().orElse("").endsWith("/java")
+                        && isRank(Files.readString(environment), rank)
+                        && Files.readString(folder.resolve("stdout")).contains("warmup")) {
+                    return child;
+                }
+            }
+            TimeUnit.MILLISECONDS.sleep(5);
+        }
+        throw new AssertionError("rank " + rank + " never came: " + errors());
+    }
+
+    private static boolean isRank(String environment, int rank) {
+        return environment.contains("OMPI_COMM_WORLD_RANK=" + rank + "\0")
+                || environment.contains("PMI_RANK=" + rank + "\0");
+    }
+}
