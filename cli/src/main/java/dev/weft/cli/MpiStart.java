@@ -46,11 +46,11 @@ final class MpiStart {
     }
 
     int run() throws IOException {
-        String starter = System.getenv().getOrDefault(STARTER, "mpirun");
-        MpiFamily family = family(starter);
         if (options.hostfile != null && !Files.isReadable(Path.of(options.hostfile))) {
             throw new UsageException("--hostfile " + options.hostfile + ": no such file");
         }
+        String starter = System.getenv().getOrDefault(STARTER, "mpirun");
+        MpiFamily family = family(starter);
         ProcessBuilder builder = new ProcessBuilder(command(starter, family));
         builder.environment().put("WEFT_SKIP_BUILD", "1");
         builder.environment().put(MpiRun.STARTED, "1");

@@ -35,7 +35,7 @@ class BenchUsageTest {
     void helpNamesTheItems() {
         Invocation help = Invocation.of("bench", "cpu", "--help");
         assertEquals(0, help.code(), help.err());
-        assertTrue(help.out().contains("product, fused, overlap, startup,"), help.out());
+        assertTrue(help.out().contains("product, fused, overlap, lab, startup,"), help.out());
         assertTrue(help.out().contains("./weft bench cpu --quick"), help.out());
     }
 }
