@@ -24,8 +24,11 @@ import java.util.stream.Stream;
  */
 final class ComputeWorker implements Runnable {
 
-    /** A step of so many rows is multiplied at about nine tenths of the rate of a large block. */
-    private static final long STEP_ROWS = 64;
+    /**
+     * Small, since it is what is left to do when the last rows come; only taken where rows are
+     * late.
+     */
+    private static final long STEP_ROWS = 32;
 
     private final int index;
     private final String name;
