@@ -6,8 +6,6 @@ import dev.weft.ffi.TimeSlice;
 import dev.weft.plan.Hosts;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -56,13 +54,10 @@ final class MpiMail {
     /** By world rank: when something last came from it. Set by the mail thread. */
     private final AtomicLongArray heardNs;
 
-    private final ConcurrentHashMap<Long, MpiRegion> regions = new ConcurrentHashMap<>();
+    private final MpiRegions regions = new MpiRegions();
     private final ConcurrentHashMap<Integer, MpiCourier> couriers = new ConcurrentHashMap<>();
     private final ConcurrentLinkedQueue<Runnable> errands = new ConcurrentLinkedQueue<>();
     private final MpiNap nap = new MpiNap();
-
-    /** Everybody has let go of them, but MPI may still be reading from them. */
-    private final List<MpiRegion> unused = new ArrayList<>();
 
     private final long heartbeatNs;
 
@@ -71,7 +66,6 @@ final class MpiMail {
 
     private MpiFabric world;
     private Health health;
-    private MpiRegion latest;
     private long beatAt;
     private boolean endSent;
     private volatile boolean stopping;
@@ -115,9 +109,7 @@ final class MpiMail {
     }
 
     void register(MpiRegion region) {
-        if (regions.putIfAbsent(region.memory().key(), region) != null) {
-            throw new IllegalStateException("two regions have the key " + region.memory().key());
-        }
+        regions.register(region);
     }
 
     void register(MpiCourier courier) {
@@ -144,7 +136,7 @@ final class MpiMail {
     }
 
     void letGo(MpiRegion region) {
-        run(() -> letGo(region, self));
+        run(() -> regions.letGo(region, self));
         for (int r = 0; r < region.ranks(); r++) {
             MpiChannel channel = channels[region.worldRank(r)];
             if (channel != null) {
@@ -156,24 +148,13 @@ final class MpiMail {
         posted();
     }
 
-    private void letGo(MpiRegion region, int worldRank) {
-        region.letGo(worldRank);
-        if (region.isUnused()) {
-            unused.add(region);
-        }
-    }
-
-    private boolean isFreed(MpiRegion region) {
-        long key = region.memory().key();
+    private boolean isSentFrom(long key) {
         for (MpiChannel channel : bySlot) {
             if (channel.sendsFrom(key)) {
-                return false;
+                return true;
             }
         }
-        regions.remove(key);
-        latest = latest == region ? null : latest;
-        region.free();
-        return true;
+        return false;
     }
 
     /** The mail thread's life, from when the ranks have met until all have left. */
@@ -247,8 +228,7 @@ final class MpiMail {
 
     /** Gives back what only a mail thread at work needs. */
     void close() {
-        regions.values().forEach(MpiRegion::free);
-        regions.clear();
+        regions.freeAll();
         requests.close();
         arena.close();
     }
@@ -276,9 +256,7 @@ final class MpiMail {
         for (int i = 0; i < completed; i++) {
             handle(i);
         }
-        if (!unused.isEmpty()) {
-            unused.removeIf(this::isFreed);
-        }
+        regions.freeUnused(this::isSentFrom);
         return moved | completed > 0;
     }
 
@@ -409,7 +387,7 @@ final class MpiMail {
                     health.peerFailed(peer, letter.value(), letter.message(received));
             case MpiLetter.GET -> answer(channel, letter);
             case MpiLetter.PUT -> {
-                MpiRegion region = region(letter.key());
+                MpiRegion region = regions.get(letter.key());
                 channel.arrive().of(letter, cut(letter), region.ownAddress(self) + letter.at());
             }
             case MpiLetter.WORD,
@@ -436,21 +414,9 @@ final class MpiMail {
     private void answer(MpiChannel channel, MpiLetter get) {
         MpiLetter put = channel.take();
         put.answer(get);
-        put.address = region(get.key()).ownAddress(self) + get.wide();
+        put.address = regions.get(get.key()).ownAddress(self) + get.wide();
         put.pieces = cut(put);
         channel.post(put);
-    }
-
-    private MpiRegion region(long key) {
-        MpiRegion region = latest;
-        if (region == null || region.memory().key() != key) {
-            region = regions.get(key);
-            if (region == null) {
-                throw new IllegalStateException("a letter names a region that is not here: " + key);
-            }
-            latest = region;
-        }
-        return region;
     }
 
     private void apply(MpiChannel channel, MpiArrival arrival) {
@@ -460,11 +426,11 @@ final class MpiMail {
             health.peerLeft(peer);
             return;
         }
-        MpiRegion region = region(letter.key());
+        MpiRegion region = regions.get(letter.key());
         MemoryRegion memory = region.memory();
         int own = region.member(self);
         switch (letter.kind()) {
-            case MpiLetter.LET_GO -> letGo(region, peer);
+            case MpiLetter.LET_GO -> regions.letGo(region, peer);
             case MpiLetter.WORD -> world.store(memory, own, letter.at(), letter.value());
             case MpiLetter.PUBLISHED ->
                     world.store(memory, region.member(peer), letter.at(), letter.value());
