@@ -2,7 +2,6 @@ package dev.weft.fabric;
 
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiRequests;
-import dev.weft.ffi.TimeSlice;
 import dev.weft.plan.Hosts;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
@@ -25,12 +24,6 @@ final class MpiMail {
 
     /** Work counters travel this often, also to say that this rank is there. */
     private static final long HEARTBEAT_NS = 100_000_000;
-
-    /**
-     * On a core that computes, messages waited for their turn: with gather : product of 2 a call
-     * took 661 ms where the gather alone took 573.
-     */
-    private static final long SLICE_NS = 100_000;
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
@@ -161,9 +154,6 @@ final class MpiMail {
     void carry(MpiFabric fabric) {
         this.world = fabric;
         this.health = fabric.health;
-        if (!TimeSlice.request(SLICE_NS)) {
-            LOG.log(Level.DEBUG, "the mail thread may wait for a core while others compute");
-        }
         for (MpiChannel channel : bySlot) {
             heardNs.set(channel.peer, System.nanoTime());
             channel.receiveLetter(post);
@@ -353,9 +343,8 @@ final class MpiMail {
             read(channel, (int) requests.received(completed));
             channel.receiveLetter(post);
         } else {
-            // Every message of a rectangle counts, not only the whole: a large one may take long.
-            // No
-            // other letter does: they tell of work, and would tell of each other for ever.
+            // Every message of a rectangle counts, since a large one may take long. No other letter
+            // does: they tell of work, and would tell of each other for ever.
             if (channel.movesRows(slot)) {
                 health.worked();
             }
