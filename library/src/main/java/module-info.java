@@ -12,7 +12,9 @@ module dev.weft {
     exports dev.weft.gemm;
     exports dev.weft.op;
     exports dev.weft.plan;
+    exports dev.weft.sim;
     exports dev.weft.tensor;
+    exports dev.weft.tune;
 
     // For the command's doctor and benches; nothing else outside may bind natively.
     exports dev.weft.ffi to

@@ -19,6 +19,11 @@ public interface Gemm {
     /** Rows per {@link #multiply} from which on the engine runs at its full rate. */
     long blockRows();
 
+    /** A packed B of up to so many bytes stays in a near cache between two products. */
+    default long nearBytes() {
+        return 1L << 20;
+    }
+
     /**
      * Whether a row's product has the same bits in whatever call and with whatever other rows it is
      * computed. Where not, only the float64 bound is promised, and a pipelined product may differ

@@ -58,6 +58,11 @@ public final class VectorGemm implements Gemm {
     }
 
     @Override
+    public long nearBytes() {
+        return blocking.nearBytes();
+    }
+
+    @Override
     public long packedBytes(long k, long n) {
         return PackedB.bytes(k, n, tileCols);
     }

@@ -44,6 +44,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final Awaited[] starts;
     private final int computeWorkers;
+    private final List<Candidate> candidates;
     private boolean underWay;
     private boolean closed;
 
@@ -64,6 +65,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         this.memory = memory;
         this.holdings = holdings;
         this.computeWorkers = settings.computeWorkers();
+        this.candidates = settings.candidates();
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of("the start of a call", r);
@@ -117,6 +119,14 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** What every call does on this rank. */
     public RankPlan plan() {
         return plan;
+    }
+
+    /**
+     * What {@link dev.weft.plan.Algorithm#AUTO} looked at, the plans that were tried first; empty
+     * where the caller chose the algorithm. The first rank knows all, the others what was tried.
+     */
+    public List<Candidate> candidates() {
+        return candidates;
     }
 
     /** The engine that multiplies. */

@@ -6,13 +6,10 @@ import dev.weft.fabric.RowGather;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,6 +40,7 @@ public final class AllGatherMatmulBuilder {
     private boolean summaries;
     private boolean gatherColumns;
     private long gatherOnlyCols;
+    private RankPlan model;
 
     AllGatherMatmulBuilder(Fabric fabric) {
         this.fabric = Objects.requireNonNull(fabric, "fabric");
@@ -154,6 +152,16 @@ public final class AllGatherMatmulBuilder {
         return this;
     }
 
+    /**
+     * The same algorithm, cut and lanes as another operator on the same ranks has: what {@link
+     * Algorithm#AUTO} has found for it is not looked for again.
+     */
+    public AllGatherMatmulBuilder plannedLike(RankPlan plan) {
+        this.model = plan;
+        this.algorithm = plan.algorithm();
+        return this;
+    }
+
     /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
     AllGatherMatmulBuilder gatherOnly(long cols, boolean besideEachOther) {
         this.gatherOnlyCols = positive("columns", cols);
@@ -184,9 +192,68 @@ public final class AllGatherMatmulBuilder {
     private AllGatherMatmul prepareAgreed() {
         long k = checkOperands();
         Gemm gemm = engine == null ? Gemms.auto() : engine;
-        RankPlan plan = agreedPlan(k, gemm);
+        agree(k);
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
+        try {
+            List<Product> products = products(gemm, arena, regions);
+            Planning planning = planning(k, gemm);
+            List<Candidate> candidates = List.of();
+            RankPlan plan;
+            if (algorithm == Algorithm.AUTO) {
+                AutoTrial trial =
+                        new AutoTrial(
+                                fabric,
+                                candidate ->
+                                        operator(
+                                                planning.plan(candidate),
+                                                gemm,
+                                                products,
+                                                Arena.ofShared(),
+                                                new ArrayList<>(),
+                                                List.of()));
+                candidates = new AutoChoice(fabric, planning).choose(gemm, trial);
+                plan = planning.plan(chosenOf(candidates));
+            } else {
+                plan = pingPong ? planning.pingPong() : planning.plan(algorithm, model);
+            }
+            return operator(plan, gemm, products, arena, regions, candidates);
+        } catch (RuntimeException | Error e) {
+            new Holdings(arena, regions).close();
+            throw e;
+        }
+    }
+
+    private static Candidate chosenOf(List<Candidate> candidates) {
+        return candidates.stream().filter(Candidate::chosen).findFirst().orElseThrow();
+    }
+
+    private Planning planning(long k, Gemm gemm) {
+        return new Planning(
+                fabric,
+                gemm,
+                shards,
+                k,
+                aType,
+                matrices.isEmpty() ? aType : outType(0),
+                columns(),
+                new Planning.Cut(chunkRows, splitsPerRank, chunkCols),
+                workers(),
+                commWorkers,
+                keepGathered,
+                summaries || pinned
+                        ? (summaries ? "summaries " : "") + (pinned ? "pinned" : "")
+                        : "");
+    }
+
+    /** Takes over the arena and the regions, also where it fails. */
+    private AllGatherMatmul operator(
+            RankPlan plan,
+            Gemm gemm,
+            List<Product> products,
+            Arena arena,
+            List<Region> regions,
+            List<Candidate> candidates) {
         try {
             OperatorMemory memory =
                     new OperatorMemory(
@@ -196,7 +263,6 @@ public final class AllGatherMatmulBuilder {
                             landing(plan),
                             summaries ? plan.lanes().size() : 0);
             regions.add(memory.region());
-            List<Product> products = products(gemm, arena, regions);
             return new AllGatherMatmul(
                     fabric,
                     plan,
@@ -209,7 +275,8 @@ public final class AllGatherMatmulBuilder {
                             summaries,
                             workers(),
                             pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
-                            rowGather(plan)),
+                            rowGather(plan),
+                            candidates),
                     new Holdings(arena, List.copyOf(regions)));
         } catch (RuntimeException | Error e) {
             new Holdings(arena, regions).close();
@@ -271,7 +338,7 @@ public final class AllGatherMatmulBuilder {
         return transposed.get(index) ? b.cols() : b.rows();
     }
 
-    private RankPlan agreedPlan(long k, Gemm gemm) {
+    private void agree(long k) {
         Agreement agreement = new Agreement(fabric);
         agreement.on("K", k);
         agreement.on("M", shards.totalRows());
@@ -288,68 +355,7 @@ public final class AllGatherMatmulBuilder {
         agreement.on("ping-pong buffers", pingPong ? 1 : 0);
         agreement.on("gathering side by side", gatherColumns ? 1 : 0);
         agreement.on("waiting for summaries", summaries ? 1 : 0);
-        Algorithm chosen = algorithm;
-        if (algorithm == Algorithm.AUTO) {
-            Algorithm mine = AutoRule.choose(fabric, shards);
-            chosen = Algorithm.values()[(int) agreement.ofFirst(mine.ordinal())];
-        }
-        // The engine's quantum may differ between unlike hosts: the first rank's cut counts for
-        // all.
-        long quantum = agreement.ofFirst(gemm.rowQuantum());
-        long lanes = agreement.ofFirst(lanes(chosen));
-        long blockRows = agreement.ofFirst(blockRows(gemm, lanes));
-        Chunks chunks = cut(k, (int) quantum, blockRows);
-        RankPlan plan =
-                pingPong
-                        ? Planner.pingPongRing(chunks, fabric.rank())
-                        : Planner.plan(chosen, chunks, (int) lanes, fabric.rank(), fabric.hosts());
-        System.getLogger("dev.weft")
-                .log(
-                        Level.DEBUG,
-                        "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
-                        fabric.rank(),
-                        chosen.label(),
-                        chunks.total(),
-                        plan.lanes().size(),
-                        plan.consumption().size());
-        return plan;
-    }
-
-    /** Full-rate blocks, but small enough that every worker and every lane gets some of a shard. */
-    private long blockRows(Gemm gemm, long lanes) {
-        long share = Math.ceilDiv(shards.maxRows(), Math.max(lanes, workers()));
-        long quanta = Math.max(1, Math.ceilDiv(share, gemm.rowQuantum()));
-        return Math.min(gemm.blockRows(), quanta * gemm.rowQuantum());
-    }
-
-    /**
-     * A sequential operator's compute workers are idle while it gathers: it may use as many lanes.
-     */
-    private int lanes(Algorithm chosen) {
-        if (commWorkers > 0) {
-            return commWorkers;
-        }
-        return chosen == Algorithm.SEQUENTIAL ? workers() : 1;
-    }
-
-    private Chunks cut(long k, int quantum, long blockRows) {
-        if (chunkRows > 0 && splitsPerRank > 0) {
-            throw new IllegalArgumentException(
-                    "chunk rows "
-                            + chunkRows
-                            + " and splits per rank "
-                            + splitsPerRank
-                            + ": give one of the two");
-        }
-        Chunks chunks;
-        if (chunkRows > 0) {
-            chunks = Chunks.byRows(shards, k, chunkRows, blockRows);
-        } else if (splitsPerRank > 0) {
-            chunks = Chunks.bySplits(shards, k, splitsPerRank, blockRows);
-        } else {
-            chunks = Chunks.automatic(shards, k, quantum, blockRows);
-        }
-        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+        agreement.on("being planned like another operator", model == null ? 0 : 1);
     }
 
     private int workers() {
@@ -367,11 +373,23 @@ public final class AllGatherMatmulBuilder {
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
-            DType type = outType == null ? DType.promote(aType, matrices.get(i).dtype()) : outType;
             long n = packed.b().n();
-            Matrix c = Matrix.allocate(arena, type, shards.totalRows(), n);
+            Matrix c = Matrix.allocate(arena, outType(i), shards.totalRows(), n);
             products.add(new Product(packed.b(), c));
         }
         return List.copyOf(products);
+    }
+
+    private DType outType(int index) {
+        return outType == null ? DType.promote(aType, matrices.get(index).dtype()) : outType;
+    }
+
+    private List<Long> columns() {
+        List<Long> columns = new ArrayList<>();
+        for (int i = 0; i < matrices.size(); i++) {
+            Matrix b = matrices.get(i);
+            columns.add(transposed.get(i) ? b.rows() : b.cols());
+        }
+        return columns;
     }
 }

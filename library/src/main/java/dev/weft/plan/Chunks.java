@@ -14,7 +14,7 @@ import java.util.Objects;
 public final class Chunks {
 
     /** More chunks give a finer pipeline, fewer give less signalling: aim between these two. */
-    static final int MIN_CHUNKS_PER_SOURCE = 64;
+    public static final int MIN_CHUNKS_PER_SOURCE = 64;
 
     private final Shards shards;
     private final long cols;
@@ -76,13 +76,23 @@ public final class Chunks {
      * per quantum. Every chunk is a multiple of {@code rowQuantum} rows, but for a shard's last.
      */
     public static Chunks automatic(Shards shards, long cols, int rowQuantum, long blockRows) {
-        if (rowQuantum < 1) {
+        return automatic(shards, cols, rowQuantum, blockRows, MIN_CHUNKS_PER_SOURCE);
+    }
+
+    /** The same with {@code chunksPerSource} to twice as many in place of 64 to 128. */
+    public static Chunks automatic(
+            Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
+        if (rowQuantum < 1 || chunksPerSource < 1) {
             throw new IllegalArgumentException(
-                    "row quantum of " + rowQuantum + " rows: expected at least one");
+                    "row quantum of "
+                            + rowQuantum
+                            + " rows and "
+                            + chunksPerSource
+                            + " chunks per source: expected at least one of each");
         }
         long[] rows = new long[shards.ranks()];
         for (int s = 0; s < rows.length; s++) {
-            long quanta = shards.rows(s) / ((long) rowQuantum * MIN_CHUNKS_PER_SOURCE);
+            long quanta = shards.rows(s) / ((long) rowQuantum * chunksPerSource);
             rows[s] = Math.max(1, quanta) * rowQuantum;
         }
         return new Chunks(shards, cols, cols, rows, blockRows);

@@ -43,4 +43,11 @@ public record RankPlan(
     public int ranks() {
         return chunks.shards().ranks();
     }
+
+    /**
+     * The same blocks with own rows first and then one source after the other, from the next on.
+     */
+    public List<RowBlock> consumptionBySource() {
+        return ConsumptionOrder.rotated(chunks, rank);
+    }
 }

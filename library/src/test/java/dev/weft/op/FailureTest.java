@@ -157,8 +157,33 @@ class FailureTest {
         throw (T) fault;
     }
 
+    @Test
+    void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank() {
+        RuntimeException fault = new IllegalStateException("the needle broke");
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Problem problem = problem(arena);
+            world.run(
+                    fabric -> {
+                        AllGatherMatmulBuilder builder =
+                                builder(fabric, problem)
+                                        .algorithm(Algorithm.AUTO)
+                                        .engine(faulty(fabric, 1, 5, fault));
+                        RuntimeException end =
+                                assertThrows(RuntimeException.class, builder::prepare);
+                        if (fabric.rank() == 1) {
+                            assertSame(fault, end);
+                        } else {
+                            assertEquals(
+                                    "the needle broke",
+                                    assertInstanceOf(PeerFailedException.class, end).reason());
+                        }
+                    });
+        }
+    }
+
     @ParameterizedTest
-    @EnumSource(Algorithm.class)
+    @EnumSource(value = Algorithm.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
     void anEngineThatThrowsEndsEveryRankWithThatCause(Algorithm algorithm) {
         RuntimeException fault = new IllegalStateException("the needle broke");
         try (Arena arena = Arena.ofShared();

@@ -1,0 +1,111 @@
+package dev.weft.sim;
+
+import dev.weft.tensor.DType;
+import java.util.EnumMap;
+import java.util.Map;
+
+/**
+ * Cores of a host that all its ranks share, for products and for moving bytes. A product of some
+ * rows with a B of [K, N] takes, on one core, a time for every operation, every element of the rows
+ * read, every element of B read, every element of C written, and for the call.
+ *
+ * @param capacity how many cores' worth of work all of them get done together; less than {@code
+ *     cores} where they share execution units
+ * @param costs by the type of A
+ * @param blockUs of each product
+ */
+public record CoreEngine(
+        int cores,
+        double capacity,
+        Map<DType, Costs> costs,
+        double blockUs,
+        long rowQuantum,
+        long blockRows)
+        implements Engine {
+
+    /**
+     * @param gflops of one core, in 10^9 operations a second
+     * @param rowNs for each element of A's rows
+     * @param bNs for each element of a B that does not stay on the chip, once for each product
+     * @param outNs for each element of C
+     */
+    public record Costs(double gflops, double rowNs, double bNs, double outNs) {
+
+        public Costs {
+            if (!(gflops > 0) || !(rowNs >= 0) || !(bNs >= 0) || !(outNs >= 0)) {
+                throw new IllegalArgumentException(
+                        gflops
+                                + " GFLOP/s and "
+                                + rowNs
+                                + ", "
+                                + bNs
+                                + ", "
+                                + outNs
+                                + " ns an element: expected a positive rate and nothing negative");
+            }
+        }
+    }
+
+    public CoreEngine {
+        costs = Map.copyOf(costs);
+        if (cores < 1
+                || !(capacity > 0 && capacity <= cores)
+                || costs.isEmpty()
+                || !(blockUs >= 0)
+                || rowQuantum < 1
+                || blockRows < rowQuantum) {
+            throw new IllegalArgumentException(
+                    cores
+                            + " cores that do the work of "
+                            + capacity
+                            + ", "
+                            + blockUs
+                            + " us a block, row quantum "
+                            + rowQuantum
+                            + ", blocks of "
+                            + blockRows
+                            + " rows: expected at least one core, no more work than cores, and blocks of a"
+                            + " quantum or more");
+        }
+    }
+
+    @Override
+    public boolean knows(DType aType) {
+        return costs.containsKey(aType);
+    }
+
+    @Override
+    public CoreEngine faster(double factor) {
+        Map<DType, Costs> faster = new EnumMap<>(DType.class);
+        costs.forEach(
+                (type, cost) ->
+                        faster.put(
+                                type,
+                                new Costs(
+                                        cost.gflops() * factor,
+                                        cost.rowNs() / factor,
+                                        cost.bNs() / factor,
+                                        cost.outNs() / factor)));
+        return new CoreEngine(cores, capacity, faster, blockUs, rowQuantum, blockRows);
+    }
+
+    /** The same cores getting another amount of work done together. */
+    public CoreEngine withCapacity(double newCapacity) {
+        return new CoreEngine(cores, newCapacity, costs, blockUs, rowQuantum, blockRows);
+    }
+
+    /**
+     * What one core takes for the product of {@code rows} rows with B of [k, n].
+     *
+     * @param far whether B comes from afar each time
+     */
+    double productNs(DType aType, long rows, long k, long n, boolean far) {
+        Costs cost = costs.get(aType);
+        double padded = (double) Math.ceilDiv(rows, rowQuantum) * rowQuantum;
+        return blockUs * 1e3
+                + 2 * padded * k * n / cost.gflops()
+                + rows * (double) k * cost.rowNs()
+                + (far ? (double) k * n * cost.bNs() : 0)
+                + rows * (double) n * cost.outNs();
+    }
+}

@@ -1,0 +1,113 @@
+package dev.weft.sim;
+
+import java.util.Arrays;
+
+/**
+ * What is yet to happen, in order of time: a binary heap in arrays, so that an event costs the same
+ * however many went before. Of things at one time, ends of service come before all else, and then
+ * what was added first.
+ */
+final class Events {
+
+    /** Something that happens at its time. */
+    interface Happening {
+        /**
+         * @param detail what was given when it was added
+         */
+        void happen(int detail);
+    }
+
+    private double[] times = new double[64];
+    private long[] ranks = new long[64];
+    private Happening[] happenings = new Happening[64];
+    private int[] details = new int[64];
+    private int size;
+    private long added;
+    private long happened;
+    private double now;
+
+    /** The time of what happens at the moment. */
+    double now() {
+        return now;
+    }
+
+    /** How many things have happened. */
+    long happened() {
+        return happened;
+    }
+
+    void add(double time, Happening happening, int detail) {
+        insert(time, added++, happening, detail);
+    }
+
+    /** As {@link #add}, before all that is added otherwise for the same time. */
+    void addFirst(double time, Happening happening, int detail) {
+        insert(time, added++ - Long.MAX_VALUE, happening, detail);
+    }
+
+    private void insert(double time, long rank, Happening happening, int detail) {
+        if (size == times.length) {
+            times = Arrays.copyOf(times, 2 * size);
+            ranks = Arrays.copyOf(ranks, 2 * size);
+            happenings = Arrays.copyOf(happenings, 2 * size);
+            details = Arrays.copyOf(details, 2 * size);
+        }
+        int at = size++;
+        while (at > 0 && isBefore(time, rank, (at - 1) / 2)) {
+            move((at - 1) / 2, at);
+            at = (at - 1) / 2;
+        }
+        put(at, time, rank, happening, detail);
+    }
+
+    /** Lets everything happen, and what comes of it. */
+    void run() {
+        while (size > 0) {
+            now = times[0];
+            Happening happening = happenings[0];
+            int detail = details[0];
+            removeFirst();
+            happened++;
+            happening.happen(detail);
+        }
+    }
+
+    private void removeFirst() {
+        size--;
+        double time = times[size];
+        long rank = ranks[size];
+        Happening happening = happenings[size];
+        int detail = details[size];
+        happenings[size] = null;
+        if (size == 0) {
+            return;
+        }
+        int at = 0;
+        for (int child = 1; child < size; child = 2 * at + 1) {
+            if (child + 1 < size && isBefore(times[child + 1], ranks[child + 1], child)) {
+                child++;
+            }
+            if (isBefore(time, rank, child)) {
+                break;
+            }
+            move(child, at);
+            at = child;
+        }
+        put(at, time, rank, happening, detail);
+    }
+
+    private boolean isBefore(double time, long rank, int other) {
+        return time < times[other] || time == times[other] && rank < ranks[other];
+    }
+
+    private void move(int from, int to) {
+        put(to, times[from], ranks[from], happenings[from], details[from]);
+    }
+
+    private void put(int at, double time, long rank, Happening happening, int detail) {
+        times[at] = time;
+        ranks[at] = rank;
+        happenings[at] = happening;
+        details[at] = detail;
+    }
+}

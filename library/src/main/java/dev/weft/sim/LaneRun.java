@@ -1,0 +1,147 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Chunk;
+import dev.weft.plan.Lane;
+import dev.weft.plan.Transfer;
+import dev.weft.plan.Transfer.Initiator;
+import java.util.List;
+
+/**
+ * Executes one lane in simulation as a lane worker does: for each transfer in order it waits for
+ * what the transfer needs and moves the chunk, and goes on as soon as the bytes are on their way. A
+ * get also waits for them to come.
+ */
+final class LaneRun implements Station.Customer, Events.Happening {
+
+    private final Simulation simulation;
+    private final SimulatedRank rank;
+    private final String track;
+    private final List<Transfer> transfers;
+    private final Route route = new Route();
+    private int at;
+    private int unserved;
+    private boolean awaitsCredit;
+    private double waitsSinceNs;
+    private double beganNs;
+
+    LaneRun(Simulation simulation, SimulatedRank rank, Lane lane) {
+        this.simulation = simulation;
+        this.rank = rank;
+        this.track = "lane-" + lane.index();
+        this.transfers = lane.transfers();
+    }
+
+    void start() {
+        if (!transfers.isEmpty()) {
+            simulation.events().add(simulation.startNs(), this, 0);
+        }
+    }
+
+    @Override
+    public void happen(int detail) {
+        next();
+    }
+
+    /** Begins the transfer, or waits first for its chunk and then for its credit. */
+    private void next() {
+        Transfer transfer = transfers.get(at);
+        if (hasChunk(transfer) && hasCredit(transfer)) {
+            begin(transfer);
+            return;
+        }
+        waitsSinceNs = simulation.events().now();
+        awaitsCredit = hasChunk(transfer);
+        (awaitsCredit ? receiver(transfer) : holder(transfer)).await(this);
+    }
+
+    /** Whether what the lane waits for is there. */
+    boolean isReady() {
+        Transfer transfer = transfers.get(at);
+        return awaitsCredit ? hasCredit(transfer) : hasChunk(transfer);
+    }
+
+    private boolean hasChunk(Transfer transfer) {
+        return !transfer.isForward() || holder(transfer).hasArrived(heldTag(transfer));
+    }
+
+    private boolean hasCredit(Transfer transfer) {
+        return transfer.credit() == 0 || receiver(transfer).released() >= transfer.credit();
+    }
+
+    private SimulatedRank holder(Transfer transfer) {
+        return simulation.rank(transfer.from());
+    }
+
+    private SimulatedRank receiver(Transfer transfer) {
+        return simulation.rank(transfer.to());
+    }
+
+    private int heldTag(Transfer transfer) {
+        return simulation.tagAt(transfer.from(), transfer);
+    }
+
+    /** The awaited thing is there; who came at the same time has not waited. */
+    void wake() {
+        double now = simulation.events().now();
+        if (now > waitsSinceNs) {
+            tell(SpanSink.Kind.WAIT, waitsSinceNs, now);
+        }
+        next();
+    }
+
+    private void begin(Transfer transfer) {
+        beganNs = simulation.events().now();
+        double bytes = simulation.bytes(transfer);
+        simulation.wires().route(transfer.from(), transfer.to(), bytes, route);
+        unserved = route.serve(this);
+    }
+
+    @Override
+    public void served() {
+        if (--unserved > 0) {
+            return;
+        }
+        Transfer transfer = transfers.get(at);
+        Machine.Overheads overheads = simulation.machine().overheads();
+        double now = simulation.events().now();
+        double onItsWayNs = route.latencyNs + overheads.knownNs();
+        double earliestNs =
+                (transfer.isForward()
+                                ? holder(transfer).pathNs(heldTag(transfer))
+                                : simulation.startNs())
+                        + route.aloneNs()
+                        + onItsWayNs;
+        simulation.deliver(transfer, now + onItsWayNs, earliestNs);
+        boolean get = transfer.initiator() == Initiator.RECEIVER;
+        double freeNs = now + (get ? route.latencyNs : 0) + overheads.transferUs() * 1e3;
+        tell(SpanSink.Kind.TRANSFER, beganNs, freeNs);
+        rank.busyUntil(freeNs);
+        rank.used(transfer.source());
+        at++;
+        if (at < transfers.size()) {
+            simulation.events().add(freeNs, this, 0);
+        }
+    }
+
+    private void tell(SpanSink.Kind kind, double startNs, double endNs) {
+        if (simulation.sink() == null) {
+            return;
+        }
+        Transfer transfer = transfers.get(at);
+        Chunk chunk = rank.plan().chunks().chunk(transfer.source(), transfer.chunk());
+        int self = rank.plan().rank();
+        int peer = transfer.to() == self ? transfer.from() : transfer.to();
+        simulation
+                .sink()
+                .span(
+                        self,
+                        track,
+                        kind,
+                        transfer.source(),
+                        peer,
+                        chunk.firstRow(),
+                        chunk.rows(),
+                        startNs,
+                        endNs);
+    }
+}

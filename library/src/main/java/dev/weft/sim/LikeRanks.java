@@ -1,0 +1,76 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Hosts;
+import dev.weft.plan.Shards;
+
+/**
+ * Which ranks do the same at the same times, so that one of them need be simulated. Where all
+ * shards and hosts are equally large and no rank is slow, plans and wires look the same from rank r
+ * and from rank {@code r + shift}: whatever r sends to s at some time, {@code r + shift} sends to
+ * {@code s + shift}. So ranks 0 to {@code shift - 1} stand for all: what another rank does to r is
+ * what one of them does to r's own image.
+ *
+ * @param shift equal to {@code ranks} where no two ranks are alike
+ */
+record LikeRanks(int ranks, int shift) {
+
+    static LikeRanks none(int ranks) {
+        return new LikeRanks(ranks, ranks);
+    }
+
+    static LikeRanks of(Machine machine, Scenario scenario) {
+        int ranks = scenario.ranks();
+        Hosts hosts = scenario.hosts();
+        Shards shards = scenario.chunks().shards();
+        if (!scenario.slowRanks().isEmpty() || !areEqual(shards) || !areEqual(hosts)) {
+            return none(ranks);
+        }
+        boolean oneHost = hosts.count() == 1;
+        int period =
+                oneHost
+                        ? period(machine.node(), ranks)
+                        : Math.multiplyExact(
+                                period(machine.network(), hosts.count()), hosts.size(0));
+        return new LikeRanks(ranks, period);
+    }
+
+    private static boolean areEqual(Shards shards) {
+        for (int r = 1; r < shards.ranks(); r++) {
+            if (shards.rows(r) != shards.rows(0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean areEqual(Hosts hosts) {
+        return hosts.sizes().stream().distinct().count() == 1;
+    }
+
+    /** By how many ends the wires can be turned so that they look the same. */
+    private static int period(Wiring wiring, int ends) {
+        return switch (wiring.topology()) {
+            case SWITCH, BUS -> 1;
+            case MESH, RING -> wiring.duplex() ? 1 : ends;
+            case TORUS -> {
+                int all = wiring.torus().stream().reduce(1, Math::multiplyExact);
+                yield wiring.duplex() && all == ends ? all / wiring.torus().getLast() : ends;
+            }
+        };
+    }
+
+    /** Ranks to simulate. */
+    int count() {
+        return shift;
+    }
+
+    /** The simulated rank that stands for {@code rank}. */
+    int standIn(int rank) {
+        return rank % shift;
+    }
+
+    /** Which rank stands to the stand-in of {@code viewer} as {@code rank} stands to that one. */
+    int seen(int rank, int viewer) {
+        return Math.floorMod(rank - (viewer - standIn(viewer)), ranks);
+    }
+}

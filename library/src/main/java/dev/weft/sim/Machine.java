@@ -1,0 +1,161 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Hosts;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * A model of a machine: what a rank can do, and how ranks reach each other. Files describe it (see
+ * {@link MachineFile}). Immutable: any thread may use it.
+ *
+ * @param description one line for people
+ * @param sources where the figures come from, one line each
+ * @param engine what multiplies
+ * @param memory of one rank
+ * @param overheads what every call, transfer and signal costs besides its bytes
+ * @param consumption the order in which the machine's kernel takes rows
+ * @param ranksPerNode ranks that {@code node} joins; more are on several nodes, or 0 for any number
+ * @param node how the ranks of a node reach each other
+ * @param network how nodes reach each other; null where there is but one
+ */
+public record Machine(
+        String name,
+        String description,
+        List<String> sources,
+        Engine engine,
+        Memory memory,
+        Overheads overheads,
+        Consumption consumption,
+        int ranksPerNode,
+        Wiring node,
+        Wiring network) {
+
+    public Machine {
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(engine, "engine");
+        Objects.requireNonNull(node, "node");
+        sources = List.copyOf(sources);
+        if (ranksPerNode < 0 || ranksPerNode == 0 && network != null) {
+            throw new IllegalArgumentException(
+                    name
+                            + ": "
+                            + ranksPerNode
+                            + " ranks per node"
+                            + (network == null ? "" : " and a network")
+                            + ": expected at least one, or none given and no network");
+        }
+    }
+
+    /** Which rows of those that have arrived a kernel multiplies first. */
+    public enum Consumption {
+        /** As the plan says: in the order in which they are delivered. */
+        AS_PLANNED,
+        /** One source after the other, from the rank that follows on. */
+        BY_SOURCE
+    }
+
+    /**
+     * Of one rank.
+     *
+     * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 where it never
+     *     limits
+     * @param onChipMib what stays on the chip between two uses, 2^20 bytes
+     */
+    public record Memory(double gbps, double onChipMib) {
+
+        /** Whether a B of so many bytes stays on the chip: where half of that holds it. */
+        boolean keeps(double bytes) {
+            return 2 * bytes <= onChipMib * (1 << 20);
+        }
+    }
+
+    /**
+     * @param callUs from the call until workers and lanes run
+     * @param transferUs of a lane for each transfer, besides moving the bytes
+     * @param signalUs from the end of a transfer until its chunk is known at the destination
+     * @param wakeUs from then on, until whoever waits for it goes on
+     */
+    public record Overheads(double callUs, double transferUs, double signalUs, double wakeUs) {
+
+        /** From the end of a transfer until somebody can make use of it. */
+        double knownNs() {
+            return (signalUs + wakeUs) * 1e3;
+        }
+    }
+
+    /** How the ranks lie on nodes: as many as fit on each, the rest on the last. */
+    public Hosts hosts(int ranks) {
+        if (ranksPerNode == 0 || ranks <= ranksPerNode) {
+            return Hosts.one(ranks);
+        }
+        if (network == null) {
+            throw new IllegalArgumentException(
+                    ranks
+                            + " ranks on "
+                            + name
+                            + ": expected at most "
+                            + ranksPerNode
+                            + ", since it has no network between nodes");
+        }
+        List<Integer> sizes = new ArrayList<>();
+        for (int left = ranks; left > 0; left -= ranksPerNode) {
+            sizes.add(Math.min(left, ranksPerNode));
+        }
+        return new Hosts(sizes);
+    }
+
+    /** The same machine with links {@code factor} times as fast, within nodes and between them. */
+    public Machine withLinksFaster(double factor) {
+        return with(
+                engine,
+                memory,
+                node.faster(factor),
+                network == null ? null : network.faster(factor));
+    }
+
+    /** The same machine with {@code factor} times the memory on the chip. */
+    public Machine withMoreOnChip(double factor) {
+        Memory more = new Memory(memory.gbps(), memory.onChipMib() * factor);
+        return with(engine, more, node, network);
+    }
+
+    /** The same machine with an engine {@code factor} times as fast. */
+    public Machine withEngineFaster(double factor) {
+        return with(engine.faster(factor), memory, node, network);
+    }
+
+    /** The same machine with another engine. */
+    public Machine withEngine(Engine other) {
+        return with(other, memory, node, network);
+    }
+
+    /** The same machine as one of several nodes that a network joins. */
+    public Machine withNetwork(int newRanksPerNode, Wiring newNetwork) {
+        return new Machine(
+                name,
+                description,
+                sources,
+                engine,
+                memory,
+                overheads,
+                consumption,
+                newRanksPerNode,
+                node,
+                newNetwork);
+    }
+
+    private Machine with(Engine newEngine, Memory newMemory, Wiring newNode, Wiring newNetwork) {
+        return new Machine(
+                name,
+                description,
+                sources,
+                newEngine,
+                newMemory,
+                overheads,
+                consumption,
+                ranksPerNode,
+                newNode,
+                newNetwork);
+    }
+}

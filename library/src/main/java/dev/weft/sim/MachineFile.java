@@ -1,0 +1,107 @@
+package dev.weft.sim;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.UUID;
+
+/**
+ * Machines as JSON files. A file that is missing or wrong is an {@link IllegalArgumentException} of
+ * one line that begins with its name and says which field has which value and what would be right;
+ * nothing in a file is passed over. What is written can be read, and gives the same machine. Any
+ * thread may call it.
+ */
+public final class MachineFile {
+
+    /** What every file says of itself. */
+    public static final String SCHEMA = "weft.machine/1";
+
+    private static final int MAX_BYTES = 1 << 20;
+
+    private MachineFile() {}
+
+    public static Machine read(Path path) {
+        // Asked before opening: opening a pipe would block.
+        if (!Files.exists(path)) {
+            throw new IllegalArgumentException(path + ": no such file");
+        }
+        if (!Files.isRegularFile(path)) {
+            throw new IllegalArgumentException(path + ": not a regular file");
+        }
+        try (InputStream file = Files.newInputStream(path)) {
+            return parse(path.toString(), file.readNBytes(MAX_BYTES + 1));
+        } catch (AccessDeniedException e) {
+            throw new IllegalArgumentException(path + ": no permission to read it", e);
+        } catch (IOException e) {
+            throw new IllegalArgumentException(path + ": cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * The machine that {@code json} describes.
+     *
+     * @param origin the name of the text in messages
+     */
+    public static Machine parse(String origin, byte[] json) {
+        if (json.length > MAX_BYTES) {
+            throw new IllegalArgumentException(
+                    origin + ": has more than " + MAX_BYTES + " bytes: expected a machine model");
+        }
+        return MachineReader.machine(JsonObject.parse(origin, json));
+    }
+
+    /** The text of a machine's file. */
+    public static String toJson(Machine machine) {
+        String json;
+        try {
+            json = MachineWriter.text(machine);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        // A model can hold what no file may: NaN, or more units than anything has.
+        Machine again = parse(machine.name(), json.getBytes(StandardCharsets.UTF_8));
+        if (!again.equals(machine)) {
+            throw new IllegalArgumentException(machine + ": would be read as " + again);
+        }
+        return json;
+    }
+
+    /**
+     * Writes a machine's file, or leaves what was there. The folder has to exist; nobody ever sees
+     * half a file.
+     */
+    public static void write(Machine machine, Path path) {
+        byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
+        try {
+            writeWhole(json, path);
+        } catch (AccessDeniedException e) {
+            throw new IllegalArgumentException(path + ": no permission to write it", e);
+        } catch (IOException e) {
+            throw new UncheckedIOException(path + ": cannot be written: " + e.getMessage(), e);
+        }
+    }
+
+    private static void writeWhole(byte[] json, Path path) throws IOException {
+        if (Files.exists(path) && !Files.isRegularFile(path)) {
+            throw new IllegalArgumentException(path + ": not a regular file, and so not replaced");
+        }
+        // A link stays, the file that it names is replaced.
+        Path target = Files.exists(path) ? path.toRealPath() : path.toAbsolutePath();
+        if (!Files.isDirectory(target.getParent())) {
+            throw new IllegalArgumentException(
+                    path + ": the folder " + target.getParent() + " does not exist");
+        }
+        Path part = target.resolveSibling(".weft-" + UUID.randomUUID() + ".part");
+        try {
+            Files.write(part, json);
+            Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+package dev.weft.sim;
+
+import dev.weft.sim.Wiring.Topology;
+import dev.weft.tensor.DType;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/** Makes a {@link Machine} of the fields of its file. Stateless: any thread may call it. */
+final class MachineReader {
+
+    /** The kinds of engine. */
+    enum Kind {
+        TILES,
+        CORES
+    }
+
+    private MachineReader() {}
+
+    static Machine machine(JsonObject file) {
+        if (!file.text("schema").equals(MachineFile.SCHEMA)) {
+            throw file.refusal("schema", '"' + MachineFile.SCHEMA + '"');
+        }
+        String name = file.text("name");
+        String description = file.text("description", "");
+        List<String> sources = file.has("sources") ? file.texts("sources") : List.of();
+        Engine engine = engine(file.object("engine"));
+        Machine.Memory memory =
+                file.has("memory") ? memory(file.object("memory")) : new Machine.Memory(0, 0);
+        Machine.Overheads overheads = overheads(file.object("overheads"));
+        Machine.Consumption consumption =
+                file.has("consumption")
+                        ? file.choice("consumption", Machine.Consumption.values())
+                        : Machine.Consumption.AS_PLANNED;
+        int ranksPerNode = file.count("ranksPerNode", 0, 0);
+        Wiring node = wiring(file.object("node"));
+        Wiring network = file.has("network") ? wiring(file.object("network")) : null;
+        return file.build(
+                () -> {
+                    checkTorus(node, ranksPerNode);
+                    return new Machine(
+                            name,
+                            description,
+                            sources,
+                            engine,
+                            memory,
+                            overheads,
+                            consumption,
+                            ranksPerNode,
+                            node,
+                            network);
+                });
+    }
+
+    /** A rank that has no place in the torus could not be reached. */
+    private static void checkTorus(Wiring node, int ranksPerNode) {
+        double places = 1;
+        for (int size : node.torus()) {
+            places *= size;
+        }
+        if (node.topology() == Topology.TORUS && places != ranksPerNode) {
+            throw new IllegalArgumentException(
+                    "ranksPerNode is "
+                            + ranksPerNode
+                            + ": expected the number of places in a torus of "
+                            + node.torus());
+        }
+    }
+
+    private static Engine engine(JsonObject fields) {
+        return switch (fields.choice("kind", Kind.values())) {
+            case TILES -> tileEngine(fields);
+            case CORES -> coreEngine(fields);
+        };
+    }
+
+    private static TileEngine tileEngine(JsonObject fields) {
+        int units = fields.count("units", 1);
+        int tileRows = fields.count("tileRows", 1);
+        int tileCols = fields.count("tileCols", 1);
+        JsonObject rates = fields.object("gflops");
+        Map<DType, Double> gflops = byType(rates, rates::positive);
+        double tileUs = fields.amount("tileUs", 0);
+        return fields.build(() -> new TileEngine(units, tileRows, tileCols, gflops, tileUs));
+    }
+
+    private static CoreEngine coreEngine(JsonObject fields) {
+        int cores = fields.count("cores", 1);
+        double capacity = fields.has("capacity") ? fields.positive("capacity") : cores;
+        JsonObject types = fields.object("costs");
+        Map<DType, CoreEngine.Costs> costs = byType(types, type -> costs(types.object(type)));
+        double blockUs = fields.amount("blockUs", 0);
+        int rowQuantum = fields.count("rowQuantum", 1);
+        int blockRows = fields.count("blockRows", 1);
+        return fields.build(
+                () -> new CoreEngine(cores, capacity, costs, blockUs, rowQuantum, blockRows));
+    }
+
+    private static CoreEngine.Costs costs(JsonObject fields) {
+        double gflops = fields.positive("gflops");
+        double rowNs = fields.amount("rowNs", 0);
+        double bNs = fields.amount("bNs", 0);
+        double outNs = fields.amount("outNs", 0);
+        return fields.build(() -> new CoreEngine.Costs(gflops, rowNs, bNs, outNs));
+    }
+
+    /** What {@code field} makes of the field of each type that is there. */
+    private static <T> Map<DType, T> byType(JsonObject fields, Function<String, T> field) {
+        Map<DType, T> values = new EnumMap<>(DType.class);
+        for (DType type : DType.values()) {
+            if (fields.has(type.label())) {
+                values.put(type, field.apply(type.label()));
+            }
+        }
+        return fields.build(() -> values);
+    }
+
+    private static Machine.Memory memory(JsonObject fields) {
+        double gbps = fields.amount("gbps", 0);
+        double onChipMib = fields.amount("onChipMib", 0);
+        return fields.build(() -> new Machine.Memory(gbps, onChipMib));
+    }
+
+    private static Machine.Overheads overheads(JsonObject fields) {
+        double callUs = fields.amount("callUs");
+        double transferUs = fields.amount("transferUs");
+        double signalUs = fields.amount("signalUs");
+        double wakeUs = fields.amount("wakeUs");
+        return fields.build(() -> new Machine.Overheads(callUs, transferUs, signalUs, wakeUs));
+    }
+
+    private static Wiring wiring(JsonObject fields) {
+        Topology topology = fields.choice("topology", Topology.values());
+        List<Integer> torus = fields.has("torus") ? fields.counts("torus") : List.of();
+        double latencyUs = fields.amount("latencyUs");
+        double gbps = fields.positive("gbps");
+        double laneGbps = fields.amount("laneGbps", 0);
+        double rampBytes = fields.amount("rampBytes", 0);
+        boolean duplex = fields.flag("duplex", true);
+        boolean portPerRank = fields.flag("portPerRank", false);
+        double coreGbps = fields.amount("coreGbps", 0);
+        boolean direct = fields.flag("direct", false);
+        return fields.build(
+                () ->
+                        new Wiring(
+                                topology,
+                                torus,
+                                latencyUs,
+                                gbps,
+                                laneGbps,
+                                rampBytes,
+                                duplex,
+                                portPerRank,
+                                coreGbps,
+                                direct));
+    }
+}

@@ -1,0 +1,102 @@
+package dev.weft.sim;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The machine models at hand: those that come with Weft, and the user's. Any thread may call it.
+ */
+public final class Machines {
+
+    /** The name of the model that was measured on this machine. */
+    public static final String HERE = "here";
+
+    private static final List<String> NAMES =
+            List.of(
+                    "Ascend910B1",
+                    "cpu-1gbe",
+                    "cpu-100gbe",
+                    "h100-nvlink8",
+                    "h200-nvlink8",
+                    "h200-pcie",
+                    "torus-16x16",
+                    "trn2");
+
+    private Machines() {}
+
+    /** The models that come with Weft. */
+    public static List<String> names() {
+        return NAMES;
+    }
+
+    /** A model that comes with Weft; capitals make no difference. */
+    public static Machine named(String name) {
+        for (String known : NAMES) {
+            if (known.equalsIgnoreCase(name)) {
+                return shipped(known);
+            }
+        }
+        throw new IllegalArgumentException(
+                "unknown machine '"
+                        + JsonObject.excerpt(name)
+                        + "': expected one of "
+                        + String.join(", ", NAMES)
+                        + ", "
+                        + HERE
+                        + " or a path that ends in .json");
+    }
+
+    private static Machine shipped(String name) {
+        String file = name + ".json";
+        try (InputStream model = Machines.class.getResourceAsStream("machines/" + file)) {
+            if (model == null) {
+                throw new IllegalStateException(file + " is not among Weft's classes");
+            }
+            return MachineFile.parse(file, model.readAllBytes());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** A model by its name, {@value #HERE} or the path of its file, which ends in .json. */
+    public static Machine of(String nameOrPath) {
+        if (nameOrPath.equalsIgnoreCase(HERE)) {
+            return here(herePath());
+        }
+        if (!nameOrPath.toLowerCase(Locale.ROOT).endsWith(".json")) {
+            return named(nameOrPath);
+        }
+        try {
+            return MachineFile.read(Path.of(nameOrPath));
+        } catch (InvalidPathException e) {
+            throw new IllegalArgumentException(
+                    JsonObject.excerpt(nameOrPath) + ": not a path: " + e.getReason(), e);
+        }
+    }
+
+    static Machine here(Path file) {
+        if (!Files.exists(file)) {
+            throw new IllegalArgumentException(
+                    file + ": no such file: run ./weft calibrate to measure this machine");
+        }
+        return MachineFile.read(file);
+    }
+
+    /**
+     * Where the model of this machine is kept: {@code weft/machine.json} among the user's caches.
+     */
+    public static Path herePath() {
+        return herePath(System.getenv("XDG_CACHE_HOME"), System.getProperty("user.home"));
+    }
+
+    static Path herePath(String caches, String home) {
+        Path base = caches != null && !caches.isBlank() ? Path.of(caches) : Path.of(home, ".cache");
+        return base.resolve("weft").resolve("machine.json");
+    }
+}

@@ -1,0 +1,168 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunk;
+import dev.weft.plan.Lane;
+import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One simulated call: the ranks that are simulated, and what they share. */
+final class Simulation {
+
+    private final Machine machine;
+    private final Scenario scenario;
+    private final Part part;
+    private final LikeRanks like;
+    private final SpanSink sink;
+    private final Events events = new Events();
+    private final Wires wires;
+    private final List<SimulatedRank> ranks = new ArrayList<>();
+    private final List<ProductRun> products = new ArrayList<>();
+    private final double startNs;
+    private long transfers;
+
+    Simulation(Machine machine, Scenario scenario, Part part, LikeRanks like, SpanSink sink) {
+        this.machine = machine;
+        this.scenario = scenario;
+        this.part = part;
+        this.like = like;
+        this.sink = sink;
+        this.wires = new Wires(events, machine, scenario, like);
+        this.startNs = machine.overheads().callUs() * 1e3;
+    }
+
+    Prediction run() {
+        List<LaneRun> lanes = new ArrayList<>();
+        boolean multiplies = part != Part.GATHER && !scenario.columns().isEmpty();
+        for (int r = 0; r < like.count(); r++) {
+            SimulatedRank rank = new SimulatedRank(plan(r), part, multiplies);
+            rank.busyUntil(startNs);
+            ranks.add(rank);
+            for (Lane lane : part == Part.PRODUCT ? List.<Lane>of() : rank.plan().lanes()) {
+                lanes.add(new LaneRun(this, rank, lane));
+                transfers += lane.transfers().size();
+            }
+            if (multiplies) {
+                ProductRun product =
+                        machine.engine() instanceof TileEngine
+                                ? new TileRun(this, rank)
+                                : new CoreRun(this, rank);
+                rank.multipliedBy(product);
+                products.add(product);
+            }
+        }
+        lanes.forEach(LaneRun::start);
+        products.forEach(ProductRun::start);
+        events.run();
+        return prediction();
+    }
+
+    /** A gather that comes first goes round where links do, and round the hosts of a network. */
+    private RankPlan plan(int rank) {
+        if (scenario.pingPong()) {
+            return Planner.pingPongRing(scenario.chunks(), rank);
+        }
+        boolean goesRound =
+                scenario.hosts().count() > 1
+                        || machine.node().topology() == Wiring.Topology.RING
+                        || machine.node().topology() == Wiring.Topology.TORUS;
+        boolean ownGather = scenario.algorithm() == Algorithm.SEQUENTIAL && goesRound;
+        return Planner.plan(
+                ownGather ? Algorithm.RING : scenario.algorithm(),
+                scenario.chunks(),
+                Math.max(1, scenario.lanes()),
+                rank,
+                scenario.hosts());
+    }
+
+    private Prediction prediction() {
+        double ns = 0;
+        double gatherNs = 0;
+        double pathNs = startNs;
+        double computeNs = startNs + wires.busiestCoresNs();
+        for (SimulatedRank rank : ranks) {
+            if (!rank.isComplete()) {
+                throw new IllegalStateException(
+                        "rank " + rank.plan().rank() + " never got all its chunks");
+            }
+            ns = Math.max(ns, Math.max(rank.doneNs(), rank.lastArrivalNs()));
+            gatherNs = Math.max(gatherNs, rank.lastArrivalNs());
+        }
+        for (ProductRun product : products) {
+            pathNs = Math.max(pathNs, product.pathNs());
+            computeNs = Math.max(computeNs, product.leastNs());
+        }
+        double linkNs = startNs + wires.busiestLinkNs();
+        return new Prediction(
+                ns,
+                gatherNs,
+                new Bounds(pathNs, linkNs, computeNs),
+                like.count(),
+                transfers,
+                events.happened());
+    }
+
+    Machine machine() {
+        return machine;
+    }
+
+    Scenario scenario() {
+        return scenario;
+    }
+
+    Part part() {
+        return part;
+    }
+
+    Events events() {
+        return events;
+    }
+
+    Wires wires() {
+        return wires;
+    }
+
+    SpanSink sink() {
+        return sink;
+    }
+
+    /** When workers and lanes run. */
+    double startNs() {
+        return startNs;
+    }
+
+    /** The one that stands for {@code number}. */
+    SimulatedRank rank(int number) {
+        return ranks.get(like.standIn(number));
+    }
+
+    /** The number of a transfer's chunk as the stand-in of {@code viewer} sees it. */
+    int tagAt(int viewer, Transfer transfer) {
+        int source = like.seen(transfer.source(), viewer);
+        return scenario.chunks().tag(source, transfer.chunk());
+    }
+
+    double bytes(Transfer transfer) {
+        Chunk chunk = scenario.chunks().chunk(transfer.source(), transfer.chunk());
+        return (double) chunk.rows() * chunk.cols() * scenario.aType().bytes();
+    }
+
+    void deliver(Transfer transfer, double arrivesNs, double earliestNs) {
+        int tag = tagAt(transfer.to(), transfer);
+        SimulatedRank receiver = rank(transfer.to());
+        events.add(arrivesNs, ignored -> receiver.arrive(tag, arrivesNs, earliestNs), 0);
+    }
+
+    /** The order in which the machine's kernel takes the plan's blocks. */
+    List<RowBlock> consumption(RankPlan plan) {
+        // Once all is gathered any order will do; from its own rows on, all ranks' are alike.
+        boolean gathered = scenario.algorithm() == Algorithm.SEQUENTIAL;
+        return gathered || machine.consumption() == Machine.Consumption.BY_SOURCE
+                ? plan.consumptionBySource()
+                : plan.consumption();
+    }
+}

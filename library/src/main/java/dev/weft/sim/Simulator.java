@@ -1,0 +1,94 @@
+package dev.weft.sim;
+
+/**
+ * Prices scenarios on machines: the plans that executors run, by discrete events. Links, buses and
+ * cores share their rate equally among those that use them at a time. Pure: any thread may call it.
+ */
+public final class Simulator {
+
+    /** A simulation of more transfers would take minutes and gigabytes. */
+    private static final long MAX_TRANSFERS = 100_000_000;
+
+    private Simulator() {}
+
+    /**
+     * Prices one part of a call. Where the ranks are alike, one of each class is simulated, which
+     * gives the same times as if all were; they are not where shards or hosts are unequal or some
+     * rank is slow.
+     */
+    public static Prediction run(Machine machine, Scenario scenario, Part part) {
+        return run(machine, scenario, part, null);
+    }
+
+    /** The same with every rank simulated, and told to {@code sink} (null for none). */
+    public static Prediction runEveryRank(
+            Machine machine, Scenario scenario, Part part, SpanSink sink) {
+        check(machine, scenario);
+        return run(machine, scenario, part, LikeRanks.none(scenario.ranks()), sink);
+    }
+
+    /** As {@link #run}, with the simulated ranks told to {@code sink}. */
+    public static Prediction run(Machine machine, Scenario scenario, Part part, SpanSink sink) {
+        check(machine, scenario);
+        return run(machine, scenario, part, LikeRanks.of(machine, scenario), sink);
+    }
+
+    private static Prediction run(
+            Machine machine, Scenario scenario, Part part, LikeRanks like, SpanSink sink) {
+        checkSize(scenario, like);
+        return new Simulation(machine, scenario, part, like, sink).run();
+    }
+
+    private static void check(Machine machine, Scenario scenario) {
+        if (!machine.engine().knows(scenario.aType())) {
+            throw new IllegalArgumentException(
+                    machine.name() + " has no rate for A of type " + scenario.aType().label());
+        }
+        if (scenario.hosts().count() > 1 && machine.network() == null) {
+            throw new IllegalArgumentException(
+                    "hosts of "
+                            + scenario.hosts()
+                            + " ranks on "
+                            + machine.name()
+                            + ", which has no network between nodes: expected one host");
+        }
+        if (scenario.pingPong() && machine.consumption() == Machine.Consumption.BY_SOURCE) {
+            throw new IllegalArgumentException(
+                    "a ping-pong ring on "
+                            + machine.name()
+                            + ", which takes the shard first that comes last: expected a plan that"
+                            + " gathers A");
+        }
+        checkTorus(machine.node(), scenario.hosts().size(0), "ranks of a node");
+        if (scenario.hosts().count() > 1) {
+            checkTorus(machine.network(), scenario.hosts().count(), "nodes");
+        }
+    }
+
+    private static void checkSize(Scenario scenario, LikeRanks like) {
+        long transfers = (long) scenario.chunks().total() * like.count();
+        if (transfers > MAX_TRANSFERS) {
+            throw new IllegalArgumentException(
+                    transfers
+                            + " transfers to simulate, "
+                            + like.count()
+                            + " ranks one by one: expected at most "
+                            + MAX_TRANSFERS
+                            + "; with equal shards and no slow rank one of each class would do");
+        }
+    }
+
+    private static void checkTorus(Wiring wiring, int ends, String what) {
+        int places = wiring.torus().stream().reduce(1, Math::multiplyExact);
+        if (wiring.topology() == Wiring.Topology.TORUS && places != ends) {
+            throw new IllegalArgumentException(
+                    ends
+                            + " "
+                            + what
+                            + " on a torus of "
+                            + wiring.torus()
+                            + ": expected "
+                            + places);
+        }
+    }
+}

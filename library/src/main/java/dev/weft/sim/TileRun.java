@@ -1,0 +1,202 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Multiplies on a {@link TileEngine}. Each unit takes the next tile in order of consumption as soon
+ * as it is free, and waits for that tile's rows. So once a block's rows have come, and those of all
+ * blocks before it, its tiles' times follow from when the units are free: nothing of it need wait
+ * in the event queue.
+ */
+final class TileRun implements ProductRun, Events.Happening {
+
+    private final Simulation simulation;
+    private final SimulatedRank rank;
+    private final TileEngine engine;
+    private final List<RowBlock> order;
+    private final boolean gatherFirst;
+
+    /** A heap of the times at which the units are free. */
+    private final double[] freeNs;
+
+    private int next;
+    private int nextChunk;
+    private double readyNs;
+    private double toldUntilNs;
+    private double totalNs;
+    private double pathNs;
+
+    TileRun(Simulation simulation, SimulatedRank rank) {
+        this.simulation = simulation;
+        this.rank = rank;
+        this.engine = (TileEngine) simulation.machine().engine();
+        this.order = simulation.consumption(rank.plan());
+        this.gatherFirst =
+                simulation.scenario().algorithm() == Algorithm.SEQUENTIAL
+                        && simulation.part() == Part.WHOLE;
+        this.freeNs = new double[engine.units()];
+    }
+
+    @Override
+    public void start() {
+        Arrays.fill(freeNs, simulation.startNs());
+        simulation.events().add(simulation.startNs(), this, 0);
+    }
+
+    @Override
+    public void happen(int detail) {
+        takeWhatIsThere();
+    }
+
+    @Override
+    public void arrived(int tag) {
+        takeWhatIsThere();
+    }
+
+    private void takeWhatIsThere() {
+        if (gatherFirst && !rank.isComplete()) {
+            return;
+        }
+        Chunks chunks = rank.plan().chunks();
+        while (next < order.size()) {
+            RowBlock block = order.get(next);
+            for (; nextChunk < block.chunkCount(); nextChunk++) {
+                int tag = chunks.tag(block.source(), block.firstChunk() + nextChunk);
+                if (!rank.hasArrived(tag)) {
+                    return;
+                }
+                readyNs = Math.max(readyNs, rank.arrivedNs(tag));
+            }
+            multiply(block, gatherFirst ? rank.lastArrivalNs() : readyNs);
+            next++;
+            nextChunk = 0;
+            readyNs = 0;
+        }
+    }
+
+    private void multiply(RowBlock block, double ready) {
+        double firstNs = Double.MAX_VALUE;
+        double endNs = 0;
+        double longestNs = 0;
+        for (long n : simulation.scenario().columns()) {
+            double tileNs = tileNs(block.rows(), n);
+            longestNs = Math.max(longestNs, tileNs);
+            long tiles = tiles(block.rows(), n);
+            totalNs += tiles * tileNs;
+            for (long tile = 0; tile < tiles; tile++) {
+                double startNs = Math.max(freeNs[0], ready);
+                firstNs = Math.min(firstNs, startNs);
+                endNs = Math.max(endNs, startNs + tileNs);
+                replaceFirst(startNs + tileNs);
+            }
+        }
+        pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
+        if (endNs == 0) {
+            return;
+        }
+        rank.busyUntil(endNs);
+        // Units work on several blocks at once, which one track can only show one after the other.
+        double toldFromNs = Math.max(firstNs, toldUntilNs);
+        toldUntilNs = Math.max(toldFromNs, endNs);
+        tell(block, toldFromNs, toldUntilNs);
+        if (rank.plan().storage() == RankPlan.Storage.PING_PONG) {
+            double at = Math.max(endNs, simulation.events().now());
+            simulation.events().add(at, rank::used, block.source());
+        }
+    }
+
+    private double blockPathNs(RowBlock block) {
+        Chunks chunks = rank.plan().chunks();
+        double path = simulation.startNs();
+        for (int i = 0; i < block.chunkCount(); i++) {
+            path = Math.max(path, rank.pathNs(chunks.tag(block.source(), block.firstChunk() + i)));
+        }
+        return path;
+    }
+
+    private long tiles(long rows, long n) {
+        return Math.ceilDiv(rows, engine.tileRows()) * Math.ceilDiv(n, engine.tileCols());
+    }
+
+    /** The longer of a tile's operations and its part of what the block moves to and fro. */
+    private double tileNs(long rows, long n) {
+        Scenario scenario = simulation.scenario();
+        Machine.Memory memory = simulation.machine().memory();
+        double k = scenario.chunks().cols();
+        double operations = 2.0 * engine.tileRows() * engine.tileCols() * k;
+        double operationsNs = operations / engine.gflops().get(scenario.aType());
+        double bytes =
+                rows * k * scenario.aType().bytes()
+                        + (double) rows * n * scenario.outType().bytes()
+                        + bBytes(rows, n, memory);
+        double memoryNs =
+                memory.gbps() > 0 ? bytes / tiles(rows, n) * engine.units() / memory.gbps() : 0;
+        double slowness = simulation.wires().slowness(rank.plan().rank());
+        return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
+    }
+
+    /**
+     * B stays on the chip where half of that holds it; otherwise units that run at once share it.
+     */
+    private double bBytes(long rows, long n, Machine.Memory memory) {
+        double b =
+                (double) simulation.scenario().chunks().cols()
+                        * n
+                        * simulation.scenario().aType().bytes();
+        if (memory.keeps(b)) {
+            return 0;
+        }
+        double rowTiles = Math.ceilDiv(rows, engine.tileRows());
+        double rowTilesAtOnce =
+                Math.max(1, (double) engine.units() / Math.ceilDiv(n, engine.tileCols()));
+        return b * rowTiles / rowTilesAtOnce;
+    }
+
+    private void replaceFirst(double time) {
+        int at = 0;
+        for (int child = 1; child < freeNs.length; child = 2 * at + 1) {
+            if (child + 1 < freeNs.length && freeNs[child + 1] < freeNs[child]) {
+                child++;
+            }
+            if (time <= freeNs[child]) {
+                break;
+            }
+            freeNs[at] = freeNs[child];
+            at = child;
+        }
+        freeNs[at] = time;
+    }
+
+    private void tell(RowBlock block, double startNs, double endNs) {
+        if (simulation.sink() != null) {
+            int self = rank.plan().rank();
+            simulation
+                    .sink()
+                    .span(
+                            self,
+                            "compute-0",
+                            SpanSink.Kind.COMPUTE,
+                            block.source(),
+                            self,
+                            block.firstRow(),
+                            block.rows(),
+                            startNs,
+                            endNs);
+        }
+    }
+
+    @Override
+    public double leastNs() {
+        return simulation.startNs() + totalNs / engine.units();
+    }
+
+    @Override
+    public double pathNs() {
+        return pathNs;
+    }
+}

@@ -1,0 +1,178 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Hosts;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * All links, buses and cores of a simulation. A transfer is served by every one of them on its way
+ * at once, and is through when the last has served it.
+ */
+final class Wires {
+
+    /** Kinds of station, by which they are found again. */
+    private enum Kind {
+        CORES,
+        BUS,
+        NETWORK_BUS,
+        OUT,
+        IN,
+        NETWORK_OUT,
+        NETWORK_IN,
+        LINK,
+        NETWORK_LINK
+    }
+
+    private record Key(Kind kind, int owner, int other) {}
+
+    private final Events events;
+    private final Machine machine;
+    private final Hosts hosts;
+    private final LikeRanks like;
+    private final Map<Integer, Double> slowRanks;
+    private final Map<Key, Station> stations = new HashMap<>();
+
+    Wires(Events events, Machine machine, Scenario scenario, LikeRanks like) {
+        this.events = events;
+        this.machine = machine;
+        this.hosts = scenario.hosts();
+        this.like = like;
+        this.slowRanks = scenario.slowRanks();
+    }
+
+    /** The cores that {@code rank} shares with the ranks of its host. */
+    Station cores(int rank) {
+        CoreEngine engine = (CoreEngine) machine.engine();
+        return ofHost(Kind.CORES, rank, engine.capacity());
+    }
+
+    private Station ofHost(Kind kind, int rank, double capacity) {
+        int first = hosts.first(hosts.hostOf(rank));
+        // Where the ranks of the one host are alike, each simulated one has its part of it.
+        int alike = hosts.count() == 1 ? like.ranks() / like.count() : 1;
+        return station(kind, like.standIn(first), 0, capacity / alike);
+    }
+
+    private Station networkBus(double capacity) {
+        int alike = like.ranks() / like.count();
+        return station(Kind.NETWORK_BUS, 0, 0, capacity / alike);
+    }
+
+    double slowness(int rank) {
+        return slowRanks.getOrDefault(rank, 1.0);
+    }
+
+    /** The wires between two ranks. */
+    Wiring between(int from, int to) {
+        return hosts.shareMemory(from, to) ? machine.node() : machine.network();
+    }
+
+    /** Finds the way of {@code bytes} from one rank to another. */
+    void route(int from, int to, double bytes, Route route) {
+        boolean within = hosts.shareMemory(from, to);
+        Wiring wiring = within ? machine.node() : machine.network();
+        double laneGbps =
+                wiring.laneGbps() > 0 ? Math.min(wiring.laneGbps(), wiring.gbps()) : wiring.gbps();
+        double capacity = wiring.gbps() / laneGbps;
+        route.begin((bytes + wiring.rampBytes()) / laneGbps);
+        int fromEnd = within || wiring.portPerRank() ? from : hosts.first(hosts.hostOf(from));
+        int toEnd = within || wiring.portPerRank() ? to : hosts.first(hosts.hostOf(to));
+        int hops = 1;
+        switch (wiring.topology()) {
+            case BUS -> route.add(within ? ofHost(Kind.BUS, from, capacity) : networkBus(capacity));
+            case SWITCH -> {
+                Kind out = within ? Kind.OUT : Kind.NETWORK_OUT;
+                Kind in = within ? Kind.IN : Kind.NETWORK_IN;
+                route.add(station(out, like.standIn(fromEnd), 0, capacity));
+                Kind other = wiring.duplex() ? in : out;
+                route.add(station(other, like.standIn(toEnd), 0, capacity));
+            }
+            case MESH -> route.add(pair(within, fromEnd, toEnd, wiring.duplex(), capacity));
+            case RING, TORUS -> hops = walk(wiring, within, from, to, capacity, route);
+        }
+        route.latencyNs = hops * wiring.latencyUs() * 1e3;
+        if (wiring.coreGbps() > 0 && machine.engine() instanceof CoreEngine) {
+            addCores(wiring, within, from, to, bytes, route);
+        }
+    }
+
+    /** Within a host one core copies; between hosts one at either end moves the messages. */
+    private void addCores(
+            Wiring wiring, boolean within, int from, int to, double bytes, Route route) {
+        double workNs = bytes / wiring.coreGbps();
+        route.add(cores(from), workNs * slowness(from));
+        if (!within) {
+            route.add(cores(to), workNs * slowness(to));
+        }
+    }
+
+    private Station pair(boolean within, int from, int to, boolean duplex, double capacity) {
+        boolean turned = !duplex && to < from;
+        int owner = turned ? to : from;
+        int other = turned ? from : to;
+        Kind kind = within ? Kind.LINK : Kind.NETWORK_LINK;
+        return station(kind, like.standIn(owner), like.seen(other, owner), capacity);
+    }
+
+    /** Adds the links of the way, the shorter one along each dimension; their number. */
+    private int walk(
+            Wiring wiring, boolean within, int from, int to, double capacity, Route route) {
+        int host = hosts.hostOf(from);
+        int ends = within ? hosts.size(host) : hosts.count();
+        int at = within ? from - hosts.first(host) : host;
+        int goal = within ? to - hosts.first(host) : hosts.hostOf(to);
+        boolean isRing = wiring.topology() == Wiring.Topology.RING;
+        List<Integer> sizes = isRing ? List.of(ends) : wiring.torus();
+        int hops = 0;
+        int stride = 1;
+        for (int size : sizes) {
+            int here = at / stride % size;
+            int there = goal / stride % size;
+            int ahead = Math.floorMod(there - here, size);
+            int step = 2 * ahead <= size ? 1 : -1;
+            for (int left = Math.min(ahead, size - ahead); left > 0; left--) {
+                int next = Math.floorMod(here + step, size);
+                int nextAt = at + (next - here) * stride;
+                int rail = !within && wiring.portPerRank() ? from - hosts.first(host) : 0;
+                route.add(
+                        pair(
+                                within,
+                                within ? hosts.first(host) + at : hosts.first(at) + rail,
+                                within ? hosts.first(host) + nextAt : hosts.first(nextAt) + rail,
+                                wiring.duplex(),
+                                capacity));
+                at = nextAt;
+                here = next;
+                hops++;
+            }
+            stride *= size;
+        }
+        return Math.max(1, hops);
+    }
+
+    private Station station(Kind kind, int owner, int other, double capacity) {
+        return stations.computeIfAbsent(
+                new Key(kind, owner, other), key -> new Station(events, capacity));
+    }
+
+    /** What the busiest link or bus has to carry. */
+    double busiestLinkNs() {
+        return leastNs(false);
+    }
+
+    /** What the busiest cores have to do. */
+    double busiestCoresNs() {
+        return leastNs(true);
+    }
+
+    private double leastNs(boolean cores) {
+        double most = 0;
+        for (Map.Entry<Key, Station> entry : stations.entrySet()) {
+            if ((entry.getKey().kind() == Kind.CORES) == cores) {
+                most = Math.max(most, entry.getValue().leastNs());
+            }
+        }
+        return most;
+    }
+}

@@ -1,0 +1,88 @@
+package dev.weft.sim;
+
+import java.util.List;
+
+/**
+ * How ends (the ranks of a node, or the nodes of a network) are joined.
+ *
+ * @param torus ends along each dimension, for {@link Topology#TORUS} alone; otherwise empty
+ * @param latencyUs of one link
+ * @param gbps of one link, or of the bus, in one direction, in 10^9 bytes a second
+ * @param laneGbps what one transfer alone can use of it; 0 for all
+ * @param rampBytes bytes more that each transfer seems to have: half the rate is reached by
+ *     messages of this size
+ * @param duplex whether both directions have the full rate at once
+ * @param portPerRank between nodes: whether each rank of a node has a link of its own
+ * @param coreGbps how fast one core moves the bytes, where cores do; 0 where hardware does
+ * @param direct whether an engine can multiply rows where they lie in a peer's memory
+ */
+public record Wiring(
+        Topology topology,
+        List<Integer> torus,
+        double latencyUs,
+        double gbps,
+        double laneGbps,
+        double rampBytes,
+        boolean duplex,
+        boolean portPerRank,
+        double coreGbps,
+        boolean direct) {
+
+    /** The shapes that links can have. */
+    public enum Topology {
+        /** A link between every two ends. */
+        MESH,
+        /** One port for each end; any two ports are joined at full rate. */
+        SWITCH,
+        /** A link from each end to the next; further ends are reached through those between. */
+        RING,
+        /** Links along each dimension, the ends of each row joined. */
+        TORUS,
+        /** One medium that all ends share: a host's memory or its bus. */
+        BUS
+    }
+
+    public Wiring {
+        torus = List.copyOf(torus);
+        if (!(gbps > 0)
+                || !(latencyUs >= 0)
+                || !(laneGbps >= 0)
+                || !(rampBytes >= 0)
+                || !(coreGbps >= 0)) {
+            throw new IllegalArgumentException(
+                    "links of "
+                            + gbps
+                            + " GB/s, a lane's "
+                            + laneGbps
+                            + ", latency "
+                            + latencyUs
+                            + " us, ramp "
+                            + rampBytes
+                            + " bytes, a core's "
+                            + coreGbps
+                            + " GB/s: expected a positive rate and nothing negative");
+        }
+        if ((topology == Topology.TORUS) == torus.isEmpty()
+                || torus.stream().anyMatch(size -> size < 1)) {
+            throw new IllegalArgumentException(
+                    topology
+                            + " with dimensions "
+                            + torus
+                            + ": expected positive ones for a torus alone");
+        }
+    }
+
+    Wiring faster(double factor) {
+        return new Wiring(
+                topology,
+                torus,
+                latencyUs,
+                gbps * factor,
+                laneGbps * factor,
+                rampBytes,
+                duplex,
+                portPerRank,
+                coreGbps * factor,
+                direct);
+    }
+}

@@ -1,0 +1,153 @@
+package dev.weft.tune;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Machines;
+import dev.weft.sim.Wiring;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Measures this machine: what products, copies and signals cost on its cores while all of them are
+ * busy. It measures in rounds, in each of which everything is timed once, so that a slow moment of
+ * the machine is not one thing's alone; medians of the rounds count. Nothing else should run during
+ * a round. Used by one thread.
+ */
+public final class Calibration {
+
+    private static final int MOST_THREADS = 8;
+    private static final long WARM_K = 256;
+    private static final long WARM_N = 256;
+    private static final long WARM_NS = 400_000_000;
+
+    /** Of a lane for each transfer: a flag, its look at the waiters, and the loop. */
+    private static final double TRANSFER_US = 0.5;
+
+    private final Gemm gemm;
+    private final Effort effort;
+    private final int threads;
+    private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
+    private final List<Transport> transports = new ArrayList<>();
+
+    /** What one round says of copies and signals. */
+    private record Transport(double aloneGbps, double togetherGbps, double wakeUs) {}
+
+    /** Warms the engine up, which takes a second or two for each type of A. */
+    public Calibration(Gemm gemm, Set<DType> aTypes, Effort effort) {
+        this.gemm = gemm;
+        this.effort = effort;
+        this.threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
+        double operationsPerNs = operationsPerNs();
+        for (DType type : aTypes) {
+            ProductProbe probe =
+                    new ProductProbe(gemm, type, threads, effort.inners(), operationsPerNs);
+            probe.warmUp(effort.heartbeat());
+            products.put(type, probe);
+        }
+    }
+
+    /** The machine as it is now, with the given engine, all its ranks on one host. */
+    public static Machine measure(Gemm gemm, Effort effort) {
+        return measure(gemm, EnumSet.allOf(DType.class), effort);
+    }
+
+    /** The same, with products of A of these types alone. */
+    public static Machine measure(Gemm gemm, Set<DType> aTypes, Effort effort) {
+        Calibration calibration = new Calibration(gemm, aTypes, effort);
+        for (int round = 0; round < effort.rounds(); round++) {
+            calibration.round();
+        }
+        return calibration.machine();
+    }
+
+    /** Times everything once more. */
+    public void round() {
+        for (ProductProbe probe : products.values()) {
+            probe.round();
+            effort.heartbeat().run();
+        }
+        transports.add(
+                new Transport(
+                        CopyProbe.gbps(1),
+                        threads * CopyProbe.gbps(threads),
+                        SignalProbe.wakeUs()));
+        effort.heartbeat().run();
+    }
+
+    /** By the rounds so far, of which there must be one. */
+    public Machine machine() {
+        Map<DType, CoreEngine.Costs> costs = new EnumMap<>(DType.class);
+        double blockUs = 0;
+        for (Map.Entry<DType, ProductProbe> probe : products.entrySet()) {
+            ProductProbe.Fitted fitted = probe.getValue().fit();
+            costs.put(probe.getKey(), fitted.costs());
+            blockUs = Math.max(blockUs, fitted.blockUs());
+        }
+        int cores = Runtime.getRuntime().availableProcessors();
+        double alone = median(Transport::aloneGbps);
+        double wakeUs = median(Transport::wakeUs);
+        Wiring memory =
+                new Wiring(
+                        Wiring.Topology.BUS,
+                        List.of(),
+                        0,
+                        Math.max(alone, median(Transport::togetherGbps)),
+                        alone,
+                        0,
+                        true,
+                        false,
+                        alone,
+                        true);
+        return new Machine(
+                Machines.HERE,
+                description(gemm),
+                List.of("measured by weft calibrate"),
+                new CoreEngine(cores, cores, costs, blockUs, gemm.rowQuantum(), gemm.blockRows()),
+                new Machine.Memory(0, 2.0 * gemm.nearBytes() / (1 << 20)),
+                new Machine.Overheads(wakeUs, TRANSFER_US, 0, wakeUs),
+                Machine.Consumption.AS_PLANNED,
+                0,
+                memory,
+                null);
+    }
+
+    private double median(ToDoubleFunction<Transport> figure) {
+        return Crowd.median(transports.stream().mapToDouble(figure).toArray());
+    }
+
+    /** What a model is of; another engine or another number of cores is another machine. */
+    static String description(Gemm gemm) {
+        return Runtime.getRuntime().availableProcessors() + " cores, engine " + gemm.name();
+    }
+
+    /** The engine's speed, roughly, once its kernels are compiled. */
+    private double operationsPerNs() {
+        try (Arena arena = Arena.ofConfined()) {
+            long rows = gemm.blockRows();
+            Matrix a = Matrix.allocate(arena, DType.FP32, rows, WARM_K);
+            Matrix b = Matrix.allocate(arena, DType.FP32, WARM_K, WARM_N);
+            Matrix c = Matrix.allocate(arena, DType.FP32, rows, WARM_N);
+            var packed = gemm.pack(b, false, arena);
+            var scratch = gemm.scratch(WARM_K, WARM_N, arena);
+            double fastest = 0;
+            long start = System.nanoTime();
+            do {
+                long began = System.nanoTime();
+                gemm.multiply(a, 0, rows, packed, c, 0, scratch);
+                double ns = System.nanoTime() - began;
+                fastest = Math.max(fastest, 2.0 * rows * WARM_K * WARM_N / ns);
+                effort.heartbeat().run();
+            } while (System.nanoTime() - start < WARM_NS);
+            return fastest;
+        }
+    }
+}

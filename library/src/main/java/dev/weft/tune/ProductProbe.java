@@ -1,0 +1,160 @@
+package dev.weft.tune;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.gemm.Scratch;
+import dev.weft.sim.CoreEngine;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Times an engine's products of blocks of rows while all cores multiply, as they do in a call, and
+ * finds what they cost.
+ */
+final class ProductProbe {
+
+    /** Rows and C move on through so many bytes, so that they are not found in a near cache. */
+    private static final long ROTATE_BYTES = 16L << 20;
+
+    private static final byte ORDINARY = 0x3f;
+    private static final int MOST_CALLS = 50;
+
+    /** For all calls of a shape in one round, more or less. */
+    private static final double SHAPE_NS = 3e6;
+
+    /** A slow engine is not asked for products that take longer. */
+    private static final double LONGEST_NS = 100e6;
+
+    /** Kernels, and what converts narrow rows for them, are slow until they are compiled. */
+    private static final long LEAST_WARM_NS = 700_000_000;
+
+    private static final long MOST_WARM_NS = 4_000_000_000L;
+    private static final double STEADY = 0.9;
+
+    private final Gemm gemm;
+    private final DType aType;
+    private final int threads;
+    private final List<Shape> shapes = new ArrayList<>();
+    private final List<double[]> rounds = new ArrayList<>();
+
+    /** A product of some rows with a B of [k, n]. */
+    private record Shape(long rows, long k, long n) {
+
+        double[] features(Gemm gemm) {
+            double padded = (double) Math.ceilDiv(rows, gemm.rowQuantum()) * gemm.rowQuantum();
+            boolean far = k * n * Float.BYTES > gemm.nearBytes();
+            return new double[] {
+                2 * padded * k * n,
+                (double) rows * k,
+                far ? (double) k * n : 0,
+                (double) rows * n,
+                1
+            };
+        }
+    }
+
+    /**
+     * @param operationsPerNs what the engine does at most, roughly
+     */
+    ProductProbe(Gemm gemm, DType aType, int threads, List<long[]> inners, double operationsPerNs) {
+        this.gemm = gemm;
+        this.aType = aType;
+        this.threads = threads;
+        long quantum = gemm.rowQuantum();
+        long tall = gemm.blockRows();
+        for (long[] inner : inners) {
+            for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
+                Shape shape = new Shape(rows, inner[0], inner[1]);
+                boolean quick = shape.features(gemm)[0] < LONGEST_NS * operationsPerNs;
+                if ((rows == quantum || quick) && !shapes.contains(shape)) {
+                    shapes.add(shape);
+                }
+            }
+        }
+    }
+
+    /** For a while, and then until rounds get no faster; they do not count. */
+    void warmUp(Runnable heartbeat) {
+        long start = System.nanoTime();
+        double before = Double.MAX_VALUE;
+        while (true) {
+            double now = Arrays.stream(time()).sum();
+            heartbeat.run();
+            long spent = System.nanoTime() - start;
+            if (spent > MOST_WARM_NS || spent > LEAST_WARM_NS && now > STEADY * before) {
+                return;
+            }
+            before = now;
+        }
+    }
+
+    /** Times every shape once more. */
+    void round() {
+        rounds.add(time());
+    }
+
+    private double[] time() {
+        double[] ns = new double[shapes.size()];
+        for (int i = 0; i < ns.length; i++) {
+            Shape shape = shapes.get(i);
+            try (Arena arena = Arena.ofShared()) {
+                Matrix b = filled(arena, DType.FP32, shape.k(), shape.n());
+                PackedB packed = gemm.pack(b, false, arena);
+                double expected = rounds.isEmpty() ? SHAPE_NS : rounds.getLast()[i];
+                int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);
+                ns[i] = Crowd.medianNs(threads, calls, thread -> products(shape, packed, arena));
+            }
+        }
+        return ns;
+    }
+
+    private Runnable products(Shape shape, PackedB b, Arena arena) {
+        long bytes = Float.BYTES * shape.rows() * (shape.k() + shape.n());
+        long slots = Math.clamp(ROTATE_BYTES / bytes, 2, 32);
+        Matrix a = filled(arena, aType, slots * shape.rows(), shape.k());
+        Matrix c = filled(arena, DType.FP32, slots * shape.rows(), shape.n());
+        Scratch scratch = gemm.scratch(shape.k(), shape.n(), arena);
+        long[] call = {0};
+        return () -> {
+            long row = call[0]++ % slots * shape.rows();
+            gemm.multiply(a, row, shape.rows(), b, c, row, scratch);
+        };
+    }
+
+    /** With an ordinary number of any type, as zeros may be faster than data. */
+    private static Matrix filled(Arena arena, DType type, long rows, long cols) {
+        Matrix matrix = Matrix.allocate(arena, type, rows, cols);
+        matrix.data().fill(ORDINARY);
+        return matrix;
+    }
+
+    /**
+     * What a core takes.
+     *
+     * @param blockUs of each product, whatever its size
+     */
+    record Fitted(CoreEngine.Costs costs, double blockUs) {}
+
+    /** The costs that come nearest to the medians of all rounds. */
+    Fitted fit() {
+        double[][] features =
+                shapes.stream().map(shape -> shape.features(gemm)).toArray(double[][]::new);
+        double[] ns = new double[shapes.size()];
+        double fastestNs = Double.MAX_VALUE;
+        for (int i = 0; i < ns.length; i++) {
+            int shape = i;
+            ns[i] = Crowd.median(rounds.stream().mapToDouble(round -> round[shape]).toArray());
+            fastestNs = Math.min(fastestNs, ns[i] / features[i][0]);
+        }
+        double[] fitted = LeastSquares.fit(features, ns);
+        // What was measured cannot be beaten twice over, whatever the fit says.
+        double operationNs = Math.max(fitted[0], fastestNs / 2);
+        return new Fitted(
+                new CoreEngine.Costs(1 / operationNs, fitted[1], fitted[2], fitted[3]),
+                fitted[4] / 1e3);
+    }
+}

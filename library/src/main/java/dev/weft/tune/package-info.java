@@ -1,0 +1,7 @@
+/**
+ * Measures the machine that Weft runs on, as a {@link dev.weft.sim.Machine} that the simulator can
+ * price plans on.
+ *
+ * <p>Invariant: it only measures. What a measurement is used for is decided elsewhere.
+ */
+package dev.weft.tune;

@@ -1,0 +1,38 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.weft.plan.Algorithm;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class AutoTrialTest {
+
+    private static int fastest(double direct, double ring, double sequential) {
+        List<Candidate> candidates =
+                List.of(
+                        Candidate.priced(Algorithm.DIRECT, 64, 1),
+                        Candidate.priced(Algorithm.RING, 64, 2),
+                        Candidate.priced(Algorithm.SEQUENTIAL, 64, 3));
+        return AutoTrial.fastest(candidates, new double[] {direct, ring, sequential});
+    }
+
+    @Test
+    void theFastestIsTaken() {
+        assertEquals(0, fastest(100, 200, 300));
+        assertEquals(1, fastest(200, 100, 300));
+        assertEquals(2, fastest(200, 300, 100));
+    }
+
+    @Test
+    void whatATrialCannotTellApartGoesByThePrice() {
+        assertEquals(0, fastest(101, 100, 300));
+        assertEquals(1, fastest(103, 100, 300));
+    }
+
+    @Test
+    void sequentialIsTakenAsSoonAsItIsFaster() {
+        assertEquals(0, fastest(101, 300, 100));
+        assertEquals(2, fastest(103, 300, 100));
+    }
+}

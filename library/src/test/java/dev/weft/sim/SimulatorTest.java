@@ -1,0 +1,371 @@
+package dev.weft.sim;
+
+import static dev.weft.sim.Toy.cores;
+import static dev.weft.sim.Toy.machine;
+import static dev.weft.sim.Toy.tiles;
+import static dev.weft.sim.Toy.wires;
+import static dev.weft.sim.Wiring.Topology.BUS;
+import static dev.weft.sim.Wiring.Topology.MESH;
+import static dev.weft.sim.Wiring.Topology.RING;
+import static dev.weft.sim.Wiring.Topology.SWITCH;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Calls that are small enough to be worked out by hand, on {@link Toy}'s machine. */
+class SimulatorTest {
+
+    /** Start, the chunk's 1000 on the link, 250 until it is known, and then its tile's 100. */
+    @Test
+    void twoRanksOneChunkEach() {
+        Prediction call =
+                run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4));
+        assertNs(5000 + 1000 + 250 + 100, call.ns());
+        assertNs(6250, call.gatherNs());
+        assertNs(6350, call.bounds().pathNs());
+        assertNs(6000, call.bounds().linkNs());
+        assertNs(5200, call.bounds().computeNs());
+        assertNs(6350, call.bounds().ns());
+        assertEquals(1, call.simulatedRanks());
+        assertEquals(1, call.transfers());
+    }
+
+    @Test
+    void theWholeIsOfTransfersAndProducts() {
+        Machine machine = machine(tiles(1), wires(MESH));
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        assertNs(6250, Simulator.run(machine, scenario, Part.GATHER).ns());
+        assertNs(5200, Simulator.run(machine, scenario, Part.PRODUCT).ns());
+        assertEquals(0, Simulator.run(machine, scenario, Part.PRODUCT).transfers());
+    }
+
+    /** What arrives at 6250 is forwarded then, and arrives at 6250 + 1250. */
+    @Test
+    void aRingForwardsWhatHasArrived() {
+        Prediction call =
+                run(machine(tiles(1), wires(SWITCH)), Toy.call(Algorithm.RING, 1, 4, 4, 4));
+        assertNs(7500, call.gatherNs());
+        assertNs(7600, call.ns());
+        assertNs(7600, call.bounds().pathNs());
+        assertNs(7000, call.bounds().linkNs());
+    }
+
+    /** The lane waits for what it forwards, and the unit for what it multiplies: 30 for each. */
+    @Test
+    void whoHadToWaitIsWokenFirst() {
+        Machine machine = Toy.withWake(machine(tiles(1), wires(SWITCH)), 30);
+        assertNs(7500 + 30 + 30 + 100, run(machine, Toy.call(Algorithm.RING, 1, 4, 4, 4)).ns());
+    }
+
+    /** Both directions at once: one step, in which either way has one chunk. */
+    @Test
+    void aBidirectionalRingHasHalfTheHops() {
+        Machine machine = machine(tiles(1), wires(RING));
+        assertNs(6250, run(machine, Toy.call(Algorithm.BIDIRECTIONAL_RING, 2, 4, 4, 4)).gatherNs());
+        assertNs(7500, run(machine, Toy.call(Algorithm.RING, 1, 4, 4, 4)).gatherNs());
+    }
+
+    /** A rank's two puts share its port; in a mesh each has a link of its own. */
+    @Test
+    void transfersShareAPort() {
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, 4, 4, 4);
+        assertNs(7250, run(machine(tiles(1), wires(SWITCH)), scenario).gatherNs());
+        assertNs(6250, run(machine(tiles(1), wires(MESH)), scenario).gatherNs());
+    }
+
+    /** Six transfers, three at a time, each at a third of the rate. */
+    @Test
+    void allShareABus() {
+        Prediction call =
+                run(machine(tiles(1), wires(BUS)), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4, 4));
+        assertNs(5000 + 6000 + 250, call.gatherNs());
+        assertNs(5000 + 6000, call.bounds().linkNs());
+    }
+
+    @Test
+    void bothDirectionsShareAHalfDuplexLink() {
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        for (Wiring.Topology topology : List.of(MESH, SWITCH, RING)) {
+            assertNs(6250, run(machine(tiles(1), wires(topology)), scenario).gatherNs());
+            assertNs(7250, run(machine(tiles(1), Toy.halfDuplex(topology)), scenario).gatherNs());
+        }
+    }
+
+    /** The third put goes from corner to corner, over two links. */
+    @Test
+    void everyLinkOfATorusHasItsLatency() {
+        Machine machine = machine(tiles(1), Toy.torus(2, 2));
+        Prediction call = run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 4, 0, 0, 0));
+        assertNs(5000 + 3000 + 200 + 250, call.gatherNs());
+    }
+
+    /**
+     * Clockwise each link carries a chunk to the next rank, one to the rank after, and one that
+     * comes from the rank before: three at a time.
+     */
+    @Test
+    void transfersShareTheLinksOnTheirWay() {
+        Prediction call =
+                run(machine(tiles(1), wires(RING)), Toy.call(Algorithm.MESH_PUSH, 3, 4, 4, 4, 4));
+        assertNs(5000 + 3000 + 200 + 250, call.gatherNs());
+        assertNs(5000 + 3000, call.bounds().linkNs());
+    }
+
+    @Test
+    void aChunkOfTheRampsSizeHasHalfTheRate() {
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        assertNs(7250, run(machine(tiles(1), Toy.ramped(MESH)), scenario).gatherNs());
+    }
+
+    /** Two chunks to one peer: one after the other in one lane, side by side in two. */
+    @Test
+    void oneLaneAloneCannotFillALink() {
+        Machine machine = machine(tiles(1), Toy.inTwoLanes(MESH));
+        assertNs(
+                5000 + 4000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).gatherNs());
+        assertNs(
+                5000 + 2000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 2, 8, 8)).gatherNs());
+    }
+
+    /** The second get begins when the first has come, the second put when the first has left. */
+    @Test
+    void aGetWaitsForItsBytes() {
+        Machine machine = machine(tiles(1), wires(MESH));
+        assertNs(
+                5000 + 2000 + 250, run(machine, Toy.call(Algorithm.MESH_PUSH, 1, 8, 8)).gatherNs());
+        assertNs(
+                5000 + 2000 + 200 + 250,
+                run(machine, Toy.call(Algorithm.MESH_PULL, 1, 8, 8)).gatherNs());
+    }
+
+    @Test
+    void aCutTileTakesAsLongAsAWholeOne() {
+        Machine machine = machine(tiles(1), wires(MESH));
+        Hosts alone = Hosts.one(1);
+        for (long rows = 1; rows <= 4; rows++) {
+            for (long n = 1; n <= 4; n++) {
+                assertNs(5100, run(machine, Toy.call(Algorithm.RING, 1, alone, n, rows)).ns());
+            }
+        }
+        assertNs(5200, run(machine, Toy.call(Algorithm.RING, 1, alone, 5, 4)).ns());
+    }
+
+    @Test
+    void oneTileMoreThanUnitsIsASecondWave() {
+        Machine machine = machine(tiles(2), wires(MESH));
+        Hosts alone = Hosts.one(1);
+        assertNs(5100, run(machine, Toy.call(Algorithm.RING, 1, alone, 8, 4)).ns());
+        assertNs(5200, run(machine, Toy.call(Algorithm.RING, 1, alone, 12, 4)).ns());
+        assertNs(5200, run(machine, Toy.call(Algorithm.RING, 1, alone, 16, 4)).ns());
+    }
+
+    /** 64 bytes of A, 64 of C and 64 of B at 0.96 bytes a nanosecond. */
+    @Test
+    void memoryLimitsATile() {
+        Scenario scenario = Toy.call(Algorithm.RING, 1, 4);
+        assertNs(5200, run(withMemory(0.96, 0), scenario).ns());
+        // B stays on the chip: 128 bytes.
+        assertNs(5000 + 128 / 0.96, run(withMemory(0.96, 1), scenario).ns());
+        // The operations take longer than that.
+        assertNs(5100, run(withMemory(1.92, 0), scenario).ns());
+    }
+
+    private static Machine withMemory(double gbps, double onChipMib) {
+        Machine toy = machine(tiles(1), wires(MESH));
+        return new Machine(
+                toy.name(),
+                toy.description(),
+                toy.sources(),
+                toy.engine(),
+                new Machine.Memory(gbps, onChipMib),
+                toy.overheads(),
+                toy.consumption(),
+                toy.ranksPerNode(),
+                toy.node(),
+                toy.network());
+    }
+
+    /** Each rank has two blocks to multiply. */
+    @Test
+    void ranksShareTheCoresOfAHost() {
+        Scenario scenario = Toy.call(Algorithm.DIRECT, 1, 4, 4);
+        assertNs(5400, run(machine(cores(1, 1), wires(BUS)), scenario).ns());
+        assertNs(5200, run(machine(cores(2, 2), wires(BUS)), scenario).ns());
+        assertNs(5100, run(machine(cores(4, 4), wires(BUS)), scenario).ns());
+        // Two cores that do the work of one and a half.
+        assertNs(5000 + 400 / 1.5, run(machine(cores(2, 1.5), wires(BUS)), scenario).ns());
+    }
+
+    @Test
+    void everyHostHasItsOwnCores() {
+        Machine machine = machine(cores(1, 1), wires(BUS), wires(SWITCH));
+        Scenario scenario = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
+        assertNs(5200, Simulator.run(machine, scenario, Part.PRODUCT).ns());
+    }
+
+    /**
+     * Two copies and two products begin on the one core. The products have their 100 at 5400; the
+     * copies have 900 left each, and end at 7200. Then two products share the core again.
+     */
+    @Test
+    void aCoreThatCopiesMultipliesLess() {
+        Prediction call =
+                run(machine(cores(1, 1), Toy.copies()), Toy.call(Algorithm.MESH_PUSH, 1, 4, 4));
+        assertNs(7200 + 250, call.gatherNs());
+        assertNs(7450 + 200, call.ns());
+        assertNs(5000 + 2400, call.bounds().computeNs());
+    }
+
+    @Test
+    void sequentialGathersFirst() {
+        for (Engine engine : List.of(tiles(1), cores(2, 2))) {
+            Machine machine = machine(engine, wires(MESH));
+            Scenario scenario = Toy.call(Algorithm.SEQUENTIAL, 1, 8, 8);
+            Prediction call = run(machine, scenario);
+            assertNs(7450, call.gatherNs());
+            assertNs(7450 + 400, call.ns());
+            assertNs(7450, Simulator.run(machine, scenario, Part.GATHER).ns());
+            assertNs(5400, Simulator.run(machine, scenario, Part.PRODUCT).ns());
+        }
+    }
+
+    @Test
+    void directTransfersNothing() {
+        Prediction call = run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.DIRECT, 1, 8, 4));
+        assertEquals(0, call.transfers());
+        assertEquals(0, call.gatherNs());
+        assertNs(5300, call.ns());
+    }
+
+    /**
+     * A block takes 2000. The chunk of step 2 arrives at 7500; in a plain ring it is forwarded then
+     * and arrives at 8750. With two buffers it has to wait until the receiver has multiplied, from
+     * 7000 to 9000, what came in step 1.
+     */
+    @Test
+    void pingPongWaitsForABuffer() {
+        Machine machine = machine(tiles(1), wires(SWITCH));
+        Scenario plain = Toy.call(Algorithm.RING, 1, Hosts.one(4), 80, 4, 4, 4, 4);
+        assertNs(8750, run(machine, plain).gatherNs());
+        Prediction pingPong = run(machine, Toy.pingPong(80, 4, 4, 4, 4));
+        assertNs(9000 + 1250, pingPong.gatherNs());
+        assertNs(5000 + 4 * 2000, pingPong.ns());
+        assertNs(10250, everyRank(machine, Toy.pingPong(80, 4, 4, 4, 4)).gatherNs());
+    }
+
+    /**
+     * Rank 1 takes 6000 for a block: its own until 11000, that of step 1 until 17000. Only then may
+     * rank 0, where nothing else happens after 13000, put the chunk of step 3.
+     */
+    @Test
+    void pingPongWaitsForASlowReceiver() {
+        Machine machine = machine(tiles(1), wires(SWITCH));
+        Prediction call = run(machine, Toy.withSlow(Toy.pingPong(80, 4, 4, 4, 4), 1, 3));
+        assertNs(17000 + 1250, call.gatherNs());
+        assertNs(5000 + 4 * 6000, call.ns());
+    }
+
+    /** Only what forwards use a buffer for counts: 6250, 7500 and 8750 as in a plain ring. */
+    @Test
+    void pingPongWithoutProductsWaitsForForwardsAlone() {
+        Machine machine = machine(tiles(1), wires(SWITCH));
+        Scenario scenario = Toy.pingPong(80, 4, 4, 4, 4);
+        assertNs(8750, Simulator.run(machine, scenario, Part.GATHER).gatherNs());
+    }
+
+    /**
+     * Blocks of 64 rows in two chunks, which take 8000 each and 800 to multiply. Over a network the
+     * first half of a block is multiplied while the second is on its way.
+     */
+    @Test
+    void workersOverANetworkGoStepByStep() {
+        Machine machine = machine(cores(1, 1), wires(MESH), wires(MESH));
+        Scenario apart =
+                Toy.cut(Toy.call(Algorithm.MESH_PUSH, 1, Hosts.apart(2), 4, 64, 64), 32, 64);
+        assertNs(5000 + 16000 + 250 + 800, run(machine, apart).ns());
+        Machine oneHost = machine(cores(2, 2), wires(MESH));
+        Scenario together = Toy.cut(Toy.call(Algorithm.MESH_PUSH, 1, 64, 64), 32, 64);
+        assertNs(5000 + 16000 + 250 + 1600, run(oneHost, together).ns());
+    }
+
+    /** With gathered A a worker copies, at 1000 a block, what it multiplies out of a shard. */
+    @Test
+    void keepingGatheredCostsCopies() {
+        Machine machine = machine(cores(2, 2), Toy.copies());
+        Scenario direct = Toy.call(Algorithm.DIRECT, 1, 4, 4);
+        assertNs(5200, run(machine, direct).ns());
+        assertNs(5000 + 2 * 1100, run(machine, Toy.keepingGathered(direct)).ns());
+    }
+
+    /** The slow rank's tiles take 300: its last one begins when the chunk has come. */
+    @Test
+    void theSlowestRankDecides() {
+        Machine machine = machine(tiles(1), wires(MESH));
+        Scenario scenario = Toy.withSlow(Toy.call(Algorithm.MESH_PUSH, 1, 4, 4), 1, 3);
+        Prediction call = run(machine, scenario);
+        assertNs(6250 + 300, call.ns());
+        assertEquals(2, call.simulatedRanks());
+    }
+
+    /**
+     * Two sources deliver side by side, at 6250 and at 7250, blocks that take 500 each. As they
+     * come: 6250 to 7250 and 7250 to 8250. Source by source the unit idles from 6750 to 7250, while
+     * the other source's first block lies there.
+     */
+    @Test
+    void takingSourceAfterSourceIdlesWhereTheyArriveSideBySide() {
+        Machine machine = machine(tiles(1), wires(MESH));
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.one(3), 20, 8, 8, 8);
+        assertNs(8250, run(machine, scenario).ns());
+        assertNs(8750, run(Toy.bySource(machine), scenario).ns());
+    }
+
+    /**
+     * Two nodes of two ranks. Each rank puts its chunk over the network to one rank of the other
+     * node, which hands it to its mate over a link of their own.
+     */
+    @Test
+    void nodesHandOnWhatComesOverTheNetwork() {
+        Machine shared = machine(tiles(1), wires(MESH), wires(SWITCH));
+        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.of(2, 2), 4, 4, 4, 4, 4);
+        // One port for both ranks of a node: 2000 on the network, then 1000 to the mate.
+        assertNs(5000 + 2000 + 250 + 1000 + 250, run(shared, scenario).gatherNs());
+        Wiring port = wires(SWITCH);
+        Wiring ownPorts =
+                new Wiring(
+                        SWITCH,
+                        List.of(),
+                        port.latencyUs(),
+                        port.gbps(),
+                        0,
+                        0,
+                        true,
+                        true,
+                        0,
+                        false);
+        Machine own = machine(tiles(1), wires(MESH), ownPorts);
+        assertNs(5000 + 1000 + 250 + 1000 + 250, run(own, scenario).gatherNs());
+    }
+
+    @Test
+    void emptyShardsTakeNothing() {
+        Prediction call = run(machine(tiles(1), wires(MESH)), Toy.call(Algorithm.RING, 1, 0, 0));
+        assertNs(5000, call.ns());
+        assertEquals(0, call.gatherNs());
+    }
+
+    private static Prediction run(Machine machine, Scenario scenario) {
+        return Simulator.run(machine, scenario, Part.WHOLE);
+    }
+
+    private static Prediction everyRank(Machine machine, Scenario scenario) {
+        return Simulator.runEveryRank(machine, scenario, Part.WHOLE, null);
+    }
+
+    private static void assertNs(double expected, double actual) {
+        assertEquals(expected, actual, 1e-6);
+    }
+}

@@ -1,0 +1,63 @@
+package dev.weft.tune;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.ScalarGemm;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.MachineFile;
+import dev.weft.tensor.DType;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class CalibrationTest {
+
+    /** What is measured depends on the machine; that it is usable does not. */
+    @Test
+    void theMeasuredMachineIsWholeAndCanBeKept() {
+        Gemm gemm = new ScalarGemm();
+        AtomicInteger beats = new AtomicInteger();
+        Effort least =
+                new Effort(
+                        List.of(new long[] {64, 64}, new long[] {128, 32}),
+                        1,
+                        beats::incrementAndGet);
+        Machine machine = Calibration.measure(gemm, least);
+        CoreEngine engine = assertInstanceOf(CoreEngine.class, machine.engine());
+        assertEquals(Runtime.getRuntime().availableProcessors(), engine.cores());
+        assertEquals(gemm.rowQuantum(), engine.rowQuantum());
+        assertEquals(gemm.blockRows(), engine.blockRows());
+        for (DType type : DType.values()) {
+            double gflops = engine.costs().get(type).gflops();
+            assertTrue(gflops > 0.001 && gflops < 100_000, type + ": " + gflops);
+        }
+        assertTrue(machine.node().coreGbps() > 0);
+        assertTrue(machine.node().gbps() >= machine.node().coreGbps());
+        assertTrue(machine.overheads().wakeUs() > 0);
+        assertTrue(beats.get() > 0, "nobody heard that it goes on");
+        byte[] json = MachineFile.toJson(machine).getBytes(StandardCharsets.UTF_8);
+        assertEquals(machine, MachineFile.parse("here", json));
+    }
+
+    @Test
+    void theMachineIsMeasuredOnceForAnEngine() {
+        Gemm gemm = new ScalarGemm();
+        Machine first = Here.machine(gemm, DType.FP32, () -> {});
+        assertSame(first, Here.machine(gemm, DType.FP32, () -> {}));
+    }
+
+    @Test
+    void aTypeThatWasNotMeasuredIsAddedAndTheOthersStay() {
+        Gemm gemm = new ScalarGemm();
+        CoreEngine before = (CoreEngine) Here.machine(gemm, DType.FP32, () -> {}).engine();
+        CoreEngine after = (CoreEngine) Here.machine(gemm, DType.BF16, () -> {}).engine();
+        assertTrue(after.knows(DType.BF16));
+        assertEquals(before.costs().get(DType.FP32), after.costs().get(DType.FP32));
+    }
+}
