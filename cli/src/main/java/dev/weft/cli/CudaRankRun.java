@@ -267,6 +267,7 @@ final class CudaRankRun implements RankJob {
                 isExact(check, fused, inputs) && isExact(check, sequential, inputs),
                 equal,
                 isRight(check, fused, inputs) && (equal || isRight(check, sequential, inputs)),
+                List.of(),
                 times.timeline);
     }
 

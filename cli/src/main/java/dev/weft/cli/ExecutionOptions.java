@@ -8,6 +8,7 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.sim.Machines;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,8 +28,8 @@ final class ExecutionOptions {
             defaultValue = "auto",
             description =
                     "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
-                            + " their count; sim is not there yet; auto takes cpu and says so"
-                            + " (default: ${DEFAULT-VALUE}).")
+                            + " their count; sim prices the plan on the machine of -v; auto takes"
+                            + " cpu and says so (default: ${DEFAULT-VALUE}).")
     String runMode;
 
     @Option(
@@ -42,8 +43,10 @@ final class ExecutionOptions {
 
     @Option(
             names = {"-v", "--soc-version"},
-            paramLabel = "NAME",
-            description = "The machine to simulate, for example Ascend910B1; only with -r sim.")
+            paramLabel = "NAME|FILE",
+            description =
+                    "The machine to simulate: a name, for example Ascend910B1, here (what"
+                            + " ./weft calibrate measured), or a model's .json; only with -r sim.")
     String socVersion;
 
     @Option(
@@ -203,13 +206,13 @@ final class ExecutionOptions {
                 "host".equals(peers),
                 ascend && algorithm.equals(Algorithm.AUTO.label())
                         ? Algorithm.MESH_PUSH
-                        : algorithm(),
+                        : algorithm(algorithm),
                 start,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
                 tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
-                tiles ? 4 * baseN() : 0,
+                tiles ? ExecutionSpec.TILES_PER_CHUNK * baseN() : 0,
                 count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
                 ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
                 atLeast("--warmup", warmup, 0),
@@ -337,9 +340,9 @@ final class ExecutionOptions {
         return given;
     }
 
-    private Algorithm algorithm() {
+    static Algorithm algorithm(String label) {
         try {
-            return Algorithm.of(algorithm);
+            return Algorithm.of(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--algorithm: " + e.getMessage());
         }
@@ -349,10 +352,13 @@ final class ExecutionOptions {
     private boolean checkRunMode() {
         ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
         if (runMode.equals("sim")) {
-            throw new UsageException(
-                    "--run-mode sim is not there yet in Weft "
-                            + Version.number()
-                            + ": use cpu or cuda");
+            if (socVersion == null) {
+                throw new UsageException(
+                        "--run-mode sim needs --soc-version: expected one of "
+                                + String.join(", ", Machines.names())
+                                + ", here, or a model's .json");
+            }
+            return false;
         }
         if (socVersion != null) {
             throw new UsageException(

@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.compat.Ascend;
 import dev.weft.cuda.CudaEngine;
 import dev.weft.plan.Algorithm;
 import java.time.Duration;
@@ -33,8 +34,15 @@ record ExecutionSpec(
         boolean keepGathered,
         Duration deadline) {
 
+    /** Columns of a chunk are those of this many tiles. */
+    static final int TILES_PER_CHUNK = 4;
+
     /** Tile sizes of the Ascend example's chunk rule. */
-    record AscendTiles(long baseM, long baseN) {}
+    record AscendTiles(long baseM, long baseN) {
+
+        static final AscendTiles DEFAULT =
+                new AscendTiles(Ascend.DEFAULT_BASE_M, Ascend.DEFAULT_BASE_N);
+    }
 
     /** What the ranks are. */
     enum Launcher {
@@ -45,6 +53,27 @@ record ExecutionSpec(
         String label() {
             return name().toLowerCase(Locale.ROOT);
         }
+    }
+
+    /** A simulated plan on real threads, run once. */
+    ExecutionSpec onCpu(SimCandidate candidate) {
+        SimCut cut = candidate.cut();
+        return new ExecutionSpec(
+                false,
+                false,
+                candidate.algorithm(),
+                Launcher.THREADS,
+                engine,
+                0,
+                candidate.lanes(),
+                cut.isGiven() ? cut.chunkRows() : candidate.chunkRows(),
+                cut.chunkCols(),
+                cut.splitsPerRank(),
+                cut.ascendTiles(),
+                0,
+                1,
+                keepGathered,
+                deadline);
     }
 
     String launcher() {

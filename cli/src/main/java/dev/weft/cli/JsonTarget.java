@@ -6,9 +6,6 @@ import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 
 /**
  * Where {@code --json} writes: nowhere, standard output, or a file that is there whole or not at
@@ -16,8 +13,7 @@ import java.nio.file.StandardCopyOption;
  */
 public final class JsonTarget {
 
-    private final String target;
-    private final PrintWriter out;
+    private final TextTarget text;
 
     /** What is written. */
     @FunctionalInterface
@@ -29,48 +25,15 @@ public final class JsonTarget {
      * @param target the option's value, or null
      */
     public JsonTarget(String target, PrintWriter out) {
-        this.target = target;
-        this.out = out;
-        if (target == null || toStandardOutput()) {
-            return;
-        }
-        Path file = Path.of(target).toAbsolutePath();
-        if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
-            throw new UsageException(
-                    "--json "
-                            + target
-                            + ": expected a file in a folder that exists and can be written to,"
-                            + " or -");
-        }
-    }
-
-    private static boolean isUsable(Path folder) {
-        return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
+        this.text = new TextTarget("--json", target, out);
     }
 
     public boolean toStandardOutput() {
-        return "-".equals(target);
+        return text.toStandardOutput();
     }
 
     public void write(Content content) throws IOException {
-        if (target == null) {
-            return;
-        }
-        if (toStandardOutput()) {
-            write(content, out);
-            out.flush();
-            return;
-        }
-        Path file = Path.of(target).toAbsolutePath();
-        Path part = file.resolveSibling(file.getFileName() + ".part");
-        try {
-            try (Writer writer = Files.newBufferedWriter(part)) {
-                write(content, writer);
-            }
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
-        }
+        text.write(writer -> write(content, writer));
     }
 
     private static void write(Content content, Writer writer) throws IOException {

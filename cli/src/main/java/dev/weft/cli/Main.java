@@ -22,6 +22,9 @@ import picocli.CommandLine.Spec;
                         + " behind compute.",
         subcommands = {
             RunCommand.class,
+            SweepCommand.class,
+            PlanCommand.class,
+            CalibrateCommand.class,
             RingCommand.class,
             FgccCommand.class,
             GatherCommand.class,
@@ -42,6 +45,7 @@ import picocli.CommandLine.Spec;
             "Examples:",
             "  ./weft run                                   2 ranks, 2048 x 2048 x 1024, fp16",
             "  ./weft run -n 4 --algorithm ring --launcher processes",
+            "  ./weft run -r sim -v Ascend910B1 -n 8        the same on a model of a machine",
             "  ./weft doctor                                what this machine offers",
             "  ./weft run --help                            all options of run"
         })
@@ -118,6 +122,7 @@ public final class Main implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(
-                spec.commandLine(), "no command given: try run, ring, fgcc, gather or doctor");
+                spec.commandLine(),
+                "no command given: try run, plan, sweep, ring, fgcc, gather or doctor");
     }
 }

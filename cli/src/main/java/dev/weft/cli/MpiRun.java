@@ -197,6 +197,7 @@ final class MpiRun {
             }
         }
         command.tellOfUnusedOptions(ranks.getFirst(), console);
+        command.explain(ranks.getFirst(), console);
         RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
         new Summary(console).print(record);
         target.write(json -> RunRecordJson.write(record, json));

@@ -191,7 +191,7 @@ final class ProblemOptions {
         return value;
     }
 
-    private static DType type(String option, String label) {
+    static DType type(String option, String label) {
         try {
             return DType.of(label);
         } catch (IllegalArgumentException e) {

@@ -1,6 +1,8 @@
 package dev.weft.cli;
 
+import dev.weft.op.Candidate;
 import dev.weft.op.Timeline;
+import dev.weft.plan.Algorithm;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayInputStream;
@@ -22,6 +24,7 @@ import java.util.List;
  * @param device {@code cpu}, or {@code cuda:} and the GPU's name
  * @param progressCpu cores that the fabric's own thread took up during the pipelined calls; NaN
  *     where it has none
+ * @param candidates what auto looked at; none where the algorithm was asked for
  * @param gatheredExact whether gathered A equalled the inputs byte for byte
  * @param keptEqual whether the product that came with gathered A equalled the measured one bitwise;
  *     on a GPU, whether that of the sequential operator did
@@ -46,6 +49,7 @@ record RankReport(
         boolean gatheredExact,
         boolean keptEqual,
         boolean keptWithinBound,
+        List<Candidate> candidates,
         Timeline timeline) {
 
     void write(Path file) throws IOException {
@@ -73,6 +77,7 @@ record RankReport(
         out.writeBoolean(gatheredExact);
         out.writeBoolean(keptEqual);
         out.writeBoolean(keptWithinBound);
+        writeCandidates(out, candidates);
         writeTimeline(out, timeline);
     }
 
@@ -113,6 +118,7 @@ record RankReport(
                 in.readBoolean(),
                 in.readBoolean(),
                 in.readBoolean(),
+                readCandidates(in),
                 readTimeline(in));
     }
 
@@ -129,6 +135,32 @@ record RankReport(
             values[i] = in.readLong();
         }
         return values;
+    }
+
+    private static void writeCandidates(DataOutputStream out, List<Candidate> candidates)
+            throws IOException {
+        out.writeInt(candidates.size());
+        for (Candidate candidate : candidates) {
+            out.writeByte(candidate.algorithm().ordinal());
+            out.writeInt(candidate.chunksPerSource());
+            out.writeDouble(candidate.predictedNs());
+            out.writeDouble(candidate.measuredNs());
+            out.writeBoolean(candidate.chosen());
+        }
+    }
+
+    private static List<Candidate> readCandidates(DataInputStream in) throws IOException {
+        List<Candidate> candidates = new ArrayList<>();
+        for (int count = in.readInt(); count > 0; count--) {
+            candidates.add(
+                    new Candidate(
+                            Algorithm.values()[in.readByte()],
+                            in.readInt(),
+                            in.readDouble(),
+                            in.readDouble(),
+                            in.readBoolean()));
+        }
+        return candidates;
     }
 
     private static void writeTimeline(DataOutputStream out, Timeline timeline) throws IOException {

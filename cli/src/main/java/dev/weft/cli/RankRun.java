@@ -77,6 +77,7 @@ final class RankRun implements RankJob {
                     kept.gatheredExact,
                     kept.equal,
                     kept.withinBound,
+                    fused.candidates(),
                     times.timeline);
         } finally {
             if (group != world) {
@@ -189,7 +190,9 @@ final class RankRun implements RankJob {
                     world, () -> new Kept(equalsInputs(gathered, world.rank()), true, true));
         }
         try (AllGatherMatmul keeping =
-                builder(group, world, execution.algorithm(), true).prepare()) {
+                builder(group, world, fused.plan().algorithm(), true)
+                        .plannedLike(fused.plan())
+                        .prepare()) {
             Result result = keeping.call(shard);
             boolean sameBits = keeping.engine().sameBitsForAnyRows();
             return Heartbeat.during(world, () -> compare(world, result, product, sameBits));

@@ -33,7 +33,7 @@ final class Records {
                 environment());
     }
 
-    private static RunRecord.Problem problem(ProblemSpec problem) {
+    static RunRecord.Problem problem(ProblemSpec problem) {
         return new RunRecord.Problem(
                 problem.ranks(),
                 problem.groups(),
@@ -58,6 +58,7 @@ final class Records {
                 execution.launcher(),
                 hosts.sizes(),
                 first.device(),
+                null,
                 peers(execution, hosts),
                 first.engine(),
                 first.computeWorkers(),
@@ -124,7 +125,7 @@ final class Records {
         return ranks;
     }
 
-    private static RunRecord.Environment environment() {
+    static RunRecord.Environment environment() {
         return new RunRecord.Environment(
                 Version.number(),
                 Runtime.version().toString(),

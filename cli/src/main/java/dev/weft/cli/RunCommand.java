@@ -36,9 +36,12 @@ import picocli.CommandLine.Spec;
             "  ./weft run -n 4 --launcher mpi --hostfile hosts.txt --algorithm ring",
             "  mpirun -n 4 ./weft run --gm 4096 --gk 4096 --gn 4096",
             "  ./weft run -r cuda -n 4 --gm 8192 --gk 4096 --gn 4096 --dtype bf16",
+            "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 64 --explain",
             "  ./weft run -r cuda --peers host -n 8 --gm 8192 --gk 4096 --gn 14336",
+            "  ./weft run -r sim -v Ascend910B1 -n 8 --gm 16384 --gk 4096 --gn 4096",
+            "  ./weft run -r sim -v my-machine.json -n 8 --slow 3=1.5 --explain --verify",
             "",
-            "Exit codes: 0 verified, 1 failed, 2 wrong usage or a part that is not there."
+            "Exit codes: 0 verified (or simulated), 1 failed, 2 wrong usage or a part that is not there."
         })
 final class RunCommand implements Callable<Integer> {
 
@@ -51,7 +54,16 @@ final class RunCommand implements Callable<Integer> {
         MpiEnvironment mpi = MpiEnvironment.current();
         ExecutionSpec execution;
         try {
+            boolean simulated = "sim".equals(options.execution.runMode);
+            if (simulated) {
+                SimRules.check(options, spec.commandLine().getParseResult());
+            } else {
+                SimRules.checkReal(options);
+            }
             execution = options.execution.spec();
+            if (simulated) {
+                return new SimRun(this, options, execution).call();
+            }
             if (execution.start() == ExecutionSpec.Launcher.MPI) {
                 checkMpi(mpi);
             }
@@ -84,7 +96,6 @@ final class RunCommand implements Callable<Integer> {
         if (mpi.size().isPresent()) {
             options.problem.ranks = mpi.size().getAsInt();
         }
-        options.fromFiles();
         if (!options.fromFiles()) {
             options.problem.spec();
         }
@@ -124,13 +135,9 @@ final class RunCommand implements Callable<Integer> {
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
             tellOfUnusedOptions(reports.getFirst(), console);
+            explain(reports.getFirst(), console);
             inputs.folder().stampOutputs(reports.size());
-            Verification verification =
-                    verifier(inputs, execution, areAlike(reports), progress)
-                            .verify(
-                                    reports.stream().allMatch(RankReport::gatheredExact),
-                                    reports.stream().allMatch(RankReport::keptEqual),
-                                    reports.stream().allMatch(RankReport::keptWithinBound));
+            Verification verification = verify(inputs, execution, reports, progress);
             RunRecord record = Records.of(problem, execution, hosts, reports, verification);
             new Summary(console).print(record);
             target.write(json -> RunRecordJson.write(record, json));
@@ -138,6 +145,18 @@ final class RunCommand implements Callable<Integer> {
         } finally {
             progress.end();
         }
+    }
+
+    Verification verify(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            List<RankReport> reports,
+            Progress progress) {
+        return verifier(inputs, execution, areAlike(reports), progress)
+                .verify(
+                        reports.stream().allMatch(RankReport::gatheredExact),
+                        reports.stream().allMatch(RankReport::keptEqual),
+                        reports.stream().allMatch(RankReport::keptWithinBound));
     }
 
     String ranks(ProblemSpec problem, ExecutionSpec execution, Hosts hosts) {
@@ -182,6 +201,20 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
+    void explain(RankReport report, Console console) {
+        if (!options.explain) {
+            return;
+        }
+        if (!report.candidates().isEmpty()) {
+            new Explanation(report.candidates()).print(console);
+        } else if (report.device().equals("cpu")) {
+            console.info(
+                    "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
+        } else {
+            console.info("On GPUs auto is a rule, and no candidates are priced");
+        }
+    }
+
     void tellOfUnusedOptions(RankReport report, Console console) {
         List<String> given = options.execution.chunkOptions();
         if (report.lanes() == 0 && !given.isEmpty()) {
@@ -218,8 +251,7 @@ final class RunCommand implements Callable<Integer> {
                         + options.problem.dataDir);
     }
 
-    private List<RankReport> launch(
-            RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)
+    List<RankReport> launch(RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)
             throws IOException {
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
             return new ProcessLauncher(inputs.problem().ranks(), execution, arguments(), progress)

@@ -2,6 +2,8 @@ package dev.weft.cli;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -28,6 +30,27 @@ final class RunOptions {
             paramLabel = "FILE",
             description = "Write the run record (schema weft.run/1) there; - is standard output.")
     String json;
+
+    @Option(
+            names = "--verify",
+            description =
+                    "With -r sim: also run the plan on this machine's CPU and verify its product;"
+                            + " times stay predicted. Real runs always verify.")
+    boolean verify;
+
+    @Option(
+            names = "--slow",
+            paramLabel = "RANK=FACTOR",
+            split = ",",
+            description = "With -r sim: ranks that take FACTOR times as long, for example 3=1.5.")
+    Map<Integer, Double> slow = new LinkedHashMap<>();
+
+    @Option(
+            names = "--explain",
+            description =
+                    "Print the plans that auto chose from, with their predicted and, where they were"
+                            + " tried, measured times.")
+    boolean explain;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;

@@ -13,12 +13,21 @@ record Summary(Console console) {
     /** Noise makes a little more than 1 of a perfect overlap. */
     private static final double BELIEVABLE_LIMIT = 1.1;
 
+    private static final String LIMIT = "%.1f%% of max(compute-only, comm-only) / pipelined";
+
     void print(RunRecord record) {
         Verification verification = record.verification();
-        console.info(
-                "Functional run completed. Verification "
-                        + (verification.passed() ? "PASSED." : "FAILED."));
-        verification(verification);
+        boolean passed = verification == null || verification.passed();
+        if (verification == null) {
+            console.info("Not verified (simulated; --verify multiplies on the CPU)");
+        } else {
+            console.info(
+                    "Functional run completed"
+                            + (record.simulated() ? " on the CPU" : "")
+                            + ". Verification "
+                            + (passed ? "PASSED." : "FAILED."));
+            verification(verification);
+        }
         Views views = record.views();
         String kind =
                 record.execution().device()
@@ -28,16 +37,12 @@ record Summary(Console console) {
                         + record.execution().engine()
                         + " engine, "
                         + workers(record.execution());
-        console.print(
-                (verification.passed() ? "[SUCCESS]" : "[FAILED]")
-                        + " AllGather GEMM ("
-                        + kind
-                        + ")");
-        line("Compute-only:", time(views.computeOnly()));
-        line("Comm-only:", time(views.commOnly()));
+        console.print((passed ? "[SUCCESS]" : "[FAILED]") + " AllGather GEMM (" + kind + ")");
+        line("Compute-only:", time(views, views.computeOnly()));
+        line("Comm-only:", time(views, views.commOnly()));
         line(
                 "Sequential:",
-                time(views.sequential())
+                time(views, views.sequential())
                         + "  (gather "
                         + ms(views.sequentialComm())
                         + " + product "
@@ -45,19 +50,28 @@ record Summary(Console console) {
                         + ")");
         line(
                 "Pipelined:",
-                time(views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
+                time(views, views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
         line("Speedup:", text("%.2fx over sequential", views.speedup()));
-        line("Overlap eff:", efficiency(views.overlapEfficiency()));
-        line("Of the limit:", limit(views.limitFraction()));
+        line("Overlap eff:", efficiency(views));
+        line("Of the limit:", limit(views));
         double progressCpu = record.execution().progressCpu();
         if (!Double.isNaN(progressCpu)) {
             line("Messages:", text("%.1f%% of a core, to keep them moving", 100 * progressCpu));
         }
     }
 
+    private static String limit(Views views) {
+        return views.predicted()
+                ? text(LIMIT, 100 * views.limitFraction())
+                : limit(views.limitFraction());
+    }
+
     private static String workers(RunRecord.Execution execution) {
         int compute = execution.computeWorkers();
         int lanes = execution.lanes();
+        if (execution.machine() != null) {
+            return compute + " compute + " + lanes + " comm workers per rank";
+        }
         if (execution.peers() == null) {
             return compute + " compute + " + lanes + " comm threads per rank";
         }
@@ -72,7 +86,7 @@ record Summary(Console console) {
 
     /** Nothing is faster than its limit: where it seems so, the views were not measured alike. */
     static String limit(double fraction) {
-        String share = text("%.1f%% of max(compute-only, comm-only) / pipelined", 100 * fraction);
+        String share = text(LIMIT, 100 * fraction);
         return fraction <= BELIEVABLE_LIMIT
                 ? share
                 : share + " (over 100%: early rounds were still warming up, try --warmup 100)";
@@ -114,7 +128,11 @@ record Summary(Console console) {
         return exact ? "gathered A exact, " : "gathered A WRONG, ";
     }
 
-    private static String efficiency(OptionalDouble efficiency) {
+    private static String efficiency(Views views) {
+        OptionalDouble efficiency = views.overlapEfficiency();
+        if (views.predicted() && efficiency.isEmpty()) {
+            return "none (there is no gather or no product)";
+        }
         return efficiency.isPresent()
                 ? text(
                         "%.1f%% of the smaller of gather and product hidden",
@@ -126,8 +144,11 @@ record Summary(Console console) {
         console.print(text("  %-14s%s", label, value));
     }
 
-    private static String time(Samples samples) {
-        return ms(samples) + text(" (spread %.3f)", samples.spread() / 1e3);
+    private static String time(Views views, Samples samples) {
+        return ms(samples)
+                + (views.predicted()
+                        ? " (predicted)"
+                        : text(" (spread %.3f)", samples.spread() / 1e3));
     }
 
     private static String ms(Samples samples) {

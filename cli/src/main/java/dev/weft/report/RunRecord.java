@@ -3,7 +3,11 @@ package dev.weft.report;
 import dev.weft.op.Timeline;
 import java.util.List;
 
-/** All that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md. */
+/**
+ * All that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md.
+ *
+ * @param verification null where a simulated run multiplied nothing
+ */
 public record RunRecord(
         Problem problem,
         Execution execution,
@@ -17,6 +21,11 @@ public record RunRecord(
 
     public RunRecord {
         ranks = List.copyOf(ranks);
+    }
+
+    /** Whether the times were predicted on a model of a machine. */
+    public boolean simulated() {
+        return execution.machine() != null;
     }
 
     /** Teraflops per second of one rank's product in the pipelined call. */
@@ -44,7 +53,9 @@ public record RunRecord(
      *
      * @param requestedAlgorithm what was asked for; {@code algorithm} is what ran
      * @param hosts ranks on each host, in rank order
-     * @param device {@code cpu}, or {@code cuda:} and the GPU's name
+     * @param device {@code cpu}, {@code cuda:} and the GPU's name, or {@code sim:} and the
+     *     simulated machine's
+     * @param machine the machine on which the run was simulated; null for a real run
      * @param peers where a GPU's peers are, {@code device} or {@code host}, or {@code staged} where
      *     they are on other hosts; null on the CPU
      * @param computeWorkers threads per rank; on a GPU thread blocks, 0 where a library chooses
@@ -58,6 +69,7 @@ public record RunRecord(
             String launcher,
             List<Integer> hosts,
             String device,
+            String machine,
             String peers,
             String engine,
             int computeWorkers,

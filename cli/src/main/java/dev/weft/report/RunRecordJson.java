@@ -21,7 +21,7 @@ public final class RunRecordJson {
 
     private void write(RunRecord record) throws IOException {
         json.writeStringField("schema", RunRecord.SCHEMA);
-        json.writeBooleanField("simulated", false);
+        json.writeBooleanField("simulated", record.simulated());
         problem(record.problem());
         execution(record.execution());
         views(record.views());
@@ -70,12 +70,8 @@ public final class RunRecordJson {
         }
         json.writeEndArray();
         json.writeStringField("device", execution.device());
-        json.writeFieldName("peers");
-        if (execution.peers() == null) {
-            json.writeNull();
-        } else {
-            json.writeString(execution.peers());
-        }
+        name("machine", execution.machine());
+        name("peers", execution.peers());
         json.writeStringField("engine", execution.engine());
         json.writeNumberField("computeWorkers", execution.computeWorkers());
         json.writeNumberField("lanes", execution.lanes());
@@ -87,6 +83,15 @@ public final class RunRecordJson {
         }
         json.writeNumberField("warmup", execution.warmup());
         json.writeNumberField("iterations", execution.iterations());
+    }
+
+    private void name(String field, String value) throws IOException {
+        json.writeFieldName(field);
+        if (value == null) {
+            json.writeNull();
+        } else {
+            json.writeString(value);
+        }
     }
 
     private void views(Views views) throws IOException {
@@ -119,6 +124,10 @@ public final class RunRecordJson {
     }
 
     private void verification(Verification verification) throws IOException {
+        if (verification == null) {
+            json.writeNullField("verification");
+            return;
+        }
         json.writeObjectFieldStart("verification");
         json.writeBooleanField("passed", verification.passed());
         json.writeStringField("promise", verification.promise().label());

@@ -3,10 +3,12 @@ package dev.weft.report;
 import java.util.OptionalDouble;
 
 /**
- * The views of one problem, measured in turn. Each sample is the slowest rank's time of one round.
+ * The views of one problem, measured in turn or predicted. Each sample is the slowest rank's time
+ * of one round.
  *
  * @param sequentialComm the gather's part of {@code sequential}
  * @param sequentialCompute the product's part of {@code sequential}
+ * @param predicted whether a simulator says so, of which one sample is as good as many
  */
 public record Views(
         Samples computeOnly,
@@ -14,13 +16,32 @@ public record Views(
         Samples sequential,
         Samples sequentialComm,
         Samples sequentialCompute,
-        Samples pipelined) {
+        Samples pipelined,
+        boolean predicted) {
 
     /** How many spreads the hidden part must measure for the efficiency to mean anything. */
     private static final double MEASURABLE_SPREADS = 3;
 
     /** Fewer samples have no spread to speak of. */
     private static final int MEASURABLE_SAMPLES = 3;
+
+    /** Views that were measured. */
+    public Views(
+            Samples computeOnly,
+            Samples commOnly,
+            Samples sequential,
+            Samples sequentialComm,
+            Samples sequentialCompute,
+            Samples pipelined) {
+        this(
+                computeOnly,
+                commOnly,
+                sequential,
+                sequentialComm,
+                sequentialCompute,
+                pipelined,
+                false);
+    }
 
     /** Sequential over pipelined. */
     public double speedup() {
@@ -38,9 +59,8 @@ public record Views(
         double compute = sequentialCompute.median();
         double smaller = Math.min(comm, compute);
         double spread = Math.max(sequential.spread(), pipelined.spread());
-        if (pipelined.us().size() < MEASURABLE_SAMPLES
-                || smaller <= 0
-                || smaller < MEASURABLE_SPREADS * spread) {
+        boolean tooFew = !predicted && pipelined.us().size() < MEASURABLE_SAMPLES;
+        if (tooFew || smaller <= 0 || smaller < MEASURABLE_SPREADS * spread) {
             return OptionalDouble.empty();
         }
         return OptionalDouble.of(Math.max(0, (comm + compute - pipelined.median()) / smaller));

@@ -19,6 +19,7 @@ class BenchUsageTest {
                 "bench cpu --only products | --only 'products': expected some of product, fused",
                 "bench cpu --only product,x | --only 'x': expected some of product, fused",
                 "bench cpu --plots /nowhere | --plots /nowhere: expected a folder",
+                "bench auto-ranks --problems 60 | --problems 60: expected 0 to 59",
                 "bench cpu --cores 0 | --cores 0: expected 1 to",
                 "bench cpu --cores 100000 | --cores 100000: expected 1 to",
                 "bench cpu --json /nowhere/r.json | --json /nowhere/r.json: expected a file"
@@ -35,7 +36,7 @@ class BenchUsageTest {
     void helpNamesTheItems() {
         Invocation help = Invocation.of("bench", "cpu", "--help");
         assertEquals(0, help.code(), help.err());
-        assertTrue(help.out().contains("product, fused, overlap, lab, startup,"), help.out());
+        assertTrue(help.out().contains("product, fused, overlap, lab, predict,"), help.out());
         assertTrue(help.out().contains("./weft bench cpu --quick"), help.out());
     }
 }

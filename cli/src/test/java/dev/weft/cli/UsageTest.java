@@ -44,7 +44,24 @@ class UsageTest {
                 "--rhs sharded | --rhs 'sharded': expected one of replicated, column-sharded",
                 "--data zeros | --data 'zeros': expected one of normal, seed19",
                 "-r npu | --run-mode 'npu': expected one of auto, cpu, cuda, sim",
-                "-r sim | --run-mode sim is not there yet",
+                "-r sim | --run-mode sim needs --soc-version: expected one of Ascend910B1",
+                "-r sim -v NoSuch | --soc-version: unknown machine 'NoSuch': expected one of",
+                "-r sim -v none.json | --soc-version: none.json",
+                "-r sim -v trn2 --launcher threads | --launcher is for real ranks",
+                "-r sim -v trn2 --hostfile x | --hostfile is for real ranks",
+                "-r sim -v trn2 --mpi-args x | --mpi-args is for real ranks",
+                "-r sim -v trn2 --peers host | --peers is for real ranks",
+                "-r sim -v trn2 --engine scalar | --engine is for real ranks",
+                "-r sim -v trn2 --groups 2 | --groups 2 with --run-mode sim: expected 1",
+                "-r sim -v trn2 --a x.npy --b y.npy | --a x.npy with --run-mode sim: expected",
+                "-r sim -v trn2 --slow 2=3 | rank 2 3.0 times as slow: expected one of 2 ranks",
+                "-r sim -v trn2 --slow 1 | --slow",
+                "-r sim -v trn2 --algorithm direct | direct on trn2: its ranks cannot multiply",
+                "-r sim -v trn2 --compute-blocks 9 | --compute-blocks 9: expected none or 2",
+                "-r sim -v trn2 --chunk-rows 4 --splits-per-rank 2 | give one of them",
+                "-r sim -v Ascend910B1 -n 17 | 17 ranks on Ascend910B1: expected at most 16",
+                "-r sim -v Ascend910B1 --strict --gk 300 | K 300 is not divisible by base-n 256",
+                "--slow 1=2 | --slow {1=2.0} slows simulated ranks: it needs --run-mode sim",
                 "-v Ascend910B1 | --soc-version Ascend910B1",
                 "-r cuda -v Ascend910B1 | it needs --run-mode sim, not cuda",
                 "-r cuda --dtype fp32 | A is fp32 and B fp32: on the GPU expected fp16 for both",
@@ -107,6 +124,40 @@ class UsageTest {
         try (Stream<Path> written = Files.list(folder)) {
             assertEquals(List.of(), written.toList(), "nothing half-written");
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "sweep | Missing required option: '--soc-version",
+                "sweep -v NoSuch | --soc-version: unknown machine 'NoSuch'",
+                "sweep -v trn2 --gm 1,x | --gm '1,x': expected numbers from 0 to",
+                "sweep -v trn2 --gm 8..4 | --gm '8..4': expected numbers",
+                "sweep -v trn2 --gk 0 | --gk '0': expected numbers from 1 to",
+                "sweep -v trn2 -n 0..4 | --n-ranks '0..4': expected numbers from 1 to 4096",
+                "sweep -v trn2 -n 5000 | --n-ranks '5000'",
+                "sweep -v trn2 --splits 0 | --splits '0': expected numbers from 1",
+                "sweep -v trn2 --algorithm tree | unknown algorithm 'tree'",
+                "sweep -v trn2 --algorithm ring,auto | --algorithm auto: a sweep prices each one",
+                "sweep -v trn2 --rhs x | --rhs 'x': expected one of replicated, column-sharded",
+                "sweep -v trn2 --dtype fp8 | unknown dtype 'fp8'",
+                "sweep -v trn2 --json - --csv - | expected one of them in a file",
+                "sweep -v trn2 --csv /nowhere/s.csv | --csv /nowhere/s.csv: expected a file",
+                "sweep -v trn2 --gm 1..524288 --gk 1..524288 --gn 1..524288 | 48000 combinations",
+                "plan | Missing required option: '--soc-version",
+                "plan -v trn2 --gm 0 | --gm 0: expected 1 to",
+                "plan -v trn2 --rhs x | --rhs 'x': expected one of",
+                "plan -v Ascend910B1 -n 32 | 32 ranks on Ascend910B1: expected at most 16",
+                "plan -v trn2 --json /nowhere/p.json | --json /nowhere/p.json: expected a file"
+            })
+    void sweepAndPlanRefuseWithOneLine(String command, String expected) {
+        Invocation run = Invocation.of(command.split(" "));
+        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
+        assertTrue(run.err().startsWith("weft: "), run.err());
+        assertTrue(run.err().contains(expected), run.err());
+        assertEquals("", run.out());
     }
 
     @ParameterizedTest
@@ -187,6 +238,8 @@ class UsageTest {
     @ValueSource(
             strings = {
                 "run",
+                "sweep",
+                "plan",
                 "ring",
                 "fgcc",
                 "gather",

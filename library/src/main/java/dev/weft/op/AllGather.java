@@ -24,7 +24,18 @@ public final class AllGather implements AutoCloseable {
     /** Shard below shard: [rows of rank r, cols] on each rank become [all rows, cols]. */
     public static AllGather rows(
             Fabric fabric, Shards shards, long cols, DType dtype, Algorithm algorithm) {
-        return prepare(fabric, shards, cols, dtype, algorithm, 0, false);
+        return rows(fabric, shards, cols, dtype, algorithm, 0);
+    }
+
+    /** The same in chunks of so many rows, or of Weft's own choice for 0. */
+    static AllGather rows(
+            Fabric fabric,
+            Shards shards,
+            long cols,
+            DType dtype,
+            Algorithm algorithm,
+            long chunkRows) {
+        return prepare(fabric, shards, cols, dtype, algorithm, chunkRows, false);
     }
 
     /**

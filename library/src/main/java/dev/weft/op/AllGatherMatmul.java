@@ -44,7 +44,9 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final Awaited[] starts;
     private final int computeWorkers;
-    private final List<Candidate> candidates;
+    private List<Candidate> candidates;
+    private Holdings adopted;
+    private int callsOfTrial;
     private boolean underWay;
     private boolean closed;
 
@@ -111,6 +113,13 @@ public final class AllGatherMatmul implements AutoCloseable {
         }
     }
 
+    /** Takes over, as well, what the products lie in, and what auto chose this operator from. */
+    void adopt(Holdings more, List<Candidate> chosenFrom) {
+        this.adopted = more;
+        this.candidates = chosenFrom;
+        this.callsOfTrial = state.call;
+    }
+
     /** Starts to describe an operator on the ranks of {@code fabric}. */
     public static AllGatherMatmulBuilder on(Fabric fabric) {
         return new AllGatherMatmulBuilder(fabric);
@@ -146,7 +155,7 @@ public final class AllGatherMatmul implements AutoCloseable {
 
     /** The latest call's result, as that call returned it. */
     public Result lastResult() {
-        if (state.call == 0) {
+        if (state.call == callsOfTrial) {
             throw new IllegalStateException("no call has been made yet");
         }
         checkUsable();
@@ -290,5 +299,8 @@ public final class AllGatherMatmul implements AutoCloseable {
             rowGather.close();
         }
         holdings.close();
+        if (adopted != null) {
+            adopted.close();
+        }
     }
 }

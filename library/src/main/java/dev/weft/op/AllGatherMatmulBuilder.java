@@ -75,6 +75,11 @@ public final class AllGatherMatmulBuilder {
         return this;
     }
 
+    /**
+     * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on the
+     * model of this machine and tries the cheapest beside sequential, which takes {@link #prepare}
+     * a second or so, once for each problem in a process.
+     */
     public AllGatherMatmulBuilder algorithm(Algorithm algorithm) {
         this.algorithm = algorithm;
         return this;
@@ -198,34 +203,30 @@ public final class AllGatherMatmulBuilder {
         try {
             List<Product> products = products(gemm, arena, regions);
             Planning planning = planning(k, gemm);
-            List<Candidate> candidates = List.of();
-            RankPlan plan;
-            if (algorithm == Algorithm.AUTO) {
-                AutoTrial trial =
-                        new AutoTrial(
-                                fabric,
-                                candidate ->
-                                        operator(
-                                                planning.plan(candidate),
-                                                gemm,
-                                                products,
-                                                Arena.ofShared(),
-                                                new ArrayList<>(),
-                                                List.of()));
-                candidates = new AutoChoice(fabric, planning).choose(gemm, trial);
-                plan = planning.plan(chosenOf(candidates));
-            } else {
-                plan = pingPong ? planning.pingPong() : planning.plan(algorithm, model);
+            if (algorithm != Algorithm.AUTO) {
+                RankPlan plan = pingPong ? planning.pingPong() : planning.plan(algorithm, model);
+                return operator(plan, gemm, products, arena, regions, List.of());
             }
-            return operator(plan, gemm, products, arena, regions, candidates);
+            AutoTrial trial =
+                    new AutoTrial(
+                            fabric, candidate -> tried(planning.plan(candidate), gemm, products));
+            AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(gemm, trial);
+            if (choice.operator() != null) {
+                choice.operator()
+                        .adopt(new Holdings(arena, List.copyOf(regions)), choice.candidates());
+                return choice.operator();
+            }
+            return operator(
+                    planning.plan(choice.chosen()),
+                    gemm,
+                    products,
+                    arena,
+                    regions,
+                    choice.candidates());
         } catch (RuntimeException | Error e) {
             new Holdings(arena, regions).close();
             throw e;
         }
-    }
-
-    private static Candidate chosenOf(List<Candidate> candidates) {
-        return candidates.stream().filter(Candidate::chosen).findFirst().orElseThrow();
     }
 
     private Planning planning(long k, Gemm gemm) {
@@ -246,7 +247,19 @@ public final class AllGatherMatmulBuilder {
                         : "");
     }
 
-    /** Takes over the arena and the regions, also where it fails. */
+    /** An operator with memory of its own, but for the products. */
+    private AllGatherMatmul tried(RankPlan plan, Gemm gemm, List<Product> products) {
+        Arena arena = Arena.ofShared();
+        List<Region> regions = new ArrayList<>();
+        try {
+            return operator(plan, gemm, products, arena, regions, List.of());
+        } catch (RuntimeException | Error e) {
+            new Holdings(arena, regions).close();
+            throw e;
+        }
+    }
+
+    /** Takes over the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
             RankPlan plan,
             Gemm gemm,
@@ -254,34 +267,29 @@ public final class AllGatherMatmulBuilder {
             Arena arena,
             List<Region> regions,
             List<Candidate> candidates) {
-        try {
-            OperatorMemory memory =
-                    new OperatorMemory(
-                            fabric,
-                            plan.chunks(),
-                            aType,
-                            landing(plan),
-                            summaries ? plan.lanes().size() : 0);
-            regions.add(memory.region());
-            return new AllGatherMatmul(
-                    fabric,
-                    plan,
-                    gemm,
-                    aType,
-                    memory,
-                    products,
-                    new Settings(
-                            keepGathered,
-                            summaries,
-                            workers(),
-                            pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
-                            rowGather(plan),
-                            candidates),
-                    new Holdings(arena, List.copyOf(regions)));
-        } catch (RuntimeException | Error e) {
-            new Holdings(arena, regions).close();
-            throw e;
-        }
+        OperatorMemory memory =
+                new OperatorMemory(
+                        fabric,
+                        plan.chunks(),
+                        aType,
+                        landing(plan),
+                        summaries ? plan.lanes().size() : 0);
+        regions.add(memory.region());
+        return new AllGatherMatmul(
+                fabric,
+                plan,
+                gemm,
+                aType,
+                memory,
+                products,
+                new Settings(
+                        keepGathered,
+                        summaries,
+                        workers(),
+                        pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
+                        rowGather(plan),
+                        candidates),
+                new Holdings(arena, List.copyOf(regions)));
     }
 
     private Landing landing(RankPlan plan) {
@@ -313,10 +321,10 @@ public final class AllGatherMatmulBuilder {
                             + (keepGathered ? "gathered A kept" : algorithm.label())
                             + ": expected a ring that keeps none");
         }
-        if (matrices.isEmpty()) {
-            return gatherOnlyCols;
+        long k = matrices.isEmpty() ? gatherOnlyCols : innerSize(0);
+        if (model != null) {
+            checkModel(k);
         }
-        long k = innerSize(0);
         for (int i = 0; i < matrices.size(); i++) {
             if (innerSize(i) != k || k < 1) {
                 throw new IllegalArgumentException(
@@ -331,6 +339,30 @@ public final class AllGatherMatmulBuilder {
             }
         }
         return k;
+    }
+
+    private void checkModel(long k) {
+        boolean fits =
+                model.chunks().shards().equals(shards)
+                        && model.chunks().cols() == k
+                        && model.algorithm() == algorithm
+                        && model.storage() != RankPlan.Storage.PING_PONG;
+        if (!fits) {
+            throw new IllegalArgumentException(
+                    "planned like another operator with "
+                            + model.algorithm().label()
+                            + ", "
+                            + model.storage()
+                            + " and "
+                            + model.chunks()
+                            + ": expected "
+                            + algorithm.label()
+                            + " without ping-pong buffers and shards of "
+                            + shards
+                            + " rows x "
+                            + k
+                            + " columns");
+        }
     }
 
     private long innerSize(int index) {

@@ -20,14 +20,16 @@ import java.util.Map;
 
 /**
  * The model of the machine that a group runs on: the calibrated host, the group's part of its cores
- * and, over several hosts, links whose rate and latency make the simulator agree with two small
- * gathers. Collective; only the first rank gets a model.
+ * and, over several hosts, links with the latency, the cost of a chunk and the rate that make the
+ * simulator agree with three small gathers. Collective; only the first rank gets a model.
  */
 final class AutoMachine {
 
-    private static final long COLS = 1024;
-    private static final long SMALL_ROWS = 2;
-    private static final long LARGE_ROWS = 256;
+    /** Rows of a kilobyte: so many in one chunk, or as many chunks of one, take no time to send. */
+    private static final int SMALL_ROWS = 24;
+
+    private static final int LARGE_ROWS = 1024;
+    private static final long COLS = 256;
     private static final int ROUNDS = 3;
 
     /** How fast one core moves messages: 60 MB/s took 5.5% of one in the network lab. */
@@ -46,9 +48,10 @@ final class AutoMachine {
         if (fabric.hosts().count() == 1) {
             return host;
         }
-        double smallNs = gatherNs(SMALL_ROWS);
-        double largeNs = gatherNs(LARGE_ROWS);
-        return first ? withNetwork(host, smallNs, largeNs) : null;
+        double smallNs = gatherNs(SMALL_ROWS, SMALL_ROWS);
+        double manyNs = gatherNs(SMALL_ROWS, 1);
+        double largeNs = gatherNs(LARGE_ROWS, LARGE_ROWS);
+        return first ? withNetwork(host, smallNs, manyNs, largeNs) : null;
     }
 
     /** Other groups of the world have their part of the cores. */
@@ -59,14 +62,10 @@ final class AutoMachine {
         return host.withEngine(engine.withCapacity(engine.capacity() * part));
     }
 
-    private double gatherNs(long rows) {
+    private double gatherNs(long rows, long chunkRows) {
+        Shards shards = Shards.even(rows * fabric.size(), fabric.size());
         try (AllGather gather =
-                AllGather.rows(
-                        fabric,
-                        Shards.even(rows * fabric.size(), fabric.size()),
-                        COLS,
-                        DType.FP32,
-                        Algorithm.MESH_PUSH)) {
+                AllGather.rows(fabric, shards, COLS, DType.FP32, Algorithm.MESH_PUSH, chunkRows)) {
             double[] ns = new double[ROUNDS];
             for (int round = -1; round < ROUNDS; round++) {
                 fabric.barrier();
@@ -79,34 +78,35 @@ final class AutoMachine {
         }
     }
 
-    private Machine withNetwork(Machine host, double smallNs, double largeNs) {
+    private Machine withNetwork(Machine host, double smallNs, double manyNs, double largeNs) {
         double overheadUs = host.overheads().callUs() + host.overheads().wakeUs();
         double latencyUs = Math.max(1, smallNs / 1e3 - overheadUs) / 2;
+        // Each chunk goes to every other host.
+        int chunks = (SMALL_ROWS - 1) * (fabric.hosts().count() - 1);
+        double chunkNs = Math.max(0, manyNs - smallNs) / chunks;
         double slow = 1e-4;
         double fast = 1e3;
         // The time falls as the rate grows: halve the range, by ratio, until it is narrow.
         while (fast / slow > 1.01) {
             double rate = Math.sqrt(slow * fast);
-            if (simulatedNs(withLinks(host, latencyUs, rate)) > largeNs) {
+            if (simulatedNs(withLinks(host, latencyUs, chunkNs, rate)) > largeNs) {
                 slow = rate;
             } else {
                 fast = rate;
             }
+            fabric.worked();
         }
-        return withLinks(host, latencyUs, fast);
+        return withLinks(host, latencyUs, chunkNs, fast);
     }
 
     private double simulatedNs(Machine machine) {
         Hosts hosts = fabric.hosts();
-        Shards shards = Shards.even(LARGE_ROWS * hosts.ranks(), hosts.ranks());
-        CoreEngine engine = (CoreEngine) machine.engine();
-        Chunks chunks =
-                Chunks.automatic(shards, COLS, (int) engine.rowQuantum(), engine.blockRows());
+        Shards shards = Shards.even((long) LARGE_ROWS * hosts.ranks(), hosts.ranks());
         Scenario scenario =
                 new Scenario(
                         Algorithm.MESH_PUSH,
                         false,
-                        chunks,
+                        Chunks.byRows(shards, COLS, LARGE_ROWS, LARGE_ROWS),
                         1,
                         hosts,
                         DType.FP32,
@@ -118,7 +118,7 @@ final class AutoMachine {
         return Simulator.run(machine, scenario, Part.GATHER).ns();
     }
 
-    private Machine withLinks(Machine host, double latencyUs, double gbps) {
+    private Machine withLinks(Machine host, double latencyUs, double chunkNs, double gbps) {
         Wiring links =
                 new Wiring(
                         Wiring.Topology.SWITCH,
@@ -126,7 +126,7 @@ final class AutoMachine {
                         latencyUs,
                         gbps,
                         0,
-                        0,
+                        chunkNs * gbps,
                         true,
                         false,
                         MESSAGE_GBPS,

@@ -23,10 +23,15 @@ final class AutoPricing {
 
     private final Machine machine;
     private final AutoProblem problem;
+    private final Runnable heartbeat;
 
-    AutoPricing(Machine machine, AutoProblem problem) {
+    /**
+     * @param heartbeat called after every price, as others wait for them
+     */
+    AutoPricing(Machine machine, AutoProblem problem, Runnable heartbeat) {
         this.machine = machine;
         this.problem = problem;
+        this.heartbeat = heartbeat;
     }
 
     /** All candidates, the cheapest first. */
@@ -35,6 +40,7 @@ final class AutoPricing {
         for (Algorithm algorithm : algorithms(problem.hosts())) {
             for (int cut : cuts(algorithm)) {
                 priced.add(Candidate.priced(algorithm, cut, priceNs(algorithm, cut)));
+                heartbeat.run();
             }
         }
         priced.sort(Comparator.comparingDouble(Candidate::predictedNs));
@@ -61,12 +67,14 @@ final class AutoPricing {
             return new int[] {0};
         }
         int finest = CUTS[0];
-        long transfers = (long) finest * problem.hosts().ranks() * problem.hosts().ranks();
-        boolean oneWillDo = algorithm == Algorithm.DIRECT || algorithm == Algorithm.SEQUENTIAL;
-        if (oneWillDo) {
+        if (algorithm == Algorithm.DIRECT) {
             return new int[] {finest};
         }
-        return transfers > MANY_TRANSFERS ? new int[] {CUTS[CUTS.length - 1]} : CUTS;
+        long transfers = (long) finest * problem.hosts().ranks() * problem.hosts().ranks();
+        if (transfers > MANY_TRANSFERS) {
+            return new int[] {CUTS[CUTS.length - 1]};
+        }
+        return algorithm == Algorithm.SEQUENTIAL ? new int[] {finest} : CUTS;
     }
 
     private double priceNs(Algorithm algorithm, int cut) {

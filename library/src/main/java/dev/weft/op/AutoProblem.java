@@ -32,6 +32,9 @@ interface AutoProblem {
     /** The shards, cut into that many chunks each or, for 0, as the caller has said. */
     Chunks chunks(Algorithm algorithm, int chunksPerSource);
 
+    /** Of allgather(A). */
+    double gatheredBytes();
+
     /** All of the above and whatever else a measured time depends on. */
     String key();
 }

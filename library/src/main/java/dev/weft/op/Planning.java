@@ -198,6 +198,11 @@ final class Planning implements AutoProblem {
     }
 
     @Override
+    public double gatheredBytes() {
+        return (double) shards.totalRows() * k * aType.bytes();
+    }
+
+    @Override
     public String key() {
         return String.join(
                 " | ",

@@ -92,7 +92,8 @@ final class LaneRun implements Station.Customer, Events.Happening {
     private void begin(Transfer transfer) {
         beganNs = simulation.events().now();
         double bytes = simulation.bytes(transfer);
-        simulation.wires().route(transfer.from(), transfer.to(), bytes, route);
+        int mover = rank.plan().rank();
+        simulation.wires().route(transfer.from(), transfer.to(), mover, bytes, route);
         unserved = route.serve(this);
     }
 

@@ -53,8 +53,8 @@ record LikeRanks(int ranks, int shift) {
             case SWITCH, BUS -> 1;
             case MESH, RING -> wiring.duplex() ? 1 : ends;
             case TORUS -> {
-                int all = wiring.torus().stream().reduce(1, Math::multiplyExact);
-                yield wiring.duplex() && all == ends ? all / wiring.torus().getLast() : ends;
+                boolean whole = wiring.places() == ends;
+                yield wiring.duplex() && whole ? ends / wiring.torus().getLast() : ends;
             }
         };
     }

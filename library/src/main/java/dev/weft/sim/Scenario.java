@@ -47,7 +47,9 @@ public record Scenario(
         }
         slowRanks.forEach(
                 (rank, factor) -> {
-                    if (rank < 0 || rank >= hosts.ranks() || !(factor > 0)) {
+                    if (rank < 0
+                            || rank >= hosts.ranks()
+                            || !(factor > 0 && Double.isFinite(factor))) {
                         throw new IllegalArgumentException(
                                 "rank "
                                         + rank

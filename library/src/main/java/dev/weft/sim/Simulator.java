@@ -79,7 +79,7 @@ public final class Simulator {
     }
 
     private static void checkTorus(Wiring wiring, int ends, String what) {
-        int places = wiring.torus().stream().reduce(1, Math::multiplyExact);
+        double places = wiring.places();
         if (wiring.topology() == Wiring.Topology.TORUS && places != ends) {
             throw new IllegalArgumentException(
                     ends
@@ -87,8 +87,7 @@ public final class Simulator {
                             + what
                             + " on a torus of "
                             + wiring.torus()
-                            + ": expected "
-                            + places);
+                            + ": expected as many as it has places");
         }
     }
 }

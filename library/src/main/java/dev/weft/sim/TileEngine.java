@@ -32,7 +32,16 @@ public record TileEngine(
                             + " us a tile: expected at least one unit, a tile of one element or more and a"
                             + " rate");
         }
-        Rates.check(gflops);
+        gflops.forEach(
+                (type, rate) -> {
+                    if (!(rate > 0)) {
+                        throw new IllegalArgumentException(
+                                rate
+                                        + " GFLOP/s for "
+                                        + type.label()
+                                        + ": expected more than zero");
+                    }
+                });
     }
 
     @Override

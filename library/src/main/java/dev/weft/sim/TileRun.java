@@ -84,6 +84,9 @@ final class TileRun implements ProductRun, Events.Happening {
         double endNs = 0;
         double longestNs = 0;
         for (long n : simulation.scenario().columns()) {
+            if (n == 0) {
+                continue;
+            }
             double tileNs = tileNs(block.rows(), n);
             longestNs = Math.max(longestNs, tileNs);
             long tiles = tiles(block.rows(), n);
@@ -96,6 +99,10 @@ final class TileRun implements ProductRun, Events.Happening {
             }
         }
         pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
+        if (rank.plan().storage() == RankPlan.Storage.PING_PONG) {
+            double at = Math.max(endNs, simulation.events().now());
+            simulation.events().add(at, rank::used, block.source());
+        }
         if (endNs == 0) {
             return;
         }
@@ -104,10 +111,6 @@ final class TileRun implements ProductRun, Events.Happening {
         double toldFromNs = Math.max(firstNs, toldUntilNs);
         toldUntilNs = Math.max(toldFromNs, endNs);
         tell(block, toldFromNs, toldUntilNs);
-        if (rank.plan().storage() == RankPlan.Storage.PING_PONG) {
-            double at = Math.max(endNs, simulation.events().now());
-            simulation.events().add(at, rank::used, block.source());
-        }
     }
 
     private double blockPathNs(RowBlock block) {

@@ -68,8 +68,12 @@ final class Wires {
         return hosts.shareMemory(from, to) ? machine.node() : machine.network();
     }
 
-    /** Finds the way of {@code bytes} from one rank to another. */
-    void route(int from, int to, double bytes, Route route) {
+    /**
+     * Finds the way of {@code bytes} from one rank to another.
+     *
+     * @param mover the one of the two whose lane moves them
+     */
+    void route(int from, int to, int mover, double bytes, Route route) {
         boolean within = hosts.shareMemory(from, to);
         Wiring wiring = within ? machine.node() : machine.network();
         double laneGbps =
@@ -93,16 +97,15 @@ final class Wires {
         }
         route.latencyNs = hops * wiring.latencyUs() * 1e3;
         if (wiring.coreGbps() > 0 && machine.engine() instanceof CoreEngine) {
-            addCores(wiring, within, from, to, bytes, route);
+            addCores(wiring, within ? mover : from, within ? mover : to, bytes, route);
         }
     }
 
     /** Within a host one core copies; between hosts one at either end moves the messages. */
-    private void addCores(
-            Wiring wiring, boolean within, int from, int to, double bytes, Route route) {
+    private void addCores(Wiring wiring, int from, int to, double bytes, Route route) {
         double workNs = bytes / wiring.coreGbps();
         route.add(cores(from), workNs * slowness(from));
-        if (!within) {
+        if (from != to) {
             route.add(cores(to), workNs * slowness(to));
         }
     }

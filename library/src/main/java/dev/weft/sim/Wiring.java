@@ -72,6 +72,11 @@ public record Wiring(
         }
     }
 
+    /** Of a torus, as many as may be asked for in a file: too many for whole numbers. */
+    double places() {
+        return torus.stream().mapToDouble(Integer::doubleValue).reduce(1, (a, b) -> a * b);
+    }
+
     Wiring faster(double factor) {
         return new Wiring(
                 topology,

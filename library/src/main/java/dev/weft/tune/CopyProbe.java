@@ -1,36 +1,112 @@
 package dev.weft.tune;
 
-import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
+import dev.weft.fabric.Courier;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.World;
+import java.util.ArrayList;
+import java.util.List;
 
-/** Times copies of chunks between places that are in no near cache, as lanes make them. */
-final class CopyProbe {
+/**
+ * Times chunks that couriers move between ranks that are threads, with their flags, as lanes do:
+ * small ones and large ones, so that what a chunk costs is told from what its bytes cost.
+ */
+final class CopyProbe implements AutoCloseable {
 
-    private static final long ROWS = 64;
-    private static final long COLS = 1024;
-    private static final long SLOTS = 64;
-    private static final int PIECES = 60;
+    private static final long SMALL_BYTES = 32 << 10;
+    private static final long LARGE_BYTES = 512 << 10;
+    private static final int PIECES = 40;
 
-    private CopyProbe() {}
+    private final World world;
+    private final List<Region> regions;
+    private final long roomBytes;
+    private int turn;
 
-    /** 10^9 bytes a second that each of so many threads copies, all at once. */
-    static double gbps(int threads) {
-        try (Arena arena = Arena.ofShared()) {
-            double ns = Crowd.medianNs(threads, PIECES, thread -> copies(arena));
-            return ROWS * COLS * Float.BYTES / ns;
+    /**
+     * What copies cost.
+     *
+     * @param gbps 10^9 bytes a second of one thread
+     * @param transferUs of a chunk besides its bytes
+     */
+    record Copies(double gbps, double transferUs) {}
+
+    CopyProbe(int threads, long roomBytes) {
+        this.roomBytes = roomBytes;
+        this.world = World.threads(threads);
+        try {
+            this.regions =
+                    world.call(fabric -> fabric.allocate(Region.WORDS_BYTES + 2 * roomBytes));
+        } catch (RuntimeException | Error e) {
+            world.close();
+            throw e;
         }
     }
 
-    private static Runnable copies(Arena arena) {
-        Matrix from = Matrix.allocate(arena, DType.FP32, ROWS * SLOTS, COLS);
-        Matrix to = Matrix.allocate(arena, DType.FP32, ROWS * SLOTS, COLS);
-        from.data().fill((byte) 1);
-        to.data().fill((byte) 2);
-        long[] slot = {0};
-        return () -> {
-            long row = slot[0]++ % SLOTS * ROWS;
-            to.copyBlock(from, row, 0, row, 0, ROWS, COLS);
-        };
+    /** Of one thread while others rest, or of each while all copy. */
+    Copies time(boolean together) {
+        double smallNs = medianNs(SMALL_BYTES, together);
+        double largeNs = medianNs(LARGE_BYTES, together);
+        // Where a disturbance made small ones as slow as large ones, their difference says nothing.
+        double bytesNs = Math.max(largeNs / 2, largeNs - smallNs);
+        double gbps = (LARGE_BYTES - SMALL_BYTES) / bytesNs;
+        return new Copies(gbps, Math.max(0, smallNs - SMALL_BYTES / gbps) / 1e3);
+    }
+
+    private double medianNs(long bytes, boolean together) {
+        turn++;
+        List<double[]> taken =
+                world.call(
+                        fabric -> {
+                            fabric.barrier();
+                            boolean copies = together || fabric.rank() == 0;
+                            double[] ns = copies ? moves(fabric, bytes) : new double[0];
+                            fabric.barrier();
+                            return ns;
+                        });
+        List<Double> all = new ArrayList<>();
+        for (double[] ns : taken) {
+            for (double one : ns) {
+                all.add(one);
+            }
+        }
+        return Crowd.median(all.stream().mapToDouble(Double::doubleValue).toArray());
+    }
+
+    /** From the next rank's memory, each time from another place to another. */
+    private double[] moves(Fabric fabric, long bytes) {
+        Region region = regions.get(fabric.rank());
+        int peer = (fabric.rank() + 1) % fabric.size();
+        double[] ns = new double[PIECES];
+        try (Courier courier = fabric.courier(ended -> {})) {
+            for (int i = 0; i < PIECES; i++) {
+                long place = ((long) turn * PIECES + i) % (roomBytes / bytes) * bytes;
+                long at = Region.WORDS_BYTES + place;
+                Move move =
+                        new Move(
+                                region,
+                                peer,
+                                at,
+                                bytes,
+                                fabric.rank(),
+                                at + roomBytes,
+                                bytes,
+                                1,
+                                bytes,
+                                0,
+                                -1);
+                long began = System.nanoTime();
+                courier.move(i, move, turn * PIECES + i + 1, 0);
+                ns[i] = System.nanoTime() - began;
+            }
+        }
+        return ns;
+    }
+
+    @Override
+    public void close() {
+        try (world) {
+            world.run(fabric -> regions.get(fabric.rank()).close());
+        }
     }
 }

@@ -3,9 +3,10 @@ package dev.weft.tune;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 
 /** Times the same work on several threads at once. */
 final class Crowd {
@@ -19,19 +20,24 @@ final class Crowd {
      * @param work by thread: what it does again and again
      */
     static double medianNs(int threads, int pieces, IntFunction<Runnable> work) {
+        List<Runnable> each = IntStream.range(0, threads).mapToObj(work).toList();
         double[] ns = new double[threads * pieces];
+        AtomicReference<Throwable> failure = new AtomicReference<>();
         CyclicBarrier start = new CyclicBarrier(threads);
         List<Thread> running = new ArrayList<>();
         for (int t = 0; t < threads; t++) {
-            int index = t;
-            Runnable piece = work.apply(t);
+            int at = t * pieces;
+            Runnable piece = each.get(t);
             running.add(
                     Thread.ofPlatform()
                             .daemon()
-                            .start(() -> time(start, piece, ns, index * pieces, pieces)));
+                            .start(() -> time(start, piece, ns, at, pieces, failure)));
         }
         for (Thread thread : running) {
             join(thread);
+        }
+        if (failure.get() != null) {
+            throw new IllegalStateException("a measurement failed", failure.get());
         }
         return median(ns);
     }
@@ -42,17 +48,25 @@ final class Crowd {
         return sorted[sorted.length / 2];
     }
 
-    private static void time(CyclicBarrier start, Runnable piece, double[] ns, int at, int pieces) {
-        piece.run();
+    private static void time(
+            CyclicBarrier start,
+            Runnable piece,
+            double[] ns,
+            int at,
+            int pieces,
+            AtomicReference<Throwable> failure) {
         try {
-            start.await();
-        } catch (InterruptedException | BrokenBarrierException e) {
-            throw new IllegalStateException("a measuring thread was interrupted", e);
-        }
-        for (int i = 0; i < pieces; i++) {
-            long began = System.nanoTime();
             piece.run();
-            ns[at + i] = System.nanoTime() - began;
+            start.await();
+            for (int i = 0; i < pieces; i++) {
+                long began = System.nanoTime();
+                piece.run();
+                ns[at + i] = System.nanoTime() - began;
+            }
+        } catch (Throwable e) {
+            failure.compareAndSet(null, e);
+            // Nobody is to wait for one that will not come.
+            start.reset();
         }
     }
 

@@ -9,20 +9,30 @@ import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.EnumMap;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The model of the machine that Weft runs on, for each engine: as {@code weft calibrate} has kept
- * it, otherwise measured in a second when it is first asked for, and kept. Any thread may call it.
+ * it, otherwise measured in some seconds when it is first asked for, and kept. Any thread may call
+ * it.
  */
 public final class Here {
 
-    private static final Map<String, Machine> BY_ENGINE = new ConcurrentHashMap<>();
+    private static final long LOOK_MS = 100;
+    private static final ReentrantLock IN_PROCESS = new ReentrantLock();
+
+    /** Guarded by the lock. */
+    private static final Map<String, Machine> BY_ENGINE = new HashMap<>();
 
     private Here() {}
 
@@ -31,19 +41,75 @@ public final class Here {
      *
      * @param heartbeat called now and then while it measures
      */
-    public static synchronized Machine machine(Gemm gemm, DType aType, Runnable heartbeat) {
-        Machine known = BY_ENGINE.get(gemm.name());
-        if (known == null) {
-            known = kept(Calibration.description(gemm));
+    public static Machine machine(Gemm gemm, DType aType, Runnable heartbeat) {
+        await(heartbeat, () -> IN_PROCESS.tryLock(LOOK_MS, TimeUnit.MILLISECONDS));
+        try {
+            Machine known = BY_ENGINE.get(gemm.name());
+            if (known == null || !known.engine().knows(aType)) {
+                known = measured(gemm, aType, heartbeat);
+                BY_ENGINE.put(gemm.name(), known);
+            }
+            return known;
+        } finally {
+            IN_PROCESS.unlock();
         }
-        if (known == null || !known.engine().knows(aType)) {
-            Machine measured =
-                    Calibration.measure(gemm, EnumSet.of(aType), Effort.quick(heartbeat));
-            known = known == null ? measured : joined(measured, known);
-            keep(known);
+    }
+
+    /** One process at a time measures, and the next finds what it kept. */
+    private static Machine measured(Gemm gemm, DType aType, Runnable heartbeat) {
+        Path file = Machines.herePath();
+        try {
+            Files.createDirectories(file.getParent());
+            try (FileChannel lock =
+                    FileChannel.open(
+                            file.resolveSibling("machine.lock"),
+                            StandardOpenOption.CREATE,
+                            StandardOpenOption.WRITE)) {
+                await(
+                        heartbeat,
+                        () -> {
+                            FileLock held = lock.tryLock();
+                            if (held == null) {
+                                Thread.sleep(LOOK_MS);
+                            }
+                            return held != null;
+                        });
+                return keptOrMeasured(gemm, aType, heartbeat);
+            }
+        } catch (IOException e) {
+            Fallback.tell("a machine model that is measured by every process", e.toString());
+            return keptOrMeasured(gemm, aType, heartbeat);
         }
-        BY_ENGINE.put(gemm.name(), known);
-        return known;
+    }
+
+    private static Machine keptOrMeasured(Gemm gemm, DType aType, Runnable heartbeat) {
+        Machine known = kept(Calibration.description(gemm));
+        if (known != null && known.engine().knows(aType)) {
+            return known;
+        }
+        Machine measured = Calibration.measure(gemm, EnumSet.of(aType), Effort.quick(heartbeat));
+        Machine whole = known == null ? measured : joined(measured, known);
+        keep(whole);
+        return whole;
+    }
+
+    /** Something to try until it succeeds. */
+    private interface Attempt {
+        boolean succeeds() throws InterruptedException, IOException;
+    }
+
+    /** Others measure for some seconds at most; whoever waits for this rank hears of it. */
+    private static void await(Runnable heartbeat, Attempt attempt) {
+        try {
+            while (!attempt.succeeds()) {
+                heartbeat.run();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while another measures the machine", e);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** What is known of other types stays as it was. */
@@ -82,8 +148,7 @@ public final class Here {
     /** Where it cannot be kept, the next process measures again. */
     private static void keep(Machine machine) {
         Path file = Machines.herePath();
-        if (Files.exists(file) && kept(machine.description()) == null) {
-            // The user's, for another engine.
+        if (isOfAnotherEngine(file, machine)) {
             return;
         }
         try {
@@ -91,6 +156,22 @@ public final class Here {
             MachineFile.write(machine, file);
         } catch (IOException | UncheckedIOException | IllegalArgumentException e) {
             Fallback.tell("a machine model that is measured by every process", e.getMessage());
+        }
+    }
+
+    /** What was measured for another engine of this machine is not written over. */
+    private static boolean isOfAnotherEngine(Path file, Machine machine) {
+        if (!Files.isRegularFile(file)) {
+            return false;
+        }
+        try {
+            Machine there = MachineFile.read(file);
+            return there.engine() instanceof CoreEngine cores
+                    && cores.cores() == ((CoreEngine) machine.engine()).cores()
+                    && !there.description().equals(machine.description());
+        } catch (IllegalArgumentException e) {
+            // It cannot be read, which kept() has told: the new one takes its place.
+            return false;
         }
     }
 }

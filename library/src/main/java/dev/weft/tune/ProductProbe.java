@@ -17,10 +17,6 @@ import java.util.List;
  */
 final class ProductProbe {
 
-    /** Rows and C move on through so many bytes, so that they are not found in a near cache. */
-    private static final long ROTATE_BYTES = 16L << 20;
-
-    private static final byte ORDINARY = 0x3f;
     private static final int MOST_CALLS = 50;
 
     /** For all calls of a shape in one round, more or less. */
@@ -37,7 +33,7 @@ final class ProductProbe {
 
     private final Gemm gemm;
     private final DType aType;
-    private final int threads;
+    private final Rooms rooms;
     private final List<Shape> shapes = new ArrayList<>();
     private final List<double[]> rounds = new ArrayList<>();
 
@@ -60,17 +56,18 @@ final class ProductProbe {
     /**
      * @param operationsPerNs what the engine does at most, roughly
      */
-    ProductProbe(Gemm gemm, DType aType, int threads, List<long[]> inners, double operationsPerNs) {
+    ProductProbe(Gemm gemm, DType aType, Rooms rooms, List<long[]> inners, double operationsPerNs) {
         this.gemm = gemm;
         this.aType = aType;
-        this.threads = threads;
+        this.rooms = rooms;
         long quantum = gemm.rowQuantum();
         long tall = gemm.blockRows();
         for (long[] inner : inners) {
             for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
                 Shape shape = new Shape(rows, inner[0], inner[1]);
                 boolean quick = shape.features(gemm)[0] < LONGEST_NS * operationsPerNs;
-                if ((rows == quantum || quick) && !shapes.contains(shape)) {
+                boolean fits = rooms.holds(rows, Math.max(inner[0], inner[1]));
+                if (fits && (rows == quantum || quick) && !shapes.contains(shape)) {
                     shapes.add(shape);
                 }
             }
@@ -82,8 +79,7 @@ final class ProductProbe {
         long start = System.nanoTime();
         double before = Double.MAX_VALUE;
         while (true) {
-            double now = Arrays.stream(time()).sum();
-            heartbeat.run();
+            double now = Arrays.stream(time(heartbeat)).sum();
             long spent = System.nanoTime() - start;
             if (spent > MOST_WARM_NS || spent > LEAST_WARM_NS && now > STEADY * before) {
                 return;
@@ -93,43 +89,41 @@ final class ProductProbe {
     }
 
     /** Times every shape once more. */
-    void round() {
-        rounds.add(time());
+    void round(Runnable heartbeat) {
+        rounds.add(time(heartbeat));
     }
 
-    private double[] time() {
+    private double[] time(Runnable heartbeat) {
         double[] ns = new double[shapes.size()];
         for (int i = 0; i < ns.length; i++) {
             Shape shape = shapes.get(i);
             try (Arena arena = Arena.ofShared()) {
-                Matrix b = filled(arena, DType.FP32, shape.k(), shape.n());
+                Matrix b = Matrix.allocate(arena, DType.FP32, shape.k(), shape.n());
                 PackedB packed = gemm.pack(b, false, arena);
                 double expected = rounds.isEmpty() ? SHAPE_NS : rounds.getLast()[i];
                 int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);
-                ns[i] = Crowd.medianNs(threads, calls, thread -> products(shape, packed, arena));
+                long turn = rounds.size() * (long) MOST_CALLS;
+                ns[i] =
+                        Crowd.medianNs(
+                                rooms.threads(),
+                                calls,
+                                thread -> products(shape, packed, thread, turn, arena));
             }
+            heartbeat.run();
         }
         return ns;
     }
 
-    private Runnable products(Shape shape, PackedB b, Arena arena) {
-        long bytes = Float.BYTES * shape.rows() * (shape.k() + shape.n());
-        long slots = Math.clamp(ROTATE_BYTES / bytes, 2, 32);
-        Matrix a = filled(arena, aType, slots * shape.rows(), shape.k());
-        Matrix c = filled(arena, DType.FP32, slots * shape.rows(), shape.n());
+    private Runnable products(Shape shape, PackedB b, int thread, long firstTurn, Arena arena) {
+        Matrix a = rooms.source(thread, aType, shape.k());
+        Matrix c = rooms.target(thread, DType.FP32, shape.n());
         Scratch scratch = gemm.scratch(shape.k(), shape.n(), arena);
-        long[] call = {0};
+        long places = Math.min(a.rows(), c.rows()) / shape.rows();
+        long[] turn = {firstTurn};
         return () -> {
-            long row = call[0]++ % slots * shape.rows();
+            long row = turn[0]++ % places * shape.rows();
             gemm.multiply(a, row, shape.rows(), b, c, row, scratch);
         };
-    }
-
-    /** With an ordinary number of any type, as zeros may be faster than data. */
-    private static Matrix filled(Arena arena, DType type, long rows, long cols) {
-        Matrix matrix = Matrix.allocate(arena, type, rows, cols);
-        matrix.data().fill(ORDINARY);
-        return matrix;
     }
 
     /**

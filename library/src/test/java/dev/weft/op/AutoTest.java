@@ -1,7 +1,9 @@
 package dev.weft.op;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
@@ -71,7 +73,7 @@ class AutoTest {
         assertTrue(tried.stream().anyMatch(c -> c.algorithm() == Algorithm.SEQUENTIAL));
         double cheapest =
                 candidates.stream().mapToDouble(Candidate::predictedNs).min().orElseThrow();
-        assertTrue(tried.stream().anyMatch(c -> c.predictedNs() == cheapest));
+        assertTrue(tried.stream().anyMatch(c -> c.predictedNs() <= 1.10 * cheapest));
         double fastest = tried.stream().mapToDouble(Candidate::measuredNs).min().orElseThrow();
         double taken =
                 tried.stream()
@@ -91,15 +93,14 @@ class AutoTest {
         }
     }
 
-    /** Two trials would not come to the same nanosecond. */
     @Test
     void aSecondOperatorForTheSameProblemIsNotTriedAgain() {
         List<Candidate> first = prepare(UnaryOperator.identity(), 43, 20).get(0).candidates();
         List<Candidate> second = prepare(UnaryOperator.identity(), 43, 20).get(0).candidates();
-        assertEquals(first, second);
+        assertSame(first, second);
         List<Candidate> other =
                 prepare(AllGatherMatmulBuilder::keepGathered, 43, 20).get(0).candidates();
-        assertFalse(first.equals(other), "another problem was given the same answer");
+        assertNotSame(first, other);
     }
 
     @Test
@@ -142,8 +143,45 @@ class AutoTest {
                                                 .keepGathered()
                                                 .prepare()) {
                             assertEquals(model.plan(), like.plan());
+                            AllGatherMatmulBuilder other =
+                                    AllGatherMatmul.on(fabric)
+                                            .a(Shards.of(44, 23), DType.FP32)
+                                            .b(b)
+                                            .plannedLike(model.plan());
+                            assertThrows(IllegalArgumentException.class, other::prepare);
                         }
                     });
         }
+    }
+
+    @Test
+    void finalistsAreNearTheCheapestAndSequentialIsAlwaysOne() {
+        Candidate ring4 = Candidate.priced(Algorithm.RING, 4, 100);
+        Candidate push4 = Candidate.priced(Algorithm.MESH_PUSH, 4, 101);
+        Candidate ring16 = Candidate.priced(Algorithm.RING, 16, 102);
+        Candidate pull4 = Candidate.priced(Algorithm.MESH_PULL, 4, 103);
+        Candidate push64 = Candidate.priced(Algorithm.MESH_PUSH, 64, 104);
+        Candidate both4 = Candidate.priced(Algorithm.BIDIRECTIONAL_RING, 4, 105);
+        Candidate ring64 = Candidate.priced(Algorithm.RING, 64, 110);
+        Candidate direct = Candidate.priced(Algorithm.DIRECT, 64, 120);
+        Candidate sequential = Candidate.priced(Algorithm.SEQUENTIAL, 64, 300);
+        assertEquals(
+                List.of(ring64, push64, pull4, sequential),
+                AutoChoice.finalists(
+                        List.of(
+                                ring4,
+                                push4,
+                                ring16,
+                                pull4,
+                                push64,
+                                both4,
+                                ring64,
+                                direct,
+                                sequential),
+                        3));
+        assertEquals(
+                List.of(ring16, sequential),
+                AutoChoice.finalists(List.of(ring4, push4, ring16, sequential), 1));
+        assertEquals(List.of(sequential), AutoChoice.finalists(List.of(sequential), 3));
     }
 }

@@ -32,7 +32,8 @@ class AutoTrialTest {
 
     @Test
     void sequentialIsTakenAsSoonAsItIsFaster() {
-        assertEquals(0, fastest(101, 300, 100));
-        assertEquals(2, fastest(103, 300, 100));
+        assertEquals(2, fastest(101, 300, 100));
+        assertEquals(0, fastest(100, 300, 100));
+        assertEquals(1, fastest(101, 99.5, 100));
     }
 }

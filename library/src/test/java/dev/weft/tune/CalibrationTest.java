@@ -26,6 +26,7 @@ class CalibrationTest {
         Effort least =
                 new Effort(
                         List.of(new long[] {64, 64}, new long[] {128, 32}),
+                        1 << 20,
                         1,
                         beats::incrementAndGet);
         Machine machine = Calibration.measure(gemm, least);

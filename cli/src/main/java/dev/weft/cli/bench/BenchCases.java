@@ -1,5 +1,6 @@
 package dev.weft.cli.bench;
 
+import dev.weft.tune.Effort;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -17,6 +18,8 @@ final class BenchCases {
                 new FusedCase(),
                 new OverlapCase(),
                 new LabCase(),
+                new PredictCase(Effort::thorough),
+                new AutoCase(),
                 new StartupCase(),
                 new RanksCase(plots));
     }

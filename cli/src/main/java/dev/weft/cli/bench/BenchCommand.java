@@ -12,7 +12,7 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         description = "Weft beside what a user has today, interleaved in one run.",
-        subcommands = {CpuCommand.class, GpuCommand.class},
+        subcommands = {CpuCommand.class, GpuCommand.class, AutoRanksCommand.class},
         footer = {"", "Examples:", "  ./weft bench cpu --quick", "  ./weft bench gpu --quick"})
 public final class BenchCommand implements Runnable {
 

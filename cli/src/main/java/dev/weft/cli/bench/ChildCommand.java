@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /**
  * A program that the bench runs to its end, with a limit on its time. However that ends, nothing
@@ -44,11 +45,32 @@ record ChildCommand(List<String> command, Path folder) {
      * @throws IOException if it fails or takes longer than {@code limit}
      */
     long run(Duration limit) throws IOException, InterruptedException {
+        return run(limit, ProcessBuilder.Redirect.DISCARD);
+    }
+
+    /**
+     * Runs it.
+     *
+     * @return the lines of its standard output
+     * @throws IOException if it fails or takes longer than {@code limit}
+     */
+    List<String> lines(Duration limit) throws IOException, InterruptedException {
+        Path output = Files.createTempFile(folder, "output-", ".txt");
+        try {
+            run(limit, ProcessBuilder.Redirect.to(output.toFile()));
+            return Files.readAllLines(output);
+        } finally {
+            Files.deleteIfExists(output);
+        }
+    }
+
+    private long run(Duration limit, ProcessBuilder.Redirect output)
+            throws IOException, InterruptedException {
         Path errors = Files.createTempFile(folder, "errors-", ".txt");
         ProcessBuilder builder =
                 new ProcessBuilder(command)
                         .directory(folder.toFile())
-                        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        .redirectOutput(output)
                         .redirectError(errors.toFile());
         long startNs = System.nanoTime();
         Process process = Children.start(builder);
@@ -69,19 +91,22 @@ record ChildCommand(List<String> command, Path folder) {
     }
 
     private String describe() {
-        int main = command.indexOf(Main.class.getName());
+        // The last one: a launcher has what it launches behind its own words.
+        int main = command.lastIndexOf(Main.class.getName());
         return main < 0
                 ? String.join(" ", command)
                 : "weft " + String.join(" ", command.subList(main + 1, command.size()));
     }
 
-    /** The child's own one-line message where it left one. */
+    /** The child's own one-line message where it left one, or those of its ranks. */
     private static String reason(Path errors, int exitCode) throws IOException {
         String prefix = "weft: ";
-        return Files.readAllLines(errors).stream()
-                .filter(line -> line.startsWith(prefix))
-                .map(line -> line.substring(prefix.length()))
-                .reduce((first, second) -> second)
-                .orElse("failed with exit code " + exitCode);
+        String messages =
+                Files.readAllLines(errors).stream()
+                        .filter(line -> line.startsWith(prefix))
+                        .map(line -> line.substring(prefix.length()))
+                        .distinct()
+                        .collect(Collectors.joining("; "));
+        return messages.isEmpty() ? "failed with exit code " + exitCode : messages;
     }
 }

@@ -33,11 +33,9 @@ final class LabCase implements BenchCase {
     @Override
     public void run(BenchSettings settings, BenchSink sink)
             throws IOException, InterruptedException {
-        String link = System.getenv("WEFT_LAB_LINK");
-        String hosts = System.getenv("WEFT_LAB_HOSTS");
-        if (link == null || hosts == null) {
-            sink.skipped(
-                    ITEM, "not in a lab: start it as ./weft lab -- ./weft bench cpu --only lab");
+        Optional<Lab> around = Lab.current();
+        if (around.isEmpty()) {
+            sink.skipped(ITEM, Lab.missing(ITEM));
             return;
         }
         Mpi mpi;
@@ -48,7 +46,7 @@ final class LabCase implements BenchCase {
             return;
         }
         Shape shape = settings.quick() ? new Shape(256, 256, 256) : new Shape(2048, 8192, 2048);
-        int ranks = Integer.parseInt(hosts);
+        int ranks = around.get().hosts();
         OverlapRuns runs =
                 new OverlapRuns(
                         settings.folder(),
@@ -58,7 +56,7 @@ final class LabCase implements BenchCase {
                         1,
                         settings.quick() ? 1 : 3,
                         settings.quick() ? 3 : 9);
-        Hosts lab = new Hosts(settings, sink, link, mpi, shape, runs);
+        Hosts lab = new Hosts(settings, sink, around.get(), mpi, shape, runs);
         lab.rate("none");
         double productNs = lab.weft().medianNs("sequential/compute");
         Optional<Path> plain = lab.plainProgram();
@@ -72,16 +70,13 @@ final class LabCase implements BenchCase {
     private record Hosts(
             BenchSettings settings,
             BenchSink sink,
-            String link,
+            Lab lab,
             Mpi mpi,
             Shape shape,
             OverlapRuns runs) {
 
         void rate(String rate) throws IOException, InterruptedException {
-            Tool.Output output = Tool.run(settings.folder(), link, "rate", rate);
-            if (!output.ok()) {
-                throw new IllegalStateException("the lab's links: " + output.lastLine());
-            }
+            lab.rate(rate, settings.folder());
         }
 
         RunFigures weft() throws IOException, InterruptedException {

@@ -32,9 +32,14 @@ final class MadeUpData {
 
     /** Fills a matrix, row after row; the numbers are rounded to its type. */
     static void fill(Matrix matrix, int salt) {
-        for (long row = 0; row < matrix.rows(); row++) {
-            for (long col = 0; col < matrix.cols(); col++) {
-                matrix.set(row, col, value(salt, row * matrix.cols() + col));
+        fill(matrix, salt, 0);
+    }
+
+    /** The same for a part of a matrix, which begins with its row {@code firstRow}. */
+    static void fill(Matrix part, int salt, long firstRow) {
+        for (long row = 0; row < part.rows(); row++) {
+            for (long col = 0; col < part.cols(); col++) {
+                part.set(row, col, value(salt, (firstRow + row) * part.cols() + col));
             }
         }
     }

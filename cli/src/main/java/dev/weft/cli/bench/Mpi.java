@@ -38,6 +38,13 @@ record Mpi(Kind kind, Path compiler, Path starter) {
                     : new String[] {"-ppn", "1"};
         }
 
+        /** So many ranks on each host, host by host. */
+        String[] perHost(int ranks) {
+            return this == OPEN_MPI
+                    ? new String[] {"--map-by", "ppr:" + ranks + ":node"}
+                    : new String[] {"-ppn", Integer.toString(ranks)};
+        }
+
         /** By what mpicc -show or mpirun --version print. */
         static Optional<Kind> of(String text) {
             if (text.contains("Open MPI") || text.contains("openmpi")) {
@@ -142,10 +149,19 @@ record Mpi(Kind kind, Path compiler, Path starter) {
 
     /** One rank on each host, where the environment says which hosts there are. */
     List<String> startOnHosts(int ranks) {
+        return startOnHosts(ranks, kind.onePerHost());
+    }
+
+    /** The same with so many ranks on each host. */
+    List<String> startOnHosts(int ranks, int ranksPerHost) {
+        return startOnHosts(ranks, kind.perHost(ranksPerHost));
+    }
+
+    private List<String> startOnHosts(int ranks, String[] placing) {
         List<String> base = List.of(starter.toString(), "-n", Integer.toString(ranks));
         return switch (kind) {
-            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), kind.onePerHost());
-            case MPICH -> with(base, kind.onePerHost());
+            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), placing);
+            case MPICH -> with(base, placing);
         };
     }
 

@@ -1,0 +1,79 @@
+package dev.weft.cli;
+
+import dev.weft.op.Timeline;
+import dev.weft.sim.SpanSink;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Keeps what the first simulated ranks do, as timelines of executed calls are kept. */
+final class SimTimelines implements SpanSink {
+
+    /** Lanes before compute workers, each by number. */
+    private static final Comparator<String> TRACK_ORDER =
+            Comparator.comparing((String name) -> name.startsWith("compute"))
+                    .thenComparing(String::length)
+                    .thenComparing(Comparator.naturalOrder());
+
+    private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
+    private final long[] endNs;
+
+    /**
+     * @param ranks whose spans are kept, from rank 0 on
+     */
+    SimTimelines(int ranks) {
+        endNs = new long[ranks];
+        for (int rank = 0; rank < ranks; rank++) {
+            tracksOfRank.add(new TreeMap<>(TRACK_ORDER));
+        }
+    }
+
+    int ranks() {
+        return endNs.length;
+    }
+
+    @Override
+    public void span(
+            int rank,
+            String track,
+            Kind kind,
+            int source,
+            int peer,
+            long firstRow,
+            long rows,
+            double startNs,
+            double endNs) {
+        if (rank >= ranks()) {
+            return;
+        }
+        long end = Math.round(endNs);
+        this.endNs[rank] = Math.max(this.endNs[rank], end);
+        tracksOfRank
+                .get(rank)
+                .computeIfAbsent(track, name -> new ArrayList<>())
+                .add(
+                        new Timeline.Span(
+                                Timeline.Kind.valueOf(kind.name()),
+                                source,
+                                peer,
+                                firstRow,
+                                rows,
+                                Math.round(startNs),
+                                end));
+    }
+
+    /** What one rank did; all ranks start at once. */
+    Timeline of(int rank) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        tracksOfRank
+                .get(rank)
+                .forEach(
+                        (name, spans) -> {
+                            spans.sort(Comparator.comparingLong(Timeline.Span::startNs));
+                            tracks.add(new Timeline.Track(name, List.copyOf(spans)));
+                        });
+        return new Timeline(rank, 0, endNs[rank], tracks);
+    }
+}

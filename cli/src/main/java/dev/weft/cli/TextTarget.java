@@ -1,0 +1,73 @@
+package dev.weft.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+
+/**
+ * Where an option such as {@code --json} or {@code --csv} writes: nowhere, standard output, or a
+ * file that is there whole or not at all.
+ */
+final class TextTarget {
+
+    private final String target;
+    private final PrintWriter out;
+
+    /** What is written. */
+    @FunctionalInterface
+    interface Content {
+        void write(Writer writer) throws IOException;
+    }
+
+    /**
+     * @param target the option's value, or null
+     */
+    TextTarget(String option, String target, PrintWriter out) {
+        this.target = target;
+        this.out = out;
+        if (target == null || toStandardOutput()) {
+            return;
+        }
+        Path file = Path.of(target).toAbsolutePath();
+        if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new UsageException(
+                    option
+                            + " "
+                            + target
+                            + ": expected a file in a folder that exists and can be written to,"
+                            + " or -");
+        }
+    }
+
+    private static boolean isUsable(Path folder) {
+        return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
+    }
+
+    boolean toStandardOutput() {
+        return "-".equals(target);
+    }
+
+    void write(Content content) throws IOException {
+        if (target == null) {
+            return;
+        }
+        if (toStandardOutput()) {
+            content.write(out);
+            out.flush();
+            return;
+        }
+        Path file = Path.of(target).toAbsolutePath();
+        Path part = file.resolveSibling(file.getFileName() + ".part");
+        try {
+            try (Writer writer = Files.newBufferedWriter(part)) {
+                content.write(writer);
+            }
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+}
