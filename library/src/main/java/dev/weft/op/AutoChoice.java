@@ -75,6 +75,11 @@ final class AutoChoice {
             Candidate only = Candidate.priced(Algorithm.SEQUENTIAL, 0, Double.NaN);
             return new Choice(List.of(only.asChosen()), null);
         }
+        if (problem.columns().isEmpty()) {
+            // A gather alone has nothing to hide behind: as few copies as there can be.
+            Algorithm rule = fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH;
+            return new Choice(List.of(Candidate.priced(rule, 0, Double.NaN).asChosen()), null);
+        }
         boolean first = fabric.rank() == 0;
         List<Candidate> known = first ? DECIDED.getOrDefault(problem.key(), List.of()) : List.of();
         if (agreement.ofFirst(known.size()) > 0) {

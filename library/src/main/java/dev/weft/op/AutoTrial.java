@@ -14,15 +14,13 @@ import java.util.function.Function;
  */
 final class AutoTrial {
 
-    /** For all calls that count, as far as it can be foreseen. */
+    /** For all calls that count. */
     private static final double BUDGET_NS = 800e6;
 
     private static final int FEWEST_ROUNDS = 7;
-    private static final int MOST_ROUNDS = 200;
+    private static final int MOST_ROUNDS = 60;
 
-    /** Both slots of an operator's memory are filled, and kernels compiled. */
-    private static final int WARM_CALLS = OperatorMemory.SLOTS + 1;
-
+    /** Kernels must be compiled. */
     private static final double WARM_NS = 150e6;
 
     /**
@@ -56,7 +54,7 @@ final class AutoTrial {
             for (Candidate candidate : candidates) {
                 prepared.add(operators.apply(candidate));
             }
-            double[] medians = medians(candidates, prepared);
+            double[] medians = medians(prepared);
             int fastest = (int) new Agreement(fabric).ofFirst(fastest(candidates, medians));
             List<Candidate> tried = new ArrayList<>();
             for (int i = 0; i < medians.length; i++) {
@@ -80,31 +78,35 @@ final class AutoTrial {
         }
     }
 
-    private double[] medians(List<Candidate> candidates, List<AllGatherMatmul> prepared) {
-        double foreseen = 0;
-        for (Candidate candidate : candidates) {
-            foreseen += candidate.predictedNs();
-        }
-        int warm = (int) Math.clamp(WARM_NS / foreseen, WARM_CALLS, MOST_ROUNDS);
-        double lastNs = foreseen;
-        for (int round = 0; round < warm; round++) {
-            lastNs = 0;
-            for (AllGatherMatmul operator : prepared) {
-                if (round < OperatorMemory.SLOTS) {
-                    operator.nextShard().data().fill(ORDINARY);
-                }
-                lastNs += slowestNs(operator);
+    private double[] medians(List<AllGatherMatmul> prepared) {
+        for (AllGatherMatmul operator : prepared) {
+            for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
+                operator.nextShard().data().fill(ORDINARY);
+                slowestNs(operator);
             }
         }
-        // What calls take and not what they should: all ranks have seen the same times.
-        int rounds = (int) Math.clamp(BUDGET_NS / lastNs, FEWEST_ROUNDS, MOST_ROUNDS);
-        double[][] ns = new double[prepared.size()][rounds];
-        for (int round = 0; round < rounds; round++) {
-            for (int i = 0; i < ns.length; i++) {
-                ns[i][round] = slowestNs(prepared.get(i));
-            }
+        rounds(prepared, WARM_NS, 1);
+        List<double[]> rounds = rounds(prepared, BUDGET_NS, FEWEST_ROUNDS);
+        double[] medians = new double[prepared.size()];
+        for (int i = 0; i < medians.length; i++) {
+            int operator = i;
+            medians[i] = median(rounds.stream().mapToDouble(round -> round[operator]).toArray());
         }
-        return Arrays.stream(ns).mapToDouble(AutoTrial::median).toArray();
+        return medians;
+    }
+
+    /** As many as fit into the time by the first rank's clock, and not too many or too few. */
+    private List<double[]> rounds(List<AllGatherMatmul> prepared, double budgetNs, int fewest) {
+        List<double[]> rounds = new ArrayList<>();
+        Agreement agreement = new Agreement(fabric);
+        long start = System.nanoTime();
+        boolean goesOn = true;
+        while (goesOn) {
+            rounds.add(prepared.stream().mapToDouble(this::slowestNs).toArray());
+            boolean fits = System.nanoTime() - start < budgetNs && rounds.size() < MOST_ROUNDS;
+            goesOn = agreement.ofFirst(rounds.size() < fewest || fits ? 1 : 0) == 1;
+        }
+        return rounds;
     }
 
     private double slowestNs(AllGatherMatmul operator) {

@@ -23,12 +23,12 @@ final class ProductProbe {
     private static final double SHAPE_NS = 3e6;
 
     /** A slow engine is not asked for products that take longer. */
-    private static final double LONGEST_NS = 100e6;
+    private static final double LONGEST_NS = 10e6;
 
     /** Kernels, and what converts narrow rows for them, are slow until they are compiled. */
-    private static final long LEAST_WARM_NS = 700_000_000;
+    private static final long LEAST_WARM_NS = 500_000_000;
 
-    private static final long MOST_WARM_NS = 4_000_000_000L;
+    private static final long MOST_WARM_NS = 2_000_000_000L;
     private static final double STEADY = 0.9;
 
     private final Gemm gemm;
