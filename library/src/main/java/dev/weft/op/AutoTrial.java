@@ -15,13 +15,13 @@ import java.util.function.Function;
 final class AutoTrial {
 
     /** For all calls that count. */
-    private static final double BUDGET_NS = 800e6;
+    private static final double BUDGET_NS = budgetMs() * 1e6;
 
     private static final int FEWEST_ROUNDS = 7;
     private static final int MOST_ROUNDS = 60;
 
     /** Kernels must be compiled. */
-    private static final double WARM_NS = 150e6;
+    private static final double WARM_NS = BUDGET_NS / 5;
 
     /**
      * What is no slower than this, beside the fastest, is as fast: the simulator's order decides.
@@ -76,6 +76,12 @@ final class AutoTrial {
                 closeAll(operators.subList(1, operators.size()));
             }
         }
+    }
+
+    /** Tests set it, as they prepare many operators and look at no time. */
+    private static long budgetMs() {
+        String value = System.getenv("WEFT_AUTO_TRIAL_MS");
+        return value != null && value.matches("[0-9]{1,6}") ? Long.parseLong(value) : 800;
     }
 
     private double[] medians(List<AllGatherMatmul> prepared) {
