@@ -104,6 +104,16 @@ final class MpiHost implements AutoCloseable {
         return !here || watches[worldRank - first].isHeld();
     }
 
+    /** Another rank of this host that lives and has neither left nor failed, or -1. */
+    int firstPresent(Health health) {
+        for (int r = first; r < first + watches.length; r++) {
+            if (r != rank && !health.hasEnded(r) && isAlive(r)) {
+                return r;
+            }
+        }
+        return -1;
+    }
+
     private void removeFolder() {
         job.close();
     }

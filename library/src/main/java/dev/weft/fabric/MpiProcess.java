@@ -34,6 +34,8 @@ final class MpiProcess {
 
     private static final long LOOK_NS = 50_000_000L;
 
+    private static final long LOOK_HERE_NS = 1_000_000L;
+
     /**
      * All ranks have left by then, and nothing depends on MPI any more: one whose MPI_Finalize
      * hangs (MPICH 4.0.2 over TCP did, in most starts on three hosts) must not make its user wait.
@@ -55,6 +57,7 @@ final class MpiProcess {
     private MpiMail mail;
     private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
     private volatile boolean abandoned;
+    private boolean allLeft;
 
     private MpiProcess(Duration deadline) {
         this.deadline = deadline;
@@ -233,8 +236,8 @@ final class MpiProcess {
             fabric.closeWords();
             mail.close();
         } catch (TimeoutException e) {
-            if (!failed && !left.isDone()) {
-                int peer = mail.firstPresent();
+            if (!failed && !allLeft) {
+                int peer = firstPresent(fabric.health);
                 String awaited = "the end of rank " + peer;
                 throw new StallException(rank, peer, -1, -1, awaited, deadline);
             }
@@ -249,25 +252,43 @@ final class MpiProcess {
         }
     }
 
-    /** Until all ranks have left: who works on meanwhile, and says so, may take its time. */
+    /**
+     * Until all ranks have left: who works on meanwhile, and says so, may take its time. Ranks of
+     * this host count too: they may still allocate in the folder that its first rank removes.
+     */
     private void awaitLeft(MpiFabric fabric)
             throws InterruptedException, ExecutionException, TimeoutException {
         long work = fabric.health.workOf(fabric.group, false);
         long movedNs = System.nanoTime();
-        while (true) {
-            try {
-                left.get(LOOK_NS, TimeUnit.NANOSECONDS);
-                return;
-            } catch (TimeoutException e) {
-                long workNow = fabric.health.workOf(fabric.group, false);
-                if (workNow != work) {
-                    work = workNow;
-                    movedNs = System.nanoTime();
-                } else if (System.nanoTime() - movedNs >= Health.nanoseconds(deadline)) {
-                    throw e;
-                }
+        while (!hasMailLeft() || host.firstPresent(fabric.health) >= 0) {
+            if (left.isDone()) {
+                TimeUnit.NANOSECONDS.sleep(LOOK_HERE_NS);
+            }
+            long workNow = fabric.health.workOf(fabric.group, false);
+            if (workNow != work) {
+                work = workNow;
+                movedNs = System.nanoTime();
+            } else if (System.nanoTime() - movedNs >= Health.nanoseconds(deadline)) {
+                throw new TimeoutException();
             }
         }
+        allLeft = true;
+    }
+
+    /** Whether all ranks on other hosts have left; waits for them a little. */
+    private boolean hasMailLeft() throws InterruptedException, ExecutionException {
+        try {
+            left.get(LOOK_NS, TimeUnit.NANOSECONDS);
+            return true;
+        } catch (TimeoutException e) {
+            return false;
+        }
+    }
+
+    /** A rank that has neither left nor failed; this one where there is none. */
+    private int firstPresent(Health health) {
+        int here = host.firstPresent(health);
+        return here >= 0 ? here : mail.firstPresent();
     }
 
     private void closeHost() {

@@ -68,7 +68,7 @@ final class MpiEndChild {
         return new Move(region, 0, DATA_AT, bytes, to, DATA_AT, bytes, 1, bytes, 0, -1);
     }
 
-    /** For longer than the deadline, but it says so. */
+    /** For longer than the deadline, but it says so; and then needs memory of its host. */
     private static void worksOnAfterTheOthersLeft(Fabric fabric) {
         try (Fabric part = fabric.split(2)) {
             if (fabric.rank() < fabric.size() / 2) {
@@ -78,6 +78,7 @@ final class MpiEndChild {
             while (part.exchange(System.nanoTime() < end ? 1 : 0)[0] == 1) {
                 part.worked();
             }
+            part.allocate(DATA_AT).close();
         }
     }
 
