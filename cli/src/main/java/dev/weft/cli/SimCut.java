@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.compat.AscendChunkRule;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Cut;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Engine;
 
@@ -54,14 +55,12 @@ record SimCut(
                             shards.maxRows(), k, ascendTiles.baseM(), ascendTiles.baseN());
             return Chunks.byRows(shards, k, rule.rows(), blockRows).withChunkCols(rule.cols());
         }
-        Chunks chunks;
-        if (chunkRows > 0) {
-            chunks = Chunks.byRows(shards, k, chunkRows, blockRows);
-        } else if (splitsPerRank > 0) {
-            chunks = Chunks.bySplits(shards, k, splitsPerRank, blockRows);
-        } else {
-            chunks = Chunks.automatic(shards, k, Math.toIntExact(engine.rowQuantum()), blockRows);
-        }
-        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+        return new Cut(chunkRows, splitsPerRank, chunkCols)
+                .chunks(
+                        shards,
+                        k,
+                        Math.toIntExact(engine.rowQuantum()),
+                        blockRows,
+                        Chunks.MIN_CHUNKS_PER_SOURCE);
     }
 }

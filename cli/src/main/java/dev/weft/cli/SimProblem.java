@@ -1,10 +1,12 @@
 package dev.weft.cli;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
 import dev.weft.sim.Prediction;
@@ -165,16 +167,10 @@ record SimProblem(
         };
     }
 
-    /** As the operator cuts: small enough that every worker and every lane gets some of a shard. */
     private long blockRows(int lanes, Hosts hosts) {
-        int takers =
-                machine.engine() instanceof CoreEngine
-                        ? Math.max(lanes, computeWorkers(hosts))
-                        : lanes;
-        long quantum = machine.engine().rowQuantum();
-        long share = Math.ceilDiv(shards.maxRows(), takers);
-        long quanta = Math.max(1, Math.ceilDiv(share, quantum));
-        return Math.min(machine.engine().blockRows(), quanta * quantum);
+        Engine engine = machine.engine();
+        int takers = engine instanceof CoreEngine ? Math.max(lanes, computeWorkers(hosts)) : lanes;
+        return Cut.blockRows(shards, takers, engine.rowQuantum(), engine.blockRows());
     }
 
     SimCandidate.Priced price(SimCandidate candidate) {

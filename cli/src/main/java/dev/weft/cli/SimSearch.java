@@ -123,8 +123,8 @@ final class SimSearch {
 
     /**
      * The least time without any overlap: sequential, or what another algorithm takes for its
-     * gather alone and then its product alone. A ring's links carry a ring's gather far better than
-     * sequential's, which copies from every peer: that is no merit of overlap.
+     * gather alone and then its product alone. Links may carry another algorithm's gather better
+     * than sequential's: that is no merit of overlap.
      */
     double unoverlappedNs() {
         double least = sequential().ns();

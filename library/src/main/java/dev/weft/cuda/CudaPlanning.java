@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.Agreement;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
@@ -119,14 +120,7 @@ record CudaPlanning(
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
     private Chunks cut(long k, Algorithm chosen) {
-        if (wishes.chunkRows() > 0 && wishes.splitsPerRank() > 0) {
-            throw new IllegalArgumentException(
-                    "chunk rows "
-                            + wishes.chunkRows()
-                            + " and splits per rank "
-                            + wishes.splitsPerRank()
-                            + ": give one of the two");
-        }
+        Cut cut = new Cut(wishes.chunkRows(), wishes.splitsPerRank(), wishes.chunkCols());
         if (wishes.chunkCols() % TileShape.K_BLOCK != 0) {
             throw new IllegalArgumentException(
                     "chunks of "
@@ -134,14 +128,11 @@ record CudaPlanning(
                             + " columns on a GPU: expected a multiple of "
                             + TileShape.K_BLOCK);
         }
-        Chunks chunks;
-        if (wishes.splitsPerRank() > 0) {
-            chunks = Chunks.bySplits(shards, k, wishes.splitsPerRank(), BLOCK_ROWS);
-        } else {
-            long rows = wishes.chunkRows() > 0 ? wishes.chunkRows() : automaticRows(k, chosen);
-            chunks = Chunks.byRows(shards, k, rows, Math.max(rows, BLOCK_ROWS));
+        if (!cut.givesRows()) {
+            cut = new Cut(automaticRows(k, chosen), 0, wishes.chunkCols());
         }
-        return wishes.chunkCols() > 0 ? chunks.withChunkCols(wishes.chunkCols()) : chunks;
+        long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
+        return cut.chunks(shards, k, 1, blockRows, Chunks.MIN_CHUNKS_PER_SOURCE);
     }
 
     /** Whole shards where {@link ArrivalCut} cuts them further. */

@@ -6,6 +6,7 @@ import dev.weft.fabric.RowGather;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Cut;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -22,8 +23,7 @@ import java.util.Objects;
 public final class AllGatherMatmulBuilder {
 
     private final Fabric fabric;
-    private final List<Matrix> matrices = new ArrayList<>();
-    private final List<Boolean> transposed = new ArrayList<>();
+    private final RightHandSides sides = new RightHandSides();
     private Shards shards;
     private DType aType;
     private DType outType;
@@ -64,8 +64,7 @@ public final class AllGatherMatmulBuilder {
 
     /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
     public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        matrices.add(b);
-        this.transposed.add(transposed);
+        sides.add(b, transposed);
         return this;
     }
 
@@ -236,15 +235,13 @@ public final class AllGatherMatmulBuilder {
                 shards,
                 k,
                 aType,
-                matrices.isEmpty() ? aType : outType(0),
-                columns(),
-                new Planning.Cut(chunkRows, splitsPerRank, chunkCols),
+                sides.count() == 0 ? aType : outType(0),
+                sides.columns(),
+                new Cut(chunkRows, splitsPerRank, chunkCols),
                 workers(),
                 commWorkers,
                 keepGathered,
-                summaries || pinned
-                        ? (summaries ? "summaries " : "") + (pinned ? "pinned" : "")
-                        : "");
+                (summaries ? "summaries " : "") + (pinned ? "pinned" : ""));
     }
 
     /** An operator with memory of its own, but for the products. */
@@ -312,7 +309,7 @@ public final class AllGatherMatmulBuilder {
     }
 
     private long checkOperands() {
-        if (shards == null || matrices.isEmpty() && gatherOnlyCols == 0) {
+        if (shards == null || sides.count() == 0 && gatherOnlyCols == 0) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
         if (pingPong && (keepGathered || algorithm != Algorithm.RING)) {
@@ -321,22 +318,9 @@ public final class AllGatherMatmulBuilder {
                             + (keepGathered ? "gathered A kept" : algorithm.label())
                             + ": expected a ring that keeps none");
         }
-        long k = matrices.isEmpty() ? gatherOnlyCols : innerSize(0);
+        long k = sides.count() == 0 ? gatherOnlyCols : sides.innerSize();
         if (model != null) {
             checkModel(k);
-        }
-        for (int i = 0; i < matrices.size(); i++) {
-            if (innerSize(i) != k || k < 1) {
-                throw new IllegalArgumentException(
-                        "B number "
-                                + i
-                                + " is "
-                                + matrices.get(i).describe()
-                                + (transposed.get(i) ? " transposed" : "")
-                                + ": expected K = "
-                                + Math.max(k, 1)
-                                + " as of B number 0");
-            }
         }
         return k;
     }
@@ -363,11 +347,6 @@ public final class AllGatherMatmulBuilder {
                             + k
                             + " columns");
         }
-    }
-
-    private long innerSize(int index) {
-        Matrix b = matrices.get(index);
-        return transposed.get(index) ? b.cols() : b.rows();
     }
 
     private void agree(long k) {
@@ -400,8 +379,8 @@ public final class AllGatherMatmulBuilder {
     private List<Product> products(Gemm gemm, Arena arena, List<Region> regions) {
         SharedB packer = new SharedB(fabric, gemm);
         List<Product> products = new ArrayList<>();
-        for (int i = 0; i < matrices.size(); i++) {
-            SharedB.Packed packed = packer.pack(matrices.get(i), transposed.get(i), arena);
+        for (int i = 0; i < sides.count(); i++) {
+            SharedB.Packed packed = packer.pack(sides.matrix(i), sides.isTransposed(i), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
@@ -413,15 +392,6 @@ public final class AllGatherMatmulBuilder {
     }
 
     private DType outType(int index) {
-        return outType == null ? DType.promote(aType, matrices.get(index).dtype()) : outType;
-    }
-
-    private List<Long> columns() {
-        List<Long> columns = new ArrayList<>();
-        for (int i = 0; i < matrices.size(); i++) {
-            Matrix b = matrices.get(i);
-            columns.add(transposed.get(i) ? b.rows() : b.cols());
-        }
-        return columns;
+        return outType == null ? sides.productType(index, aType) : outType;
     }
 }

@@ -14,7 +14,6 @@ import dev.weft.sim.Simulator;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Here;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -71,10 +70,9 @@ final class AutoMachine {
                 fabric.barrier();
                 gather.call(gather.nextShard());
                 long own = gather.timeline().elapsedNs();
-                ns[Math.max(0, round)] = Arrays.stream(fabric.exchange(own)).max().orElseThrow();
+                ns[Math.max(0, round)] = GroupTimes.slowestNs(fabric, own);
             }
-            Arrays.sort(ns);
-            return ns[ROUNDS / 2];
+            return GroupTimes.median(ns);
         }
     }
 

@@ -14,14 +14,14 @@ import java.util.function.Function;
  */
 final class AutoTrial {
 
-    /** For all calls that count. */
-    private static final double BUDGET_NS = budgetMs() * 1e6;
+    private static final String BUDGET_MS = "WEFT_AUTO_TRIAL_MS";
+    private static final double DEFAULT_BUDGET_NS = 800e6;
 
     private static final int FEWEST_ROUNDS = 7;
     private static final int MOST_ROUNDS = 60;
 
-    /** Kernels must be compiled. */
-    private static final double WARM_NS = BUDGET_NS / 5;
+    /** Of the budget, before calls count: kernels must be compiled. */
+    private static final double WARM_PART = 0.2;
 
     /**
      * What is no slower than this, beside the fastest, is as fast: the simulator's order decides.
@@ -78,10 +78,17 @@ final class AutoTrial {
         }
     }
 
-    /** Tests set it, as they prepare many operators and look at no time. */
-    private static long budgetMs() {
-        String value = System.getenv("WEFT_AUTO_TRIAL_MS");
-        return value != null && value.matches("[0-9]{1,6}") ? Long.parseLong(value) : 800;
+    /** Of all calls that count; tests, which prepare many operators, set it low. */
+    private static double budgetNs() {
+        String ms = System.getenv(BUDGET_MS);
+        if (ms == null) {
+            return DEFAULT_BUDGET_NS;
+        }
+        if (!ms.matches("[0-9]{1,6}")) {
+            throw new IllegalArgumentException(
+                    "environment variable " + BUDGET_MS + " is " + ms + ": expected milliseconds");
+        }
+        return Long.parseLong(ms) * 1e6;
     }
 
     private double[] medians(List<AllGatherMatmul> prepared) {
@@ -91,12 +98,14 @@ final class AutoTrial {
                 slowestNs(operator);
             }
         }
-        rounds(prepared, WARM_NS, 1);
-        List<double[]> rounds = rounds(prepared, BUDGET_NS, FEWEST_ROUNDS);
+        double budgetNs = budgetNs();
+        rounds(prepared, WARM_PART * budgetNs, 1);
+        List<double[]> rounds = rounds(prepared, budgetNs, FEWEST_ROUNDS);
         double[] medians = new double[prepared.size()];
         for (int i = 0; i < medians.length; i++) {
             int operator = i;
-            medians[i] = median(rounds.stream().mapToDouble(round -> round[operator]).toArray());
+            double[] times = rounds.stream().mapToDouble(round -> round[operator]).toArray();
+            medians[i] = GroupTimes.median(times);
         }
         return medians;
     }
@@ -118,13 +127,7 @@ final class AutoTrial {
     private double slowestNs(AllGatherMatmul operator) {
         fabric.barrier();
         long own = operator.callInPlace(View.PIPELINED).elapsedNs();
-        return Arrays.stream(fabric.exchange(own)).max().orElseThrow();
-    }
-
-    private static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
+        return GroupTimes.slowestNs(fabric, own);
     }
 
     /** To overlap must be no slower than not to; of what overlaps, the cheapest of the fastest. */

@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
@@ -18,14 +19,6 @@ import java.util.List;
  * engines differ between unlike hosts, the first rank's count for all.
  */
 final class Planning implements AutoProblem {
-
-    /** How the caller wants shards to be cut; zeros leave it to Weft. */
-    record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
-
-        boolean isGiven() {
-            return chunkRows > 0 || splitsPerRank > 0;
-        }
-    }
 
     private final Fabric fabric;
     private final Agreement agreement;
@@ -78,14 +71,6 @@ final class Planning implements AutoProblem {
         this.workers = (int) agreement.ofFirst(workers);
         this.rowQuantum = (int) agreement.ofFirst(gemm.rowQuantum());
         this.mostBlockRows = agreement.ofFirst(gemm.blockRows());
-        if (cut.chunkRows() > 0 && cut.splitsPerRank() > 0) {
-            throw new IllegalArgumentException(
-                    "chunk rows "
-                            + cut.chunkRows()
-                            + " and splits per rank "
-                            + cut.splitsPerRank()
-                            + ": give one of the two");
-        }
     }
 
     RankPlan plan(Candidate candidate) {
@@ -172,29 +157,15 @@ final class Planning implements AutoProblem {
 
     @Override
     public boolean cutGiven() {
-        return cut.isGiven();
+        return cut.givesRows();
     }
 
     @Override
     public Chunks chunks(Algorithm algorithm, int chunksPerSource) {
-        long blockRows = blockRows(lanes(algorithm));
-        Chunks chunks;
-        if (cut.chunkRows() > 0) {
-            chunks = Chunks.byRows(shards, k, cut.chunkRows(), blockRows);
-        } else if (cut.splitsPerRank() > 0) {
-            chunks = Chunks.bySplits(shards, k, cut.splitsPerRank(), blockRows);
-        } else {
-            int count = chunksPerSource == 0 ? Chunks.MIN_CHUNKS_PER_SOURCE : chunksPerSource;
-            chunks = Chunks.automatic(shards, k, rowQuantum, blockRows, count);
-        }
-        return cut.chunkCols() > 0 ? chunks.withChunkCols(cut.chunkCols()) : chunks;
-    }
-
-    /** Full-rate blocks, but small enough that every worker and every lane gets some of a shard. */
-    private long blockRows(int lanes) {
-        long share = Math.ceilDiv(shards.maxRows(), Math.max(lanes, workers));
-        long quanta = Math.max(1, Math.ceilDiv(share, rowQuantum));
-        return Math.min(mostBlockRows, quanta * rowQuantum);
+        int takers = Math.max(lanes(algorithm), workers);
+        long blockRows = Cut.blockRows(shards, takers, rowQuantum, mostBlockRows);
+        int count = chunksPerSource == 0 ? Chunks.MIN_CHUNKS_PER_SOURCE : chunksPerSource;
+        return cut.chunks(shards, k, rowQuantum, blockRows, count);
     }
 
     @Override

@@ -5,7 +5,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /** Times signals between two ranks that are threads. */
@@ -36,8 +35,7 @@ final class SignalProbe {
                         return 0;
                     });
         }
-        Arrays.sort(tookNs);
-        return tookNs[ROUNDS / 2] / 1e3;
+        return Crowd.median(tookNs) / 1e3;
     }
 
     private static void pass(

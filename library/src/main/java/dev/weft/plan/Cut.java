@@ -1,0 +1,51 @@
+package dev.weft.plan;
+
+/**
+ * How somebody wants shards to be cut into chunks; zeros leave it to Weft. Immutable: any thread
+ * may use it.
+ */
+public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
+
+    public Cut {
+        if (chunkRows > 0 && splitsPerRank > 0) {
+            throw new IllegalArgumentException(
+                    "chunk rows "
+                            + chunkRows
+                            + " and splits per rank "
+                            + splitsPerRank
+                            + ": give one of the two");
+        }
+    }
+
+    /** Whether the rows of a chunk are wanted and not left to Weft. */
+    public boolean givesRows() {
+        return chunkRows > 0 || splitsPerRank > 0;
+    }
+
+    /**
+     * @param chunksPerSource at least so many where {@link #givesRows} does not hold and the rows
+     *     allow it
+     */
+    public Chunks chunks(
+            Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
+        Chunks chunks;
+        if (chunkRows > 0) {
+            chunks = Chunks.byRows(shards, cols, chunkRows, blockRows);
+        } else if (splitsPerRank > 0) {
+            chunks = Chunks.bySplits(shards, cols, splitsPerRank, blockRows);
+        } else {
+            chunks = Chunks.automatic(shards, cols, rowQuantum, blockRows, chunksPerSource);
+        }
+        return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+    }
+
+    /**
+     * Rows that are multiplied in one go: {@code mostRows}, at which an engine has its full rate,
+     * but few enough that each of {@code takers}, workers or lanes, gets some of a shard.
+     */
+    public static long blockRows(Shards shards, int takers, long rowQuantum, long mostRows) {
+        long share = Math.ceilDiv(shards.maxRows(), takers);
+        long quanta = Math.max(1, Math.ceilDiv(share, rowQuantum));
+        return Math.min(mostRows, quanta * rowQuantum);
+    }
+}
