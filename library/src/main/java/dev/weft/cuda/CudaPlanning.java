@@ -58,6 +58,7 @@ record CudaPlanning(
             agreement.on("the engine's number", wishes.engine().ordinal());
             agreement.on("the algorithm's number", wishes.algorithm().ordinal());
             agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
+            agreement.settle();
         }
         Algorithm chosen = wishes.algorithm() == Algorithm.AUTO ? automatic() : wishes.algorithm();
         if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
@@ -116,6 +117,7 @@ record CudaPlanning(
         agreement.on("splits per rank", wishes.splitsPerRank());
         agreement.on("chunk columns", wishes.chunkCols());
         agreement.on("copy streams", lanes);
+        agreement.settle();
     }
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */

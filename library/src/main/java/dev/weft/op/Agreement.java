@@ -1,27 +1,73 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * Ranks that prepare one operator must mean the same one. Each property is exchanged under its
- * name, so that a mismatch says what differs, and between whom. Collective.
+ * Ranks that prepare one operator must mean the same one. Properties are named one by one and
+ * settled together, in one exchange where all ranks agree; where they do not, each is exchanged
+ * under its name, so that the mismatch says what differs, and between whom. Every rank names the
+ * same properties in the same order.
  */
 public final class Agreement {
 
     private final Fabric fabric;
 
+    private record Property(String name, long value) {}
+
+    private final List<Property> properties = new ArrayList<>();
+
     public Agreement(Fabric fabric) {
         this.fabric = fabric;
     }
 
-    /** Throws on every rank if some rank's value differs from the first rank's. */
-    public void on(String property, long value) {
-        long[] values = fabric.exchange(value);
+    /** All ranks must have the same value. */
+    public Agreement on(String property, long value) {
+        properties.add(new Property(property, value));
+        return this;
+    }
+
+    /** Collective: throws on every rank if some rank's value differs from the first rank's. */
+    public void settle() {
+        long digest = digest(properties.stream().mapToLong(Property::value).toArray());
+        if (!areAlike(fabric.exchange(digest))) {
+            // All ranks have seen the same digests, and all come here.
+            properties.forEach(this::settle);
+            throw new IllegalStateException("properties with unlike digests are alike");
+        }
+        properties.clear();
+    }
+
+    private static boolean areAlike(long[] values) {
+        for (long value : values) {
+            if (value != values[0]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** One number for several: unlike ones have the same in one of 2^64 cases. */
+    static long digest(long... values) {
+        long digest = values.length;
+        for (long value : values) {
+            // The finalizer of SplitMix64 over what came before.
+            digest = (digest ^ value) + 0x9E3779B97F4A7C15L;
+            digest = (digest ^ (digest >>> 30)) * 0xBF58476D1CE4E5B9L;
+            digest = (digest ^ (digest >>> 27)) * 0x94D049BB133111EBL;
+            digest ^= digest >>> 31;
+        }
+        return digest;
+    }
+
+    private void settle(Property property) {
+        long[] values = fabric.exchange(property.value());
         for (int r = 1; r < values.length; r++) {
             if (values[r] != values[0]) {
                 throw new IllegalArgumentException(
                         "the ranks prepare different operators: "
-                                + property
+                                + property.name()
                                 + " is "
                                 + values[0]
                                 + " on rank "
@@ -34,7 +80,7 @@ public final class Agreement {
         }
     }
 
-    /** The first rank's value. */
+    /** Collective: the first rank's value. */
     public long ofFirst(long value) {
         return fabric.exchange(value)[0];
     }

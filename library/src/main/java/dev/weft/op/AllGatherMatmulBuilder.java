@@ -367,6 +367,7 @@ public final class AllGatherMatmulBuilder {
         agreement.on("gathering side by side", gatherColumns ? 1 : 0);
         agreement.on("waiting for summaries", summaries ? 1 : 0);
         agreement.on("being planned like another operator", model == null ? 0 : 1);
+        agreement.settle();
     }
 
     private int workers() {

@@ -89,12 +89,12 @@ final class Planning implements AutoProblem {
 
     RankPlan pingPong() {
         Chunks chunks = chunks(Algorithm.RING, 0);
-        agreement.on("the plan's digest", digest(Algorithm.RING, chunks, 1));
+        agreement.on("the plan's digest", digest(Algorithm.RING, chunks, 1)).settle();
         return Planner.pingPongRing(chunks, fabric.rank());
     }
 
     private RankPlan agreed(Algorithm algorithm, Chunks chunks, int lanes) {
-        agreement.on("the plan's digest", digest(algorithm, chunks, lanes));
+        agreement.on("the plan's digest", digest(algorithm, chunks, lanes)).settle();
         RankPlan plan = Planner.plan(algorithm, chunks, lanes, fabric.rank(), fabric.hosts());
         System.getLogger("dev.weft")
                 .log(

@@ -74,15 +74,15 @@ final class SharedB {
     }
 
     private boolean sameOnAHost(Matrix b, long k, long n, boolean transposed) {
-        boolean alike = same(k) & same(n) & same(transposed ? 1 : 0) & same(b.dtype().ordinal());
         // The first rank's memory must hold what any rank's engine needs.
-        if (!alike | !same(gemm.packedBytes(k, n))) {
+        long bytes = gemm.packedBytes(k, n);
+        long kind = Agreement.digest(k, n, transposed ? 1 : 0, b.dtype().ordinal(), bytes);
+        if (!same(kind)) {
             return false;
         }
         // Threads often give one and the same matrix: no need to read it.
         boolean oneMemory = fabric.kind().equals("threads") && b.data().isNative();
-        boolean onePlace = same(oneMemory ? b.data().address() : fabric.rank());
-        if (onePlace && same(b.rowPitch())) {
+        if (same(Agreement.digest(oneMemory ? b.data().address() : fabric.rank(), b.rowPitch()))) {
             return true;
         }
         long[] digest = MatrixDigest.of(b);
