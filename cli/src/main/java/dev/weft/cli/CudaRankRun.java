@@ -13,7 +13,6 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.RawFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -86,10 +85,7 @@ final class CudaRankRun implements RankJob {
     }
 
     private RankReport write(int rank, Results results) throws IOException {
-        RawFile.write(files.output(rank), results.product());
-        if (execution.keepGathered()) {
-            RawFile.write(files.gathered(rank), results.gathered());
-        }
+        files.writeOutputs(rank, results.product(), results.gathered(), execution.npy());
         return results.report();
     }
 
@@ -211,7 +207,7 @@ final class CudaRankRun implements RankJob {
     private static Timeline.Track track(
             String name, Timeline.Kind kind, int rank, long rows, long startNs, long endNs) {
         return new Timeline.Track(
-                name, List.of(new Timeline.Span(kind, rank, rank, 0, rows, startNs, endNs)));
+                name, List.of(Timeline.Span.local(kind, rank, rank, 0, rows, startNs, endNs)));
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.DataSource;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
+import dev.weft.tensor.NpyFile;
 import dev.weft.tensor.RawFile;
 import dev.weft.tensor.Seed19Data;
 import java.io.IOException;
@@ -74,10 +75,32 @@ record DataFolder(Path folder, ProblemSpec spec) {
         Files.createDirectories(folder);
         Files.deleteIfExists(folder.resolve(OUTPUT_STAMP));
         try (DirectoryStream<Path> old =
-                Files.newDirectoryStream(folder, "{output,gathered}_rank*.bin")) {
+                Files.newDirectoryStream(folder, "{output,gathered}_rank*.{bin,npy}")) {
             for (Path file : old) {
                 Files.delete(file);
             }
+        }
+    }
+
+    /**
+     * One rank's results.
+     *
+     * @param gatheredOrNull null where gathered A is not kept
+     * @param npy whether to write .npy files beside the raw ones, which are those that are verified
+     */
+    void writeOutputs(int rank, Matrix product, Matrix gatheredOrNull, boolean npy)
+            throws IOException {
+        write(output(rank), product, npy);
+        if (gatheredOrNull != null) {
+            write(gathered(rank), gatheredOrNull, npy);
+        }
+    }
+
+    private static void write(Path raw, Matrix matrix, boolean npy) throws IOException {
+        RawFile.write(raw, matrix);
+        if (npy) {
+            String name = raw.getFileName().toString().replace(".bin", ".npy");
+            NpyFile.write(raw.resolveSibling(name), matrix);
         }
     }
 

@@ -173,6 +173,12 @@ final class ExecutionOptions {
     boolean keepGathered;
 
     @Option(
+            names = "--npy",
+            description =
+                    "Also write outputs, and gathered A where it is kept, as .npy files for NumPy.")
+    boolean npy;
+
+    @Option(
             names = "--deadline",
             paramLabel = "TIME",
             converter = Durations.class,
@@ -218,6 +224,7 @@ final class ExecutionOptions {
                 atLeast("--warmup", warmup, 0),
                 atLeast("--iterations", iterations, 1),
                 keepGathered,
+                npy,
                 deadline);
     }
 

@@ -16,6 +16,7 @@ import java.util.Locale;
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
  * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
+ * @param npy whether outputs are written for NumPy too
  */
 record ExecutionSpec(
         boolean cuda,
@@ -32,6 +33,7 @@ record ExecutionSpec(
         int warmup,
         int iterations,
         boolean keepGathered,
+        boolean npy,
         Duration deadline) {
 
     /** Columns of a chunk are those of this many tiles. */
@@ -73,6 +75,7 @@ record ExecutionSpec(
                 0,
                 1,
                 keepGathered,
+                npy,
                 deadline);
     }
 

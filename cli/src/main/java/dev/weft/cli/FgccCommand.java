@@ -100,6 +100,7 @@ final class FgccCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         FgccRun run = checkedRun();
         JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
+        ReportFiles files = new ReportFiles(options.reports);
         Console console =
                 new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
         List<FgccRun.Report> reports;
@@ -123,6 +124,9 @@ final class FgccCommand implements Callable<Integer> {
         Samples samples = Samples.ofNs(slowestRanks(reports));
         print(console, run, reports, samples);
         json.write(generator -> write(generator, run, reports, samples));
+        if (options.reports.wanted()) {
+            files.write(SourceReports.fgcc(run, reports, samples, tflops(run, samples)), console);
+        }
         return SourceOptions.exitCode(
                 spec.commandLine().getErr(),
                 reports.stream()

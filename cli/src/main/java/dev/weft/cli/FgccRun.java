@@ -10,6 +10,7 @@ import dev.weft.gemm.Freivalds;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.op.Timeline;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -60,7 +61,8 @@ record FgccRun(
             boolean allRowsHold,
             boolean bitwise,
             long reachableBytes,
-            long[] elapsedNs) {
+            long[] elapsedNs,
+            Timeline timeline) {
 
         /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
         boolean withinTolerance() {
@@ -131,7 +133,8 @@ record FgccRun(
                     allRowsHold,
                     product.bitwiseEquals(unfused(a, rhs, arena)),
                     prepared.reachableBytes(),
-                    elapsedNs);
+                    elapsedNs,
+                    prepared.timeline());
         }
     }
 

@@ -3,6 +3,7 @@ package dev.weft.cli;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.fabric.World;
+import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -151,6 +153,8 @@ final class GatherCommand implements Callable<Integer> {
             description = "Write the outcome as JSON; - is standard output.")
     String json;
 
+    @Mixin ReportOptions reports;
+
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
 
@@ -163,32 +167,36 @@ final class GatherCommand implements Callable<Integer> {
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
         if (joined) {
             SourceOptions.refuseDeadlineOfJoined(spec);
+            reports.refuse("joined");
         }
+        ReportFiles files = new ReportFiles(reports);
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
-            GatherRun.Report report = report(run, joined);
+            List<GatherRun.Report> all = reportsOf(run, joined);
+            GatherRun.Report report = all.getFirst();
             if (report.rank() != 0) {
                 return report.exact() ? 0 : Main.FAILED;
             }
             print(console, run, report);
             target.write(generator -> write(generator, run, report));
+            if (reports.wanted()) {
+                List<Timeline> timelines = all.stream().map(GatherRun.Report::timeline).toList();
+                files.write(SourceReports.gather(run, report, timelines), console);
+            }
             return SourceOptions.exitCode(
                     spec.commandLine().getErr(),
                     report.exact() ? List.of() : List.of("wrong bytes on some rank"));
         }
     }
 
-    private GatherRun.Report report(GatherRun run, boolean joined) {
+    private List<GatherRun.Report> reportsOf(GatherRun run, boolean joined) {
         Progress progress = Progress.forTerminal(quiet);
         try (World world = joined ? World.joined() : threads()) {
             return world.call(
-                            fabric -> {
-                                check(fabric.size());
-                                return run.run(
-                                        fabric,
-                                        fabric.rank() == 0 ? progress : new Progress(false));
-                            })
-                    .getFirst();
+                    fabric -> {
+                        check(fabric.size());
+                        return run.run(fabric, fabric.rank() == 0 ? progress : new Progress(false));
+                    });
         } finally {
             progress.end();
         }

@@ -3,6 +3,7 @@ package dev.weft.cli;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.compat.Sb2sbGather;
 import dev.weft.fabric.Fabric;
+import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -49,6 +50,7 @@ record GatherRun(
      * @param gather round by round, from the first rank's start to the last one's end
      * @param copy likewise, of the plain copy
      * @param algorithm what ran
+     * @param timeline of this rank in the last round
      */
     record Report(
             int rank,
@@ -58,7 +60,8 @@ record GatherRun(
             Samples gather,
             Samples copy,
             String algorithm,
-            int programs) {
+            int programs,
+            Timeline timeline) {
 
         double gatherGbPerSecond() {
             return gbPerSecond(gather);
@@ -145,7 +148,8 @@ record GatherRun(
                     Samples.ofNs(gatherNs),
                     Samples.ofNs(copyNs),
                     gather.plan(0).algorithm().label(),
-                    gather.programs());
+                    gather.programs(),
+                    gather.timeline());
         }
     }
 

@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
             SweepCommand.class,
             PlanCommand.class,
             CalibrateCommand.class,
+            ReportCommand.class,
             RingCommand.class,
             FgccCommand.class,
             GatherCommand.class,

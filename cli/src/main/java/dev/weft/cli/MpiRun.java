@@ -6,7 +6,6 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
-import dev.weft.report.RunRecordJson;
 import dev.weft.report.Verification;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -69,15 +68,21 @@ final class MpiRun {
     private int asRank(Fabric world) throws IOException {
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
-        JsonTarget target = first ? command.target() : null;
-        Console console = command.console(first ? target : null, first);
-        Progress progress = first ? Progress.forTerminal(options.quiet) : new Progress(false);
-        try (Arena arena = Arena.ofShared()) {
+        RunOutputs outputs = first ? command.outputs() : null;
+        Console console = first ? outputs.console() : command.silent();
+        Progress terminal =
+                first ? Progress.forTerminal(options.quiet) : LiveRun.withoutPage(options.watch);
+        Progress progress = terminal;
+        try (LivePage page = LivePage.open(first && options.watch, "weft run", console);
+                Arena arena = Arena.ofShared()) {
             RunOptions.Inputs inputs = inputs(world, arena, console, progress);
             console.info(
                     command.ranks(inputs.problem(), execution, world.hosts())
                             + ": "
                             + inputs.problem().describe());
+            if (page != null) {
+                progress = new LiveRun(terminal, page, inputs.problem(), execution, 1);
+            }
             console.info("Running warmup...");
             RankReport report = RankJob.of(inputs, execution, progress).run(world);
             Verification judged = judge(world, inputs, report, progress);
@@ -94,8 +99,8 @@ final class MpiRun {
                                                 inputs,
                                                 reports,
                                                 judgements,
-                                                console,
-                                                target));
+                                                outputs,
+                                                page));
             }
             // All ranks end alike, so that the launcher has one story to tell.
             return (int) world.exchange(code)[0];
@@ -182,8 +187,8 @@ final class MpiRun {
             RunOptions.Inputs inputs,
             List<byte[]> reports,
             List<byte[]> judgements,
-            Console console,
-            JsonTarget target)
+            RunOutputs outputs,
+            LivePage page)
             throws IOException {
         List<RankReport> ranks = new ArrayList<>();
         for (byte[] report : reports) {
@@ -196,11 +201,13 @@ final class MpiRun {
                 verification = verification == null ? one : verification.and(one);
             }
         }
-        command.tellOfUnusedOptions(ranks.getFirst(), console);
-        command.explain(ranks.getFirst(), console);
+        command.tellOfUnusedOptions(ranks.getFirst(), outputs.console());
+        command.explain(ranks.getFirst(), outputs.console());
         RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
-        new Summary(console).print(record);
-        target.write(json -> RunRecordJson.write(record, json));
+        outputs.write(record);
+        if (page != null) {
+            page.ended(record.labelled(options.label));
+        }
         return Outcome.exitCode(verification.passed(), verification, command.spec);
     }
 

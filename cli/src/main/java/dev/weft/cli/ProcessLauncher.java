@@ -35,7 +35,12 @@ final class ProcessLauncher {
             for (int rank = 0; rank < ranks; rank++) {
                 processes.start(process(job, rank), ranks);
             }
-            int failed = processes.await(() -> ProgressFile.show(progressFile(job), progress));
+            int failed =
+                    processes.await(
+                            () -> {
+                                ProgressFile.show(progressFile(job), progress);
+                                LiveFiles.show(job.folder(), ranks, progress);
+                            });
             if (failed >= 0) {
                 throw new RunFailedException(
                         describeFailure(job, failed, processes.exitCode(failed)));
@@ -60,6 +65,9 @@ final class ProcessLauncher {
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().put(RankCommand.REPORT, reportFile(job, rank).toString());
         builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
+        if (progress.wantsRounds()) {
+            builder.environment().put(LiveFiles.VARIABLE, job.folder().toString());
+        }
         builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
         builder.redirectError(errorFile(job, rank).toFile());
         return builder;

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -51,6 +52,29 @@ record RankReport(
         boolean keptWithinBound,
         List<Candidate> candidates,
         Timeline timeline) {
+
+    /** The same with the first rounds alone. */
+    RankReport first(int rounds) {
+        return new RankReport(
+                algorithm,
+                device,
+                engine,
+                computeWorkers,
+                lanes,
+                chunkRows,
+                chunks,
+                Arrays.copyOf(computeOnlyNs, rounds),
+                Arrays.copyOf(commOnlyNs, rounds),
+                Arrays.copyOf(sequentialNs, rounds),
+                Arrays.copyOf(sequentialGatherNs, rounds),
+                Arrays.copyOf(pipelinedNs, rounds),
+                progressCpu,
+                gatheredExact,
+                keptEqual,
+                keptWithinBound,
+                candidates,
+                timeline);
+    }
 
     void write(Path file) throws IOException {
         Path part = file.resolveSibling(file.getFileName() + ".part");
@@ -175,8 +199,11 @@ record RankReport(
                 out.writeByte(span.kind().ordinal());
                 out.writeInt(span.source());
                 out.writeInt(span.peer());
+                out.writeInt(span.to());
+                out.writeInt(span.chunk());
                 out.writeLong(span.firstRow());
                 out.writeLong(span.rows());
+                out.writeLong(span.bytes());
                 out.writeLong(span.startNs());
                 out.writeLong(span.endNs());
             }
@@ -199,6 +226,9 @@ record RankReport(
                                 Timeline.Kind.values()[in.readByte()],
                                 in.readInt(),
                                 in.readInt(),
+                                in.readInt(),
+                                in.readInt(),
+                                in.readLong(),
                                 in.readLong(),
                                 in.readLong(),
                                 in.readLong(),

@@ -11,7 +11,6 @@ import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.RawFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 
@@ -20,6 +19,9 @@ import java.lang.foreign.Arena;
  * output, write it. The views take turns, so that a disturbance of the machine meets all of them.
  */
 final class RankRun implements RankJob {
+
+    /** Between what a watched rank tells. */
+    private static final long TELL_NS = 400_000_000L;
 
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
@@ -59,31 +61,35 @@ final class RankRun implements RankJob {
             Kept kept = keepGatheredCall(group, world, fused, shard, product);
             // After the operators' last call; under MPI peers wait for the reports meanwhile.
             Heartbeat.during(world, () -> writeOutputs(world.rank(), fused.lastResult()));
-            RankPlan plan = fused.plan();
-            return new RankReport(
-                    plan.algorithm().label(),
-                    "cpu",
-                    fused.engine().name(),
-                    fused.computeWorkers(),
-                    plan.lanes().size(),
-                    plan.chunks().chunkRows(plan.rank()),
-                    plan.chunks().total(),
-                    times.computeOnly,
-                    times.commOnly,
-                    times.sequential,
-                    times.sequentialGather,
-                    times.pipelined,
-                    times.progressCores(),
-                    kept.gatheredExact,
-                    kept.equal,
-                    kept.withinBound,
-                    fused.candidates(),
-                    times.timeline);
+            return report(fused, times, kept);
         } finally {
             if (group != world) {
                 group.close();
             }
         }
+    }
+
+    private static RankReport report(AllGatherMatmul fused, ViewTimes times, Kept kept) {
+        RankPlan plan = fused.plan();
+        return new RankReport(
+                plan.algorithm().label(),
+                "cpu",
+                fused.engine().name(),
+                fused.computeWorkers(),
+                plan.lanes().size(),
+                plan.chunks().chunkRows(plan.rank()),
+                plan.chunks().total(),
+                times.computeOnly,
+                times.commOnly,
+                times.sequential,
+                times.sequentialGather,
+                times.pipelined,
+                times.progressCores(),
+                kept.gatheredExact,
+                kept.equal,
+                kept.withinBound,
+                fused.candidates(),
+                times.timeline);
     }
 
     private AllGatherMatmulBuilder builder(
@@ -129,6 +135,7 @@ final class RankRun implements RankJob {
     private ViewTimes measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
         ViewTimes times = new ViewTimes(execution.iterations());
         int rounds = execution.warmup() + execution.iterations();
+        long toldNs = System.nanoTime();
         progress.begin("measuring", rounds);
         for (int round = 0; round < rounds; round++) {
             // Warm-up rounds land in the first sample, which the first measured round replaces.
@@ -147,10 +154,20 @@ final class RankRun implements RankJob {
             Result pipelined = fused.callInPlace(View.PIPELINED);
             times.progressCpu[at] = world.ownCpuNs() - cpuNs;
             times.pipelined[at] = pipelined.elapsedNs();
-            if (round == rounds - 1) {
+            // All ranks of the same round, when the first one finds that it is time.
+            boolean tells =
+                    progress.wantsRounds()
+                            && world.exchange(System.nanoTime() - toldNs >= TELL_NS ? 1 : 0)[0]
+                                    == 1;
+            if (round == rounds - 1 || tells) {
                 // Clocks of different hosts have nothing in common but the barrier before.
                 long originNs = world.sharesMemory() ? 0 : metNs;
                 times.timeline = pipelined.timeline().since(originNs);
+            }
+            if (tells && round >= execution.warmup()) {
+                toldNs = System.nanoTime();
+                RankReport soFar = report(fused, times, Kept.NOT_YET).first(at + 1);
+                progress.round(world.rank(), soFar);
             }
             progress.advance(round + 1);
         }
@@ -166,15 +183,17 @@ final class RankRun implements RankJob {
     }
 
     private Result writeOutputs(int worldRank, Result result) throws IOException {
-        RawFile.write(files.output(worldRank), result.product());
-        if (execution.keepGathered()) {
-            RawFile.write(files.gathered(worldRank), result.gathered().orElseThrow());
-        }
+        Matrix gathered = execution.keepGathered() ? result.gathered().orElseThrow() : null;
+        files.writeOutputs(worldRank, result.product(), gathered, execution.npy());
         return result;
     }
 
     /** What {@link RankReport} tells of a call that kept gathered A. */
-    private record Kept(boolean gatheredExact, boolean equal, boolean withinBound) {}
+    private record Kept(boolean gatheredExact, boolean equal, boolean withinBound) {
+
+        /** While it is still being measured. */
+        static final Kept NOT_YET = new Kept(false, false, false);
+    }
 
     /**
      * Gathered A must equal the inputs byte for byte. Where the measured operator keeps none, a

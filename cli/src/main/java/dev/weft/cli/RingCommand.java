@@ -79,6 +79,10 @@ final class RingCommand implements Callable<Integer> {
             throw new UsageException(
                     "--json " + options.json + " with --launcher " + kind + ": expected threads");
         }
+        if (!kind.equals("threads")) {
+            options.reports.refuse(kind);
+        }
+        ReportFiles files = new ReportFiles(options.reports);
         Progress progress = Progress.forTerminal(options.quiet);
         if (kind.equals("processes")) {
             return code(new RingProcesses(run, ranks(), options.deadline, progress).run(console));
@@ -89,6 +93,9 @@ final class RingCommand implements Callable<Integer> {
         List<RingRun.Report> reports = runHere(run, kind.equals("joined"), progress);
         reports.forEach(report -> console.print(report.line()));
         json.write(generator -> write(generator, run, reports));
+        if (options.reports.wanted()) {
+            files.write(SourceReports.ring(run, reports), console);
+        }
         return code(
                 reports.stream()
                         .filter(report -> !report.passed())

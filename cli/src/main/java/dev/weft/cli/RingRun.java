@@ -4,6 +4,7 @@ import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.compat.RingOutput;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
@@ -24,7 +25,11 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
     private static final double NEVER_ZERO = 1e-9;
 
     /** What one rank found. */
-    record Report(int rank, long[] shape, double maxAbsErr, double relErr, long elapsedNs) {
+    record Report(int rank, long[] shape, double maxAbsErr, double relErr, Timeline timeline) {
+
+        long elapsedNs() {
+            return timeline.elapsedNs();
+        }
 
         boolean passed() {
             return relErr < MAX_REL_ERR;
@@ -71,17 +76,17 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
             new NormalData(seed, 1).fill(b, 0, rank * nLocal, nLocal * fabric.size());
             try (RingAllGatherMatmul ring = RingAllGatherMatmul.prepare(fabric, m, type, b)) {
                 RingOutput output = ring.call(a.rows(rank * m, m));
-                long elapsedNs = ring.elapsedNs();
+                Timeline timeline = ring.timeline();
                 progress.begin("verifying", a.rows());
                 Matrix expected =
                         new Float64Oracle(a, b, false)
                                 .golden(0, a.rows(), arena, progress::advance);
-                return judge(rank, output, expected, elapsedNs);
+                return judge(rank, output, expected, timeline);
             }
         }
     }
 
-    static Report judge(int rank, RingOutput output, Matrix expected, long elapsedNs) {
+    static Report judge(int rank, RingOutput output, Matrix expected, Timeline timeline) {
         Matrix actual = output.product();
         double maxAbsErr = 0;
         double maxExpected = 0;
@@ -94,7 +99,7 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
             }
         }
         double relErr = maxAbsErr / (maxExpected + NEVER_ZERO);
-        return new Report(rank, output.shape(), maxAbsErr, relErr, elapsedNs);
+        return new Report(rank, output.shape(), maxAbsErr, relErr, timeline);
     }
 
     /** A value that is no number must not pass. */

@@ -5,7 +5,6 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
-import dev.weft.report.RunRecordJson;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -106,28 +105,30 @@ final class RunCommand implements Callable<Integer> {
         return arguments.subList(arguments.indexOf("run") + 1, arguments.size());
     }
 
-    JsonTarget target() {
-        return new JsonTarget(options.json, out());
+    RunOutputs outputs() {
+        return new RunOutputs(options, out());
     }
 
-    /**
-     * @param target null where this rank writes no record
-     */
-    Console console(JsonTarget target, boolean prints) {
-        boolean quiet = !prints || options.quiet || target != null && target.toStandardOutput();
-        return new Console(out(), quiet);
+    /** Of a rank whose peer tells the user. */
+    Console silent() {
+        return new Console(out(), true);
     }
 
     private int run(ExecutionSpec execution) throws IOException {
-        JsonTarget target = target();
-        Console console = console(target, true);
-        Progress progress = Progress.forTerminal(options.quiet);
-        try (Arena arena = Arena.ofShared()) {
+        RunOutputs outputs = outputs();
+        Console console = outputs.console();
+        Progress terminal = Progress.forTerminal(options.quiet);
+        Progress progress = terminal;
+        try (LivePage page = LivePage.open(options.watch, "weft run", console);
+                Arena arena = Arena.ofShared()) {
             prepareData(execution, console, progress);
             RunOptions.Inputs inputs = options.open(arena);
             ProblemSpec problem = inputs.problem();
             if (inputs.fromFiles()) {
                 check(problem, execution);
+            }
+            if (page != null) {
+                progress = new LiveRun(terminal, page, problem, execution, problem.ranks());
             }
             inputs.folder().discardOutputs();
             Hosts hosts = Hosts.one(problem.ranks());
@@ -139,8 +140,10 @@ final class RunCommand implements Callable<Integer> {
             inputs.folder().stampOutputs(reports.size());
             Verification verification = verify(inputs, execution, reports, progress);
             RunRecord record = Records.of(problem, execution, hosts, reports, verification);
-            new Summary(console).print(record);
-            target.write(json -> RunRecordJson.write(record, json));
+            outputs.write(record);
+            if (page != null) {
+                page.ended(record.labelled(options.label));
+            }
             return Outcome.exitCode(verification.passed(), verification, spec);
         } finally {
             progress.end();
@@ -263,10 +266,7 @@ final class RunCommand implements Callable<Integer> {
         try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
             return world.call(
                     fabric ->
-                            RankJob.of(
-                                            inputs,
-                                            execution,
-                                            fabric.rank() == 0 ? progress : new Progress(false))
+                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()))
                                     .run(fabric));
         }
     }

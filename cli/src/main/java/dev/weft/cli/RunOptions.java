@@ -31,6 +31,24 @@ final class RunOptions {
             description = "Write the run record (schema weft.run/1) there; - is standard output.")
     String json;
 
+    @Mixin ReportOptions reports;
+
+    @Option(
+            names = "--label",
+            paramLabel = "TEXT",
+            description = "A name for the run, kept in its record and shown in reports.")
+    String label;
+
+    @Option(
+            names = "--watch",
+            description =
+                    "Serve a live page on loopback while it runs: progress, medians so far and the"
+                            + " last timeline; the address is printed.")
+    boolean watch;
+
+    @Option(names = "--ascii", description = "Draw the timeline under the summary in plain ASCII.")
+    boolean ascii;
+
     @Option(
             names = "--verify",
             description =

@@ -68,7 +68,7 @@ final class SimRecords {
                 1);
     }
 
-    private static List<RunRecord.Rank> ranks(
+    static List<RunRecord.Rank> ranks(
             SimProblem problem, SimCandidate chosen, SimTimelines timelines) {
         List<RunRecord.Rank> ranks = new ArrayList<>();
         for (int rank = 0; rank < timelines.ranks(); rank++) {

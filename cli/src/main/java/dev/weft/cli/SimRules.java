@@ -12,7 +12,14 @@ final class SimRules {
 
     /** Options that say how real ranks are started or multiply. */
     private static final List<String> OF_REAL_RANKS =
-            List.of("--launcher", "--hostfile", "--mpi-args", "--peers", "--engine");
+            List.of(
+                    "--launcher",
+                    "--hostfile",
+                    "--mpi-args",
+                    "--peers",
+                    "--engine",
+                    "--watch",
+                    "--npy");
 
     private SimRules() {}
 

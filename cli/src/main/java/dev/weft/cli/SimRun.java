@@ -3,7 +3,6 @@ package dev.weft.cli;
 import dev.weft.op.Candidate;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.RunRecord;
-import dev.weft.report.RunRecordJson;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.sim.CoreEngine;
@@ -26,6 +25,9 @@ final class SimRun {
 
     private static final int MOST_LISTED_HOSTS = 8;
 
+    /** At 400 to 590 ns an event (docs/performance.md): under half a second. */
+    private static final long QUICK_TRANSFERS = 100_000;
+
     private final RunCommand command;
     private final RunOptions options;
     private final ExecutionSpec execution;
@@ -37,8 +39,8 @@ final class SimRun {
     }
 
     int call() throws IOException {
-        JsonTarget target = command.target();
-        Console console = command.console(target, true);
+        RunOutputs outputs = command.outputs();
+        Console console = outputs.console();
         Machine machine = SimRules.machine(options.execution.socVersion);
         SimRules.checkWorkers(machine, execution.computeWorkers());
         try (Arena arena = Arena.ofShared()) {
@@ -53,15 +55,21 @@ final class SimRun {
             Views views = SimViews.of(problem, chosen, call, baseline(problem, chosen));
             Verification verification = options.verify ? verify(chosen, console) : null;
             SimTimelines timelines =
-                    options.json == null ? null : SimRecords.timelines(problem, chosen);
+                    outputs.wantsSpans() || isQuick(call)
+                            ? SimRecords.timelines(problem, chosen)
+                            : null;
             RunRecord record =
                     SimRecords.of(spec, problem, execution, chosen, views, verification, timelines);
-            new Summary(console).print(record);
-            target.write(json -> RunRecordJson.write(record, json));
+            outputs.write(record);
             return verification == null
                     ? 0
                     : Outcome.exitCode(verification.passed(), verification, command.spec);
         }
+    }
+
+    /** Whether another look at every rank costs no time that a user would notice. */
+    private static boolean isQuick(Prediction call) {
+        return call.transfers() <= QUICK_TRANSFERS;
     }
 
     private SimProblem problem(Machine machine, ProblemSpec spec) {

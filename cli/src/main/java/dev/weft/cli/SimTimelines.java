@@ -35,32 +35,26 @@ final class SimTimelines implements SpanSink {
     }
 
     @Override
-    public void span(
-            int rank,
-            String track,
-            Kind kind,
-            int source,
-            int peer,
-            long firstRow,
-            long rows,
-            double startNs,
-            double endNs) {
+    public void span(int rank, String track, Span span) {
         if (rank >= ranks()) {
             return;
         }
-        long end = Math.round(endNs);
-        this.endNs[rank] = Math.max(this.endNs[rank], end);
+        long end = Math.round(span.endNs());
+        endNs[rank] = Math.max(endNs[rank], end);
         tracksOfRank
                 .get(rank)
                 .computeIfAbsent(track, name -> new ArrayList<>())
                 .add(
                         new Timeline.Span(
-                                Timeline.Kind.valueOf(kind.name()),
-                                source,
-                                peer,
-                                firstRow,
-                                rows,
-                                Math.round(startNs),
+                                Timeline.Kind.valueOf(span.kind().name()),
+                                span.source(),
+                                span.peer(),
+                                span.to(),
+                                span.chunk(),
+                                span.firstRow(),
+                                span.rows(),
+                                span.bytes(),
+                                Math.round(span.startNs()),
                                 end));
     }
 

@@ -5,6 +5,7 @@ import dev.weft.tensor.DType;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.List;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
@@ -48,6 +49,8 @@ final class SourceOptions {
             paramLabel = "FILE",
             description = "Write the outcome as JSON; - is standard output.")
     String json;
+
+    @Mixin ReportOptions reports;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;

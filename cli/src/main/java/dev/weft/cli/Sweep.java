@@ -2,12 +2,14 @@ package dev.weft.cli;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.report.CallSpans;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Every combination of shapes, ranks, algorithms and cuts, priced on one machine.
@@ -81,8 +83,13 @@ record Sweep(
         return combinations;
     }
 
-    /** In the order of the lists; {@code progress} is told of every row. */
-    List<Row> rows(Progress progress) {
+    /**
+     * In the order of the lists.
+     *
+     * @param progress told of every row
+     * @param soFar given all rows whenever a problem has got all of its own
+     */
+    List<Row> rows(Progress progress, Consumer<List<Row>> soFar) {
         List<Row> rows = new ArrayList<>();
         progress.begin("pricing", combinations());
         for (long mm : m) {
@@ -90,6 +97,7 @@ record Sweep(
                 for (long nn : n) {
                     for (int r : ranks) {
                         addRows(new Problem(mm, kk, nn, r), rows, progress);
+                        soFar.accept(List.copyOf(rows));
                     }
                 }
             }
@@ -99,17 +107,7 @@ record Sweep(
     }
 
     private void addRows(Problem problem, List<Row> rows, Progress progress) {
-        SimProblem priced =
-                new SimProblem(
-                        machine,
-                        Shards.even(problem.m(), problem.ranks()),
-                        problem.k(),
-                        columnSharded ? Math.ceilDiv(problem.n(), problem.ranks()) : problem.n(),
-                        aType,
-                        outType,
-                        false,
-                        0,
-                        Map.of());
+        SimProblem priced = priced(problem);
         double sequentialNs = sequentialNs(priced);
         List<Row> own = new ArrayList<>();
         for (Algorithm algorithm : algorithms) {
@@ -123,6 +121,33 @@ record Sweep(
                 .min(Comparator.comparingDouble(Row::ns))
                 .ifPresent(best -> own.replaceAll(row -> row == best ? row.asBest() : row));
         rows.addAll(own);
+    }
+
+    private SimProblem priced(Problem problem) {
+        return new SimProblem(
+                machine,
+                Shards.even(problem.m(), problem.ranks()),
+                problem.k(),
+                cols(problem),
+                aType,
+                outType,
+                false,
+                0,
+                Map.of());
+    }
+
+    /** Columns of one rank's product. */
+    long cols(Problem problem) {
+        return columnSharded ? Math.ceilDiv(problem.n(), problem.ranks()) : problem.n();
+    }
+
+    /** What the ranks of a row do, span by span. */
+    CallSpans spans(Row row) {
+        SimProblem problem = priced(row.problem());
+        SimCandidate candidate = problem.candidate(row.algorithm(), cut(row.splits()), 0);
+        SimTimelines timelines = SimRecords.timelines(problem, candidate);
+        int ranks = row.problem().ranks();
+        return CallSpans.of(SimRecords.ranks(problem, candidate, timelines), ranks, ranks);
     }
 
     /** NaN where the machine cannot hold as many ranks; each row then has the reason. */

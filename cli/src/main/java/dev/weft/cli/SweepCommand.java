@@ -1,11 +1,14 @@
 package dev.weft.cli;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.report.PageData;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -101,6 +104,15 @@ final class SweepCommand implements Callable<Integer> {
             description = "Write the rows as comma separated values; - is standard output.")
     String csv;
 
+    @Mixin ReportOptions reports;
+
+    @Option(
+            names = "--watch",
+            description =
+                    "Serve a live page on loopback meanwhile: progress and the rows so far; the"
+                            + " address is printed.")
+    boolean watch;
+
     @Override
     public Integer call() throws IOException {
         Sweep sweep = sweep();
@@ -110,13 +122,69 @@ final class SweepCommand implements Callable<Integer> {
         if (record.toStandardOutput() && values.toStandardOutput()) {
             throw new UsageException("--json - and --csv -: expected one of them in a file");
         }
+        ReportFiles files = new ReportFiles(reports);
         boolean quiet = common.quiet || record.toStandardOutput() || values.toStandardOutput();
-        List<Sweep.Row> rows = sweep.rows(Progress.forTerminal(common.quiet));
-        SweepReport report = new SweepReport(sweep, rows);
-        report.print(new Console(out, quiet));
+        Console console = new Console(out, quiet);
+        SweepReport report = new SweepReport(sweep, rows(sweep, console));
+        report.print(console);
         record.write(report::writeJson);
         values.write(report::writeCsv);
+        if (reports.report != null) {
+            files.page(PageData.sweep(title(sweep), report::writeJson), console);
+        }
+        if (reports.trace != null) {
+            trace(report, files, console);
+        }
         return 0;
+    }
+
+    private static String title(Sweep sweep) {
+        return "Sweep on " + sweep.machine().name();
+    }
+
+    private List<Sweep.Row> rows(Sweep sweep, Console console) {
+        Progress terminal = Progress.forTerminal(common.quiet);
+        try (LivePage page = LivePage.open(watch, title(sweep), console)) {
+            if (page == null) {
+                return sweep.rows(terminal, soFar -> {});
+            }
+            List<Sweep.Row> rows =
+                    sweep.rows(
+                            new LiveProgress(terminal, page),
+                            soFar -> page.show(new SweepReport(sweep, soFar)::writeJson));
+            page.ended((String) null);
+            return rows;
+        }
+    }
+
+    /** Of a sweep the call in which overlap pays most. */
+    private void trace(SweepReport report, ReportFiles files, Console console) throws IOException {
+        Sweep.Row row =
+                report.rows().stream()
+                        .filter(one -> one.reason() == null && !Double.isNaN(one.speedup()))
+                        .max(Comparator.comparingDouble(Sweep.Row::speedup))
+                        .orElseThrow(
+                                () ->
+                                        new UsageException(
+                                                "--trace "
+                                                        + reports.trace
+                                                        + ": the machine can do none of the"
+                                                        + " combinations"));
+        Sweep.Problem problem = row.problem();
+        String about =
+                String.format(
+                        Locale.ROOT,
+                        "%s, M %d, K %d, N %d, %d ranks, %s, %d chunks per source (simulated)",
+                        report.sweep().machine().name(),
+                        problem.m(),
+                        problem.k(),
+                        problem.n(),
+                        problem.ranks(),
+                        row.algorithm().label(),
+                        row.chunksPerSource());
+        console.info("The trace is of the largest speedup: " + about);
+        double flopsPerRow = 2.0 * problem.k() * report.sweep().cols(problem);
+        files.trace(report.sweep().spans(row), flopsPerRow, about, console);
     }
 
     private Sweep sweep() {

@@ -28,17 +28,36 @@ final class TextTarget {
     TextTarget(String option, String target, PrintWriter out) {
         this.target = target;
         this.out = out;
-        if (target == null || toStandardOutput()) {
-            return;
+        if (target != null && !toStandardOutput()) {
+            check(option, ", or -");
         }
+    }
+
+    private TextTarget(String option, String file) {
+        this.target = file;
+        this.out = null;
+        if (target != null) {
+            check(option, "");
+        }
+    }
+
+    /** One that standard output is no place for. */
+    static TextTarget file(String option, String target) {
+        if ("-".equals(target)) {
+            throw new UsageException(option + " -: expected a file");
+        }
+        return new TextTarget(option, target);
+    }
+
+    private void check(String option, String orElse) {
         Path file = Path.of(target).toAbsolutePath();
         if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
             throw new UsageException(
                     option
                             + " "
                             + target
-                            + ": expected a file in a folder that exists and can be written to,"
-                            + " or -");
+                            + ": expected a file in a folder that exists and can be written to"
+                            + orElse);
         }
     }
 

@@ -7,6 +7,7 @@ import java.util.List;
  * All that is kept of a run; schema {@code weft.run/1}, documented in docs/run-record.md.
  *
  * @param verification null where a simulated run multiplied nothing
+ * @param label what the user calls it; null where nothing was said
  */
 public record RunRecord(
         Problem problem,
@@ -15,12 +16,37 @@ public record RunRecord(
         double flopsPerRank,
         Verification verification,
         List<Rank> ranks,
-        Environment environment) {
+        Environment environment,
+        String label) {
 
     public static final String SCHEMA = "weft.run/1";
 
     public RunRecord {
         ranks = List.copyOf(ranks);
+    }
+
+    /** A run that the user has not given a label. */
+    public RunRecord(
+            Problem problem,
+            Execution execution,
+            Views views,
+            double flopsPerRank,
+            Verification verification,
+            List<Rank> ranks,
+            Environment environment) {
+        this(problem, execution, views, flopsPerRank, verification, ranks, environment, null);
+    }
+
+    public RunRecord labelled(String newLabel) {
+        return new RunRecord(
+                problem,
+                execution,
+                views,
+                flopsPerRank,
+                verification,
+                ranks,
+                environment,
+                newLabel);
     }
 
     /** Whether the times were predicted on a model of a machine. */

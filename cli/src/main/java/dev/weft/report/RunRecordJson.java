@@ -1,8 +1,11 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.PrettyPrinter;
+import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import dev.weft.op.Timeline;
 import java.io.IOException;
+import java.util.List;
 import java.util.Locale;
 
 /** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
@@ -21,6 +24,7 @@ public final class RunRecordJson {
 
     private void write(RunRecord record) throws IOException {
         json.writeStringField("schema", RunRecord.SCHEMA);
+        name("label", record.label());
         json.writeBooleanField("simulated", record.simulated());
         problem(record.problem());
         execution(record.execution());
@@ -164,15 +168,46 @@ public final class RunRecordJson {
         for (Timeline.Track track : rank.timeline().tracks()) {
             json.writeStartObject();
             json.writeStringField("name", track.name());
-            json.writeArrayFieldStart("spans");
-            for (Timeline.Span span : track.spans()) {
-                span(span);
-            }
-            json.writeEndArray();
+            spans(track.spans());
             json.writeEndObject();
         }
         json.writeEndArray();
         json.writeEndObject();
+    }
+
+    /** A line each, however the rest is indented: there are very many of them. */
+    private static final class SpanPerLine extends MinimalPrettyPrinter {
+
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public void writeObjectFieldValueSeparator(JsonGenerator json) throws IOException {
+            json.writeRaw(" : ");
+        }
+
+        @Override
+        public void writeArrayValueSeparator(JsonGenerator json) throws IOException {
+            json.writeRaw(",\n");
+        }
+
+        @Override
+        public void writeStartArray(JsonGenerator json) throws IOException {
+            json.writeRaw("[\n");
+        }
+    }
+
+    private void spans(List<Timeline.Span> spans) throws IOException {
+        PrettyPrinter indented = json.getPrettyPrinter();
+        json.writeFieldName("spans");
+        if (indented != null) {
+            json.setPrettyPrinter(new SpanPerLine());
+        }
+        json.writeStartArray();
+        for (Timeline.Span span : spans) {
+            span(span);
+        }
+        json.writeEndArray();
+        json.setPrettyPrinter(indented);
     }
 
     private void span(Timeline.Span span) throws IOException {
@@ -180,8 +215,17 @@ public final class RunRecordJson {
         json.writeStringField("kind", span.kind().name().toLowerCase(Locale.ROOT));
         json.writeNumberField("source", span.source());
         json.writeNumberField("peer", span.peer());
+        if (span.to() >= 0) {
+            json.writeNumberField("to", span.to());
+        }
+        if (span.chunk() >= 0) {
+            json.writeNumberField("chunk", span.chunk());
+        }
         json.writeNumberField("firstRow", span.firstRow());
         json.writeNumberField("rows", span.rows());
+        if (span.to() >= 0) {
+            json.writeNumberField("bytes", span.bytes());
+        }
         json.writeNumberField("startNs", span.startNs());
         json.writeNumberField("endNs", span.endNs());
         json.writeEndObject();

@@ -109,12 +109,12 @@ class FgccCommandTest {
             Matrix c = oracle.golden(0, 4, arena, rows -> {});
             long[] ns = {1};
             var right = oracle.check(c);
-            assertTrue(new FgccRun.Report(0, layout, right, 4, true, true, 0, ns).passed());
-            assertFalse(new FgccRun.Report(0, layout, right, 4, true, false, 0, ns).passed());
-            assertFalse(new FgccRun.Report(0, layout, right, 4, false, true, 0, ns).passed());
+            assertTrue(new FgccRun.Report(0, layout, right, 4, true, true, 0, ns, null).passed());
+            assertFalse(new FgccRun.Report(0, layout, right, 4, true, false, 0, ns, null).passed());
+            assertFalse(new FgccRun.Report(0, layout, right, 4, false, true, 0, ns, null).passed());
             c.set(3, 2, c.get(3, 2) + 1);
             var wrong = oracle.check(c);
-            assertFalse(new FgccRun.Report(0, layout, wrong, 4, true, true, 0, ns).passed());
+            assertFalse(new FgccRun.Report(0, layout, wrong, 4, true, true, 0, ns, null).passed());
         }
     }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.RingOutput;
+import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
@@ -152,11 +153,13 @@ class RingCommandTest {
             Matrix actual = Matrix.allocate(arena, DType.FP32, 6, 4);
             actual.copyFrom(expected);
             RingOutput output = new RingOutput(2, actual);
-            RingRun.Report right = RingRun.judge(1, output, expected, 5);
+            RingRun.Report right =
+                    RingRun.judge(1, output, expected, new Timeline(1, 0, 5, List.of()));
             assertTrue(right.passed());
             assertEquals(0, right.relErr());
             actual.set(5, 3, wrong);
-            RingRun.Report report = RingRun.judge(1, output, expected, 5);
+            RingRun.Report report =
+                    RingRun.judge(1, output, expected, new Timeline(1, 0, 5, List.of()));
             assertFalse(report.passed());
             assertTrue(report.line().startsWith("[rank 1] shape=[2, 3, 4] max_abs_err="));
             assertTrue(report.line().endsWith("FAIL"), report.line());

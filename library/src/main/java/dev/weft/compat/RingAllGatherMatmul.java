@@ -2,6 +2,7 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -61,6 +62,11 @@ public final class RingAllGatherMatmul implements AutoCloseable {
     /** From the latest call's start until this rank's permutes and products were done. */
     public long elapsedNs() {
         return operator.lastResult().elapsedNs();
+    }
+
+    /** What the latest call did on this rank, span by span. */
+    public Timeline timeline() {
+        return operator.lastResult().timeline();
     }
 
     /** The steps as data: permutes and the order of products. */

@@ -2,11 +2,14 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGather;
+import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Function;
 
 /**
@@ -166,6 +169,28 @@ public final class Sb2sbGather implements AutoCloseable {
     /** What every call of a program does on this rank; its chunks are its tiles. */
     public RankPlan plan(int program) {
         return programs[program].plan();
+    }
+
+    /** What the latest call did on this rank; of several programs, each with tracks of its own. */
+    public Timeline timeline() {
+        if (programs.length == 1) {
+            return programs[0].timeline();
+        }
+        List<Timeline.Track> tracks = new ArrayList<>();
+        long startNs = Long.MAX_VALUE;
+        for (AllGather program : programs) {
+            startNs = Math.min(startNs, program.timeline().startNs());
+        }
+        long elapsedNs = 0;
+        for (int p = 0; p < programs.length; p++) {
+            Timeline own = programs[p].timeline();
+            long lateNs = own.startNs() - startNs;
+            elapsedNs = Math.max(elapsedNs, lateNs + own.elapsedNs());
+            for (Timeline.Track track : own.tracks()) {
+                tracks.add(track.of("program-" + p, lateNs));
+            }
+        }
+        return new Timeline(programs[0].timeline().rank(), startNs, elapsedNs, tracks);
     }
 
     /** Gathers. Collective. The result is a view of own memory that holds until the next call. */

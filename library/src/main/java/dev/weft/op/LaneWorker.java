@@ -193,7 +193,15 @@ final class LaneWorker implements Runnable, AutoCloseable {
             int peer = transfer.to() == fabric.rank() ? transfer.from() : transfer.to();
             long from = Math.max(startNs[i], free);
             free = Math.max(from, endNs[i]);
-            log(i, Timeline.Kind.TRANSFER, peer, from, free);
+            Move move = moves[OperatorMemory.slot(state.call)][i];
+            log(
+                    i,
+                    Timeline.Kind.TRANSFER,
+                    peer,
+                    transfer.to(),
+                    move.rows() * move.rowBytes(),
+                    from,
+                    free);
         }
     }
 
@@ -203,12 +211,22 @@ final class LaneWorker implements Runnable, AutoCloseable {
         if (waitStartNs[at] == 0 || from >= waitEndNs[at]) {
             return free;
         }
-        log(i, Timeline.Kind.WAIT, need.writer(), from, waitEndNs[at]);
+        log(i, Timeline.Kind.WAIT, need.writer(), -1, 0, from, waitEndNs[at]);
         return waitEndNs[at];
     }
 
-    private void log(int i, Timeline.Kind kind, int peer, long from, long end) {
+    private void log(int i, Timeline.Kind kind, int peer, int to, long bytes, long from, long end) {
         Chunk chunk = chunks[i];
-        log.add(kind, chunk.source(), peer, chunk.firstRow(), chunk.rows(), from, end);
+        log.add(
+                kind,
+                chunk.source(),
+                peer,
+                to,
+                chunk.index(),
+                chunk.firstRow(),
+                chunk.rows(),
+                bytes,
+                from,
+                end);
     }
 }

@@ -5,8 +5,8 @@ import java.util.List;
 
 /**
  * One worker's spans of the call under way, in arrays made beforehand: recording costs two clock
- * reads and seven stores, and allocates nothing, so it is always on. Written by its worker only,
- * read once the call has ended.
+ * reads and ten stores, and allocates nothing, so it is always on. Written by its worker only, read
+ * once the call has ended.
  */
 final class SpanLog {
 
@@ -14,8 +14,11 @@ final class SpanLog {
     private final Timeline.Kind[] kinds;
     private final int[] sources;
     private final int[] peers;
+    private final int[] receivers;
+    private final int[] chunks;
     private final long[] firstRows;
     private final long[] rowCounts;
+    private final long[] bytes;
     private final long[] starts;
     private final long[] ends;
     private int size;
@@ -25,8 +28,11 @@ final class SpanLog {
         kinds = new Timeline.Kind[capacity];
         sources = new int[capacity];
         peers = new int[capacity];
+        receivers = new int[capacity];
+        chunks = new int[capacity];
         firstRows = new long[capacity];
         rowCounts = new long[capacity];
+        bytes = new long[capacity];
         starts = new long[capacity];
         ends = new long[capacity];
     }
@@ -35,25 +41,31 @@ final class SpanLog {
         size = 0;
     }
 
-    /** Records a span that began at {@code startNs} and ends now. */
+    /** Records a span that moves nothing, began at {@code startNs} and ends now. */
     void add(Timeline.Kind kind, int source, int peer, long firstRow, long rows, long startNs) {
-        add(kind, source, peer, firstRow, rows, startNs, System.nanoTime());
+        add(kind, source, peer, -1, -1, firstRow, rows, 0, startNs, System.nanoTime());
     }
 
     void add(
             Timeline.Kind kind,
             int source,
             int peer,
+            int to,
+            int chunk,
             long firstRow,
             long rows,
+            long movedBytes,
             long startNs,
             long endNs) {
         int at = size++;
         kinds[at] = kind;
         sources[at] = source;
         peers[at] = peer;
+        receivers[at] = to;
+        chunks[at] = chunk;
         firstRows[at] = firstRow;
         rowCounts[at] = rows;
+        bytes[at] = movedBytes;
         starts[at] = startNs;
         ends[at] = endNs;
     }
@@ -66,8 +78,11 @@ final class SpanLog {
                             kinds[i],
                             sources[i],
                             peers[i],
+                            receivers[i],
+                            chunks[i],
                             firstRows[i],
                             rowCounts[i],
+                            bytes[i],
                             starts[i] - originNs,
                             ends[i] - originNs));
         }

@@ -30,13 +30,46 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
     }
 
     /** One worker: a lane of transfers or a compute worker. */
-    public record Track(String name, List<Span> spans) {}
+    public record Track(String name, List<Span> spans) {
+
+        /** The same, told as a part of something larger that began {@code lateNs} before. */
+        public Track of(String whole, long lateNs) {
+            return new Track(
+                    name + " of " + whole, spans.stream().map(span -> span.later(lateNs)).toList());
+        }
+    }
 
     /**
      * @param source the rank whose rows the span is about
-     * @param peer the other end of a transfer, otherwise this rank
+     * @param peer the other end of a transfer, whose signal a wait is for, otherwise this rank
+     * @param to the rank that receives what a transfer moves, which is this rank or {@code peer};
+     *     otherwise -1
+     * @param chunk number of the chunk in the source's shard that a transfer moves; -1 where the
+     *     span is not about a single one
      * @param firstRow relative to the source's shard
+     * @param bytes that a transfer moves, otherwise 0
      */
     public record Span(
-            Kind kind, int source, int peer, long firstRow, long rows, long startNs, long endNs) {}
+            Kind kind,
+            int source,
+            int peer,
+            int to,
+            int chunk,
+            long firstRow,
+            long rows,
+            long bytes,
+            long startNs,
+            long endNs) {
+
+        private Span later(long ns) {
+            return new Span(
+                    kind, source, peer, to, chunk, firstRow, rows, bytes, startNs + ns, endNs + ns);
+        }
+
+        /** A span that moves nothing to another rank. */
+        public static Span local(
+                Kind kind, int source, int peer, long firstRow, long rows, long start, long end) {
+            return new Span(kind, source, peer, -1, -1, firstRow, rows, 0, start, end);
+        }
+    }
 }

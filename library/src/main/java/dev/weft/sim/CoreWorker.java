@@ -133,18 +133,19 @@ final class CoreWorker implements Station.Customer, Events.Happening {
     private void tell(SpanSink.Kind kind, long count, double startNs, double endNs) {
         if (simulation.sink() != null) {
             int self = rank.plan().rank();
-            simulation
-                    .sink()
-                    .span(
-                            self,
-                            track,
+            SpanSink.Span span =
+                    new SpanSink.Span(
                             kind,
                             block.source(),
                             self,
+                            -1,
+                            -1,
                             block.firstRow() + doneRows,
                             count,
+                            0,
                             startNs,
                             endNs);
+            simulation.sink().span(self, track, span);
         }
     }
 }

@@ -132,17 +132,19 @@ final class LaneRun implements Station.Customer, Events.Happening {
         Chunk chunk = rank.plan().chunks().chunk(transfer.source(), transfer.chunk());
         int self = rank.plan().rank();
         int peer = transfer.to() == self ? transfer.from() : transfer.to();
-        simulation
-                .sink()
-                .span(
-                        self,
-                        track,
+        boolean moves = kind == SpanSink.Kind.TRANSFER;
+        SpanSink.Span span =
+                new SpanSink.Span(
                         kind,
                         transfer.source(),
                         peer,
+                        moves ? transfer.to() : -1,
+                        chunk.index(),
                         chunk.firstRow(),
                         chunk.rows(),
+                        moves ? Math.round(simulation.bytes(transfer)) : 0,
                         startNs,
                         endNs);
+        simulation.sink().span(self, track, span);
     }
 }

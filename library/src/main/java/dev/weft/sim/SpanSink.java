@@ -12,20 +12,28 @@ public interface SpanSink {
     }
 
     /**
-     * @param track {@code lane-0} or {@code compute-0}, as in a timeline of an executed call
      * @param source the rank whose rows the span is about
      * @param peer the other end of a transfer, otherwise this rank
+     * @param to the rank that receives what a transfer moves, otherwise -1
+     * @param chunk number of the chunk in the source's shard that a lane moves, otherwise -1
      * @param firstRow relative to the source's shard
+     * @param bytes that a transfer moves, otherwise 0
      * @param startNs since the start of the call
      */
-    void span(
-            int rank,
-            String track,
+    record Span(
             Kind kind,
             int source,
             int peer,
+            int to,
+            int chunk,
             long firstRow,
             long rows,
+            long bytes,
             double startNs,
-            double endNs);
+            double endNs) {}
+
+    /**
+     * @param track {@code lane-0} or {@code compute-0}, as in a timeline of an executed call
+     */
+    void span(int rank, String track, Span span);
 }

@@ -178,18 +178,19 @@ final class TileRun implements ProductRun, Events.Happening {
     private void tell(RowBlock block, double startNs, double endNs) {
         if (simulation.sink() != null) {
             int self = rank.plan().rank();
-            simulation
-                    .sink()
-                    .span(
-                            self,
-                            "compute-0",
+            SpanSink.Span span =
+                    new SpanSink.Span(
                             SpanSink.Kind.COMPUTE,
                             block.source(),
                             self,
+                            -1,
+                            -1,
                             block.firstRow(),
                             block.rows(),
+                            0,
                             startNs,
                             endNs);
+            simulation.sink().span(self, "compute-0", span);
         }
     }
 

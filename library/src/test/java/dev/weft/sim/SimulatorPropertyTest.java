@@ -120,9 +120,18 @@ class SimulatorPropertyTest {
     }
 
     private static SpanSink byTrack(Map<String, List<Span>> tracks) {
-        return (rank, track, kind, source, peer, firstRow, rows, startNs, endNs) ->
+        return (rank, track, told) ->
                 tracks.computeIfAbsent(rank + " " + track, name -> new ArrayList<>())
-                        .add(new Span(rank, kind, source, peer, firstRow, rows, startNs, endNs));
+                        .add(
+                                new Span(
+                                        rank,
+                                        told.kind(),
+                                        told.source(),
+                                        told.peer(),
+                                        told.firstRow(),
+                                        told.rows(),
+                                        told.startNs(),
+                                        told.endNs()));
     }
 
     @Test

@@ -1,0 +1,110 @@
+package dev.weft.cli;
+
+import dev.weft.report.PageData;
+import dev.weft.report.RunRecord;
+import dev.weft.report.ShownRun;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/**
+ * The page of something under way, for {@code --watch}: progress, what was measured so far, and at
+ * the end the report. Pages are made when a browser asks, not by those who measure. Any thread may
+ * tell it something.
+ */
+final class LivePage implements AutoCloseable {
+
+    /** A page that is open asks about once a second. */
+    private static final long READER_NS = TimeUnit.SECONDS.toNanos(5);
+
+    private static final long LOOK_MS = 20;
+
+    private final String title;
+    private final PageServer server;
+    private long version;
+    private PageData.Progress progress = new PageData.Progress("starting", 0, 0, false, null);
+    private Supplier<ShownRun> run;
+    private PageData.Sweep sweep;
+
+    private LivePage(String title) {
+        this.title = title;
+        this.server = new PageServer(0, this::edition);
+    }
+
+    /** Null where nobody wants to watch. */
+    static LivePage open(boolean wanted, String title, Console console) {
+        if (!wanted) {
+            return null;
+        }
+        LivePage page = new LivePage(title);
+        console.info("Watch it at " + page.server.address());
+        return page;
+    }
+
+    private PageServer.Edition edition() {
+        Supplier<ShownRun> shown;
+        PageData.Progress now;
+        PageData.Sweep rows;
+        long at;
+        synchronized (this) {
+            shown = run;
+            now = progress;
+            rows = sweep;
+            at = version;
+        }
+        // Not under the lock: it takes its time, and ranks must not wait for it.
+        List<ShownRun> runs = shown == null ? List.of() : List.of(shown.get());
+        return new PageServer.Edition(at, new PageData(title, now, runs, rows));
+    }
+
+    synchronized void progress(String what, long done, long of) {
+        progress = new PageData.Progress(what, done, of, false, null);
+        version++;
+    }
+
+    /** What is known of the run so far. */
+    synchronized void show(Supplier<ShownRun> soFar) {
+        run = soFar;
+        version++;
+    }
+
+    synchronized void show(PageData.Sweep soFar) {
+        sweep = soFar;
+        version++;
+    }
+
+    synchronized void ended(RunRecord record) {
+        show(() -> RunOutputs.shown(record));
+        ended((String) null);
+    }
+
+    /**
+     * @param failed null where all went well
+     */
+    synchronized void ended(String failed) {
+        progress = new PageData.Progress("done", 1, 1, true, failed);
+        version++;
+    }
+
+    private synchronized long version() {
+        return version;
+    }
+
+    /** Whoever looks at the page gets to see the end. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (!progress.ended()) {
+                ended("the command has ended early");
+            }
+        }
+        try {
+            while (server.hasReader(READER_NS) && server.servedVersion() < version()) {
+                TimeUnit.MILLISECONDS.sleep(LOOK_MS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        server.close();
+    }
+}

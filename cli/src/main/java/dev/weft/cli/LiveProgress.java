@@ -1,0 +1,43 @@
+package dev.weft.cli;
+
+/** Progress on the terminal that a live page is told of too. Any thread may advance it. */
+class LiveProgress extends Progress {
+
+    private final Progress terminal;
+    private final LivePage page;
+    private String what = "starting";
+    private long total;
+
+    LiveProgress(Progress terminal, LivePage page) {
+        super(false);
+        this.terminal = terminal;
+        this.page = page;
+    }
+
+    @Override
+    synchronized void begin(String newWhat, long newTotal) {
+        what = newWhat;
+        total = newTotal;
+        terminal.begin(newWhat, newTotal);
+        page.progress(newWhat, 0, newTotal);
+    }
+
+    @Override
+    synchronized void advance(long done) {
+        terminal.advance(done);
+        page.progress(what, done, total);
+    }
+
+    @Override
+    synchronized void continueWith(String newWhat, long done, long newTotal) {
+        what = newWhat;
+        total = newTotal;
+        terminal.continueWith(newWhat, done, newTotal);
+        page.progress(newWhat, done, newTotal);
+    }
+
+    @Override
+    void end() {
+        terminal.end();
+    }
+}

@@ -1,0 +1,177 @@
+package dev.weft.cli;
+
+import com.sun.net.httpserver.Headers;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.weft.report.PageData;
+import dev.weft.report.PageJson;
+import dev.weft.report.ReportPage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStreamWriter;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+
+/**
+ * One page and its data over HTTP, for this machine's browsers alone: it listens on loopback, its
+ * address holds a random token, and a request must name this server as its host, or a page from
+ * elsewhere could reach it by a name of its own. It knows two addresses and reads no file.
+ */
+final class PageServer implements AutoCloseable {
+
+    /** What is served. Versions grow; the same version has the same data. */
+    record Edition(long version, PageData page) {}
+
+    private static final int TOKEN_BYTES = 16;
+    private static final int OK = 200;
+    private static final int NOT_MODIFIED = 304;
+    private static final int NOT_FOUND = 404;
+    private static final int WRONG_METHOD = 405;
+    private static final int WRONG_HOST = 421;
+
+    private final Supplier<Edition> editions;
+    private final String path;
+    private final HttpServer server;
+    private final ExecutorService threads =
+            Executors.newFixedThreadPool(
+                    2, Thread.ofPlatform().daemon().name("weft-page-", 0).factory());
+    private final AtomicLong servedVersion = new AtomicLong(-1);
+    private volatile long askedNs = System.nanoTime();
+    private volatile boolean asked;
+
+    /**
+     * @param port 0 for any that is free
+     */
+    PageServer(int port, Supplier<Edition> editions) {
+        this.editions = editions;
+        byte[] token = new byte[TOKEN_BYTES];
+        new SecureRandom().nextBytes(token);
+        this.path = "/" + HexFormat.of().formatHex(token) + "/";
+        try {
+            this.server =
+                    HttpServer.create(
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "cannot listen on loopback, port " + port + ": " + e.getMessage(), e);
+        }
+        server.createContext("/", this::answer);
+        server.setExecutor(threads);
+        server.start();
+    }
+
+    /** Where the page is. */
+    String address() {
+        return "http://" + host() + path;
+    }
+
+    private String host() {
+        InetAddress loopback = server.getAddress().getAddress();
+        String name = loopback.getHostAddress();
+        return (name.contains(":") ? "[" + name + "]" : name) + ":" + port();
+    }
+
+    private int port() {
+        return server.getAddress().getPort();
+    }
+
+    /** Whether somebody has asked for anything within the last so many nanoseconds. */
+    boolean hasReader(long withinNs) {
+        return asked && System.nanoTime() - askedNs < withinNs;
+    }
+
+    /** The newest version that a page has got. */
+    long servedVersion() {
+        return servedVersion.get();
+    }
+
+    private void answer(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            protect(exchange.getResponseHeaders());
+            String asksFor = exchange.getRequestURI().getPath();
+            if (!isForThisServer(exchange.getRequestHeaders().get("Host"))) {
+                send(exchange, WRONG_HOST, "text/plain", "not a name of this server\n");
+            } else if (!asksFor.equals(path) && !asksFor.equals(path + "data")) {
+                send(exchange, NOT_FOUND, "text/plain", "nothing here\n");
+            } else if (!exchange.getRequestMethod().equals("GET")) {
+                exchange.getResponseHeaders().set("Allow", "GET");
+                send(exchange, WRONG_METHOD, "text/plain", "expected GET\n");
+            } else {
+                asked = true;
+                askedNs = System.nanoTime();
+                give(exchange, asksFor.equals(path));
+            }
+        } catch (RuntimeException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.WARNING, "no page", e);
+            throw e;
+        }
+    }
+
+    private static void protect(Headers headers) {
+        headers.set("Cache-Control", "no-store");
+        headers.set("Referrer-Policy", "no-referrer");
+        headers.set("X-Content-Type-Options", "nosniff");
+        headers.set("X-Frame-Options", "DENY");
+        headers.set("Cross-Origin-Resource-Policy", "same-origin");
+    }
+
+    private boolean isForThisServer(List<String> hosts) {
+        return hosts != null
+                && hosts.size() == 1
+                && (hosts.getFirst().equals(host())
+                        || hosts.getFirst().equals("localhost:" + port()));
+    }
+
+    private void give(HttpExchange exchange, boolean wholePage) throws IOException {
+        Edition edition = editions.get();
+        String tag = "\"" + edition.version() + "\"";
+        exchange.getResponseHeaders().set("ETag", tag);
+        if (!wholePage && tag.equals(exchange.getRequestHeaders().getFirst("If-None-Match"))) {
+            exchange.sendResponseHeaders(NOT_MODIFIED, -1);
+            return;
+        }
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (Writer writer = new OutputStreamWriter(bytes, StandardCharsets.UTF_8)) {
+            if (wholePage) {
+                ReportPage.write(edition.page(), Version.number(), writer);
+            } else {
+                PageJson.write(edition.page(), Version.number(), writer);
+            }
+        }
+        send(exchange, OK, wholePage ? "text/html" : "application/json", bytes.toByteArray());
+        // Only now is it on its way: who waits for this may close the server.
+        exchange.close();
+        servedVersion.accumulateAndGet(edition.version(), Math::max);
+    }
+
+    private static void send(HttpExchange exchange, int code, String type, String text)
+            throws IOException {
+        send(exchange, code, type, text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void send(HttpExchange exchange, int code, String type, byte[] bytes)
+            throws IOException {
+        exchange.getResponseHeaders().set("Content-Type", type + "; charset=utf-8");
+        boolean headAlone = exchange.getRequestMethod().equals("HEAD");
+        exchange.sendResponseHeaders(code, headAlone ? -1 : bytes.length);
+        if (!headAlone) {
+            exchange.getResponseBody().write(bytes);
+        }
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}

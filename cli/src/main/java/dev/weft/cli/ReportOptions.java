@@ -1,0 +1,36 @@
+package dev.weft.cli;
+
+import picocli.CommandLine.Option;
+
+/** Pictures of a call, for every command that makes one. */
+final class ReportOptions {
+
+    @Option(
+            names = "--report",
+            paramLabel = "FILE.html",
+            description =
+                    "Write the report there: one page with timeline, views, links and what to try"
+                            + " next; it needs no network.")
+    String report;
+
+    @Option(
+            names = "--trace",
+            paramLabel = "FILE.json",
+            description = "Write the timeline there for Perfetto or chrome://tracing.")
+    String trace;
+
+    boolean wanted() {
+        return report != null || trace != null;
+    }
+
+    /** For ranks whose spans stay in processes of their own. */
+    void refuse(String launcher) {
+        if (wanted()) {
+            throw new UsageException(
+                    (report == null ? "--trace " + trace : "--report " + report)
+                            + " with --launcher "
+                            + launcher
+                            + ": expected threads");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.report.TimeShares.Part;
+import dev.weft.report.TimeShares.RankShares;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * What to try next after a run, from its own numbers. Each rule looks at one thing and says so only
+ * where that thing cost time; the most valuable come first.
+ */
+final class Adviser {
+
+    /** Closer to the limit than this there is nothing to gain from another cut or algorithm. */
+    private static final double AT_THE_LIMIT = 0.95;
+
+    /** Smaller parts of a call than this are not worth a change. */
+    private static final double WORTH = 0.05;
+
+    /** Shorter transfers are dominated by what each costs besides its bytes, a few microseconds. */
+    private static final double SHORT_TRANSFER_NS = 20_000;
+
+    private static final int FEW_CHUNKS = 16;
+    private static final int FINER = 4;
+
+    private final RunRecord record;
+    private final CallSpans call;
+    private final List<RankShares> shares;
+    private final Links links;
+    private final List<Advice> advice = new ArrayList<>();
+
+    private Adviser(RunRecord record, CallSpans call, List<RankShares> shares, Links links) {
+        this.record = record;
+        this.call = call;
+        this.shares = shares;
+        this.links = links;
+    }
+
+    static List<Advice> of(RunRecord record, CallSpans call, List<RankShares> shares, Links links) {
+        Adviser adviser = new Adviser(record, call, shares, links);
+        adviser.overlap();
+        adviser.algorithm();
+        adviser.chunks();
+        adviser.lanes();
+        adviser.straggler();
+        adviser.limit();
+        adviser.spread();
+        return List.copyOf(adviser.advice);
+    }
+
+    private void add(String title, String reason, Object... values) {
+        advice.add(new Advice(title, Text.of(reason, values)));
+    }
+
+    private double pipelinedUs() {
+        return record.views().pipelined().median();
+    }
+
+    private boolean atTheLimit() {
+        return record.views().limitFraction() >= AT_THE_LIMIT;
+    }
+
+    private void overlap() {
+        double speedup = record.views().speedup();
+        if (speedup < 1 && !record.execution().algorithm().equals("sequential")) {
+            add(
+                    "Do not overlap here: --algorithm sequential",
+                    "Pipelined took %s and gathering first %s: the gather (%s alone) is too small a"
+                            + " part to hide at the price of moving rows beside the product.",
+                    us(pipelinedUs()),
+                    us(record.views().sequential().median()),
+                    us(record.views().commOnly().median()));
+        }
+    }
+
+    private void algorithm() {
+        RunRecord.Execution execution = record.execution();
+        if (atTheLimit()) {
+            return;
+        }
+        boolean sharesMemory = execution.hosts().size() == 1 && execution.device().equals("cpu");
+        if (sharesMemory && links.bytes() > 0 && !links.inPlace()) {
+            add(
+                    "Move nothing: --algorithm direct",
+                    "All ranks share one memory, yet %s went from rank to rank in this call, and"
+                            + " pipelined reached %.0f%% of its limit. direct multiplies rows where"
+                            + " they lie.",
+                    Text.bytes(links.bytes()),
+                    100 * record.views().limitFraction());
+        } else if (execution.algorithm().equals("ring") && groupSize() > 2) {
+            add(
+                    "Halve the way: --algorithm bidirectional-ring",
+                    "In a ring the last chunk makes %d hops; in both directions at once it makes"
+                            + " %d.",
+                    groupSize() - 1,
+                    groupSize() / 2);
+        } else if (!execution.requestedAlgorithm().equals("auto")) {
+            add(
+                    "Let Weft choose: --algorithm auto",
+                    "%s was asked for and reached %.0f%% of its limit; auto prices every algorithm"
+                            + " and cut for this problem and times the cheapest.",
+                    execution.algorithm(),
+                    100 * record.views().limitFraction());
+        }
+    }
+
+    private int groupSize() {
+        return record.problem().ranks() / record.problem().groups();
+    }
+
+    private void chunks() {
+        double[] transferNs = transfersNs();
+        long chunks = chunksPerSource();
+        if (transferNs.length == 0 || atTheLimit()) {
+            return;
+        }
+        double chunkNs = transferNs[transferNs.length / 2];
+        double waiting = share(Part.WAIT);
+        if (chunks <= FEW_CHUNKS && waiting > WORTH) {
+            add(
+                    "Cut finer: --splits-per-rank " + chunks * FINER,
+                    "A shard came in %d chunks of %s each, and ranks waited for rows in %.1f%% of"
+                            + " the call. The first product of a peer's rows cannot begin before a"
+                            + " whole chunk is there: a quarter of the chunk, a quarter of that"
+                            + " wait.",
+                    chunks,
+                    Text.time(chunkNs),
+                    100 * waiting);
+        } else if (chunks > FINER && chunkNs < SHORT_TRANSFER_NS) {
+            add(
+                    "Cut coarser: --splits-per-rank " + Math.max(1, chunks / FINER),
+                    "A chunk took %s in the middle, %d chunks a shard: what every transfer costs"
+                            + " besides its bytes (a signal, a wait, a call) is a large part of"
+                            + " that.",
+                    Text.time(chunkNs),
+                    chunks);
+        }
+    }
+
+    /** Of the largest shard. */
+    private long chunksPerSource() {
+        return record.ranks().stream()
+                .filter(rank -> rank.chunkRows() > 0)
+                .mapToLong(rank -> Math.ceilDiv(rank.shardRows(), rank.chunkRows()))
+                .max()
+                .orElse(1);
+    }
+
+    private double[] transfersNs() {
+        return IntStream.range(0, call.size())
+                .mapToObj(call::span)
+                .filter(span -> span.kind() == Kind.TRANSFER && span.to() >= 0)
+                .mapToDouble(span -> span.endNs() - span.startNs())
+                .sorted()
+                .toArray();
+    }
+
+    /** The part of the call that ranks spent so, in the mean. */
+    private double share(Part part) {
+        double sum = 0;
+        for (RankShares rank : shares) {
+            sum +=
+                    rank.shares().stream()
+                            .filter(share -> share.part() == part)
+                            .mapToDouble(TimeShares.Share::ns)
+                            .sum();
+        }
+        return shares.isEmpty() || call.endNs() == 0 ? 0 : sum / shares.size() / call.endNs();
+    }
+
+    private void lanes() {
+        double comm = record.views().commOnly().median();
+        double compute = record.views().computeOnly().median();
+        int lanes = record.execution().lanes();
+        boolean oneHost = record.execution().hosts().size() == 1;
+        if (comm > compute && lanes == 1 && groupSize() > 2 && oneHost && !record.simulated()) {
+            add(
+                    "Move by two: --comm-blocks 2",
+                    "Transfers alone took %s and the product alone %s, and one lane per rank moves"
+                            + " all chunks: it was busy for %.0f%% of the call.",
+                    us(comm),
+                    us(compute),
+                    100 * busyLane());
+        }
+    }
+
+    private double busyLane() {
+        double most = 0;
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            for (Timeline.Track track : rank.tracks()) {
+                double busy =
+                        track.spans().stream()
+                                .filter(span -> span.kind() == Kind.TRANSFER)
+                                .mapToDouble(span -> span.endNs() - span.startNs())
+                                .sum();
+                most = Math.max(most, busy);
+            }
+        }
+        return call.endNs() == 0 ? 0 : Math.min(1, most / call.endNs());
+    }
+
+    private void straggler() {
+        long[] ends = call.ranks().stream().mapToLong(CallSpans.RankSpans::endNs).toArray();
+        if (ends.length < 3) {
+            return;
+        }
+        long[] sorted = ends.clone();
+        Arrays.sort(sorted);
+        long median = sorted[sorted.length / 2];
+        long late = sorted[sorted.length - 1] - median;
+        if (late > 2 * WORTH * call.endNs()) {
+            int at =
+                    IntStream.range(0, ends.length)
+                            .reduce((a, b) -> ends[b] > ends[a] ? b : a)
+                            .orElse(0);
+            add(
+                    "Look at rank " + call.ranks().get(at).rank(),
+                    "It was done %s after the median rank, %.0f%% of the call: every rank multiplies"
+                            + " the same rows, so its cores, its memory or its links are slower or"
+                            + " shared.",
+                    Text.time(late),
+                    100.0 * late / call.endNs());
+        }
+    }
+
+    private void limit() {
+        if (!atTheLimit()) {
+            return;
+        }
+        double comm = record.views().commOnly().median();
+        double compute = record.views().computeOnly().median();
+        if (comm > compute) {
+            add(
+                    "Move fewer bytes, or faster",
+                    "Pipelined is at %.0f%% of its limit, and that is the gather: %s alone against"
+                            + " %s for the product. A narrower type of A (%s now), faster links or"
+                            + " fewer ranks help; another cut does not.",
+                    100 * record.views().limitFraction(),
+                    us(comm),
+                    us(compute),
+                    record.problem().aDtype());
+        } else {
+            boolean workers = record.execution().device().equals("cpu");
+            add(
+                    "Multiply faster",
+                    "Pipelined is at %.0f%% of its limit, and that is the product: %s alone against"
+                            + " %s for the gather, which is hidden. More ranks with column-sharded B"
+                            + " or %s help; another cut does not.",
+                    100 * record.views().limitFraction(),
+                    us(compute),
+                    us(comm),
+                    workers ? "more compute workers" : "a faster device");
+        }
+    }
+
+    private void spread() {
+        Samples pipelined = record.views().pipelined();
+        if (!record.simulated() && pipelined.spread() > 2 * WORTH * pipelined.median()) {
+            add(
+                    "Measure longer: --iterations " + 4 * record.execution().iterations(),
+                    "The middle half of the pipelined samples spreads over %.0f%% of the median:"
+                            + " differences below that mean nothing.",
+                    100 * pipelined.spread() / pipelined.median());
+        }
+    }
+
+    private static String us(double us) {
+        return Text.time(us * 1e3);
+    }
+}

@@ -1,0 +1,125 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What all ranks did in one call, on one clock and with the world's rank numbers: times are
+ * nanoseconds since the first rank's start. Spans are numbered through ranks, tracks and time.
+ * Immutable.
+ */
+public final class CallSpans {
+
+    /** One rank, its spans from number {@code firstSpan} on. */
+    public record RankSpans(
+            int rank,
+            int group,
+            long shardRows,
+            long startNs,
+            long endNs,
+            int firstSpan,
+            List<Timeline.Track> tracks) {}
+
+    /** What the worker of a track does. */
+    public enum TrackKind {
+        CALLER,
+        LANE,
+        COMPUTE;
+
+        /** By the name that the executors, the simulator and the GPU's ranks give. */
+        public static TrackKind of(String track) {
+            if (track.startsWith("caller")) {
+                return CALLER;
+            }
+            return track.startsWith("compute") ? COMPUTE : LANE;
+        }
+    }
+
+    private final List<RankSpans> ranks = new ArrayList<>();
+    private final List<Timeline.Span> spans = new ArrayList<>();
+    private final int worldSize;
+    private long endNs;
+
+    private CallSpans(int worldSize) {
+        this.worldSize = worldSize;
+    }
+
+    /**
+     * @param worldSize ranks of the world, of which {@code ranks} may be some
+     * @param groupSize ranks of one group: timelines have the group's numbers
+     */
+    public static CallSpans of(List<RunRecord.Rank> ranks, int worldSize, int groupSize) {
+        CallSpans call = new CallSpans(worldSize);
+        long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
+        for (RunRecord.Rank rank : ranks) {
+            call.add(rank, originNs, rank.group() * groupSize);
+        }
+        return call;
+    }
+
+    private void add(RunRecord.Rank rank, long originNs, int firstOfGroup) {
+        long startNs = rank.timeline().startNs() - originNs;
+        int firstSpan = spans.size();
+        List<Timeline.Track> tracks = new ArrayList<>();
+        for (Timeline.Track track : rank.timeline().tracks()) {
+            List<Timeline.Span> own = new ArrayList<>(track.spans().size());
+            for (Timeline.Span span : track.spans()) {
+                own.add(inWorld(span, startNs, firstOfGroup));
+            }
+            spans.addAll(own);
+            tracks.add(new Timeline.Track(track.name(), List.copyOf(own)));
+        }
+        long end = startNs + rank.timeline().elapsedNs();
+        for (int i = firstSpan; i < spans.size(); i++) {
+            end = Math.max(end, spans.get(i).endNs());
+        }
+        endNs = Math.max(endNs, end);
+        ranks.add(
+                new RankSpans(
+                        rank.rank(),
+                        rank.group(),
+                        rank.shardRows(),
+                        startNs,
+                        end,
+                        firstSpan,
+                        List.copyOf(tracks)));
+    }
+
+    private static Timeline.Span inWorld(Timeline.Span span, long startNs, int firstOfGroup) {
+        return new Timeline.Span(
+                span.kind(),
+                span.source() + firstOfGroup,
+                span.peer() + firstOfGroup,
+                span.to() < 0 ? -1 : span.to() + firstOfGroup,
+                span.chunk(),
+                span.firstRow(),
+                span.rows(),
+                span.bytes(),
+                span.startNs() + startNs,
+                span.endNs() + startNs);
+    }
+
+    /** The ranks whose spans were kept. */
+    public List<RankSpans> ranks() {
+        return List.copyOf(ranks);
+    }
+
+    /** Ranks of the world. */
+    public int worldSize() {
+        return worldSize;
+    }
+
+    public int size() {
+        return spans.size();
+    }
+
+    public Timeline.Span span(int number) {
+        return spans.get(number);
+    }
+
+    /** When the last rank was done. */
+    public long endNs() {
+        return endNs;
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline.Kind;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * The chain of spans that decided how long a call took: from the span that ended last, backwards,
+ * each time to what it had to wait for longest: the transfer that brought its rows, or what the
+ * same worker did before.
+ */
+public final class CriticalPath {
+
+    private final CallSpans call;
+    private final Releases releases;
+
+    /** By number: the span of the same worker before it that was not a wait, or -1. */
+    private final int[] before;
+
+    private CriticalPath(CallSpans call, Releases releases) {
+        this.call = call;
+        this.releases = releases;
+        this.before = new int[call.size()];
+        int number = 0;
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            for (var track : rank.tracks()) {
+                int last = -1;
+                for (int i = 0; i < track.spans().size(); i++, number++) {
+                    before[number] = last;
+                    last = track.spans().get(i).kind() == Kind.WAIT ? last : number;
+                }
+            }
+        }
+    }
+
+    /** Numbers of spans in the order of time; none for a call without spans. */
+    public static List<Integer> of(CallSpans call, Releases releases) {
+        return new CriticalPath(call, releases).walk();
+    }
+
+    private List<Integer> walk() {
+        List<Integer> path = new ArrayList<>();
+        for (int at = last(); at >= 0; at = decisive(at)) {
+            path.add(at);
+        }
+        Collections.reverse(path);
+        return path;
+    }
+
+    private int last() {
+        int last = -1;
+        for (int i = 0; i < call.size(); i++) {
+            if (call.span(i).kind() != Kind.WAIT
+                    && (last < 0 || call.span(i).endNs() > call.span(last).endNs())) {
+                last = i;
+            }
+        }
+        return last;
+    }
+
+    /**
+     * What ended last of all that the span needed. It began earlier, or the walk would not end: a
+     * clock read a little late must not make two spans wait for each other.
+     */
+    private int decisive(int number) {
+        int decisive = -1;
+        for (int candidate : releases.releasedBy(number)) {
+            decisive = later(decisive, candidate, number);
+        }
+        return before[number] < 0 ? decisive : later(decisive, before[number], number);
+    }
+
+    private int later(int decisive, int candidate, int number) {
+        if (call.span(candidate).startNs() >= call.span(number).startNs()) {
+            return decisive;
+        }
+        return decisive < 0 || call.span(candidate).endNs() > call.span(decisive).endNs()
+                ? candidate
+                : decisive;
+    }
+}

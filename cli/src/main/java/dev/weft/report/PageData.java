@@ -1,0 +1,55 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * What a page is about: one run, several, or a sweep.
+ *
+ * @param title of the page
+ * @param progress null unless it is the page of something under way
+ * @param runs one, several to compare, or none yet
+ * @param sweep null unless it is a sweep's page
+ */
+public record PageData(String title, Progress progress, List<ShownRun> runs, Sweep sweep) {
+
+    /**
+     * How far something under way has come.
+     *
+     * @param of 0 where nobody knows
+     * @param failed null unless it has ended with an error
+     */
+    public record Progress(String what, long done, long of, boolean ended, String failed) {}
+
+    /** Writes the fields of a sweep record into the object that is open. */
+    @FunctionalInterface
+    public interface Sweep {
+        void write(JsonGenerator json) throws IOException;
+    }
+
+    public PageData {
+        runs = List.copyOf(runs);
+    }
+
+    public static PageData of(ShownRun run) {
+        return new PageData(run.name(), null, List.of(run), null);
+    }
+
+    public static PageData comparison(List<ShownRun> runs) {
+        return new PageData(runs.size() + " runs compared", null, runs, null);
+    }
+
+    public static PageData sweep(String title, Sweep sweep) {
+        return new PageData(title, null, List.of(), sweep);
+    }
+
+    /** The same as a page that asks for news. */
+    public PageData live(Progress now) {
+        return new PageData(title, now, runs, sweep);
+    }
+
+    String kind() {
+        return sweep != null ? "sweep" : runs.size() > 1 ? "compare" : "run";
+    }
+}

@@ -1,0 +1,279 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.SerializableString;
+import com.fasterxml.jackson.core.io.CharacterEscapes;
+import com.fasterxml.jackson.core.io.SerializedString;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import java.io.IOException;
+import java.io.Writer;
+import java.util.Locale;
+
+/** Writes what a page shows as the JSON that its scripts read; nothing else reads it. */
+public final class PageJson {
+
+    private final JsonGenerator json;
+
+    private PageJson(JsonGenerator json) {
+        this.json = json;
+    }
+
+    /** No text may end the element that the JSON stands in. */
+    private static final class NoMarkup extends CharacterEscapes {
+
+        private static final long serialVersionUID = 1;
+
+        private final int[] ascii = standardAsciiEscapesForJSON();
+
+        NoMarkup() {
+            ascii['<'] = ESCAPE_STANDARD;
+            ascii['>'] = ESCAPE_STANDARD;
+            ascii['&'] = ESCAPE_STANDARD;
+        }
+
+        @Override
+        public int[] getEscapeCodesForAscii() {
+            return ascii.clone();
+        }
+
+        @Override
+        public SerializableString getEscapeSequence(int character) {
+            return new SerializedString(Text.of("\\u%04x", character));
+        }
+    }
+
+    public static void write(PageData page, String weftVersion, Writer writer) throws IOException {
+        try (JsonGenerator json = new JsonFactory().createGenerator(writer)) {
+            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+            // Also for the halves of characters that a JSON text can hold, but no file.
+            json.enable(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature());
+            json.setCharacterEscapes(new NoMarkup());
+            new PageJson(json).page(page, weftVersion);
+        }
+    }
+
+    private void page(PageData page, String weftVersion) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("kind", page.kind());
+        json.writeStringField("title", page.title());
+        json.writeStringField("weft", weftVersion);
+        json.writeBooleanField("live", page.progress() != null);
+        progress(page.progress());
+        json.writeArrayFieldStart("runs");
+        for (ShownRun run : page.runs()) {
+            // The timelines of a comparison would make it large, and it shows none.
+            run(run, page.runs().size() == 1);
+        }
+        json.writeEndArray();
+        if (page.sweep() != null) {
+            json.writeObjectFieldStart("sweep");
+            page.sweep().write(json);
+            json.writeEndObject();
+        }
+        json.writeEndObject();
+    }
+
+    private void progress(PageData.Progress progress) throws IOException {
+        if (progress == null) {
+            json.writeNullField("progress");
+            return;
+        }
+        json.writeObjectFieldStart("progress");
+        json.writeStringField("what", progress.what());
+        json.writeNumberField("done", progress.done());
+        json.writeNumberField("of", progress.of());
+        json.writeBooleanField("ended", progress.ended());
+        json.writeStringField("failed", progress.failed());
+        json.writeEndObject();
+    }
+
+    private void run(ShownRun run, boolean withTimeline) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("name", run.name());
+        json.writeStringField("subtitle", run.subtitle());
+        json.writeBooleanField("simulated", run.simulated());
+        json.writeObjectFieldStart("verdict");
+        json.writeStringField("state", run.verdict().state().name().toLowerCase(Locale.ROOT));
+        json.writeStringField("text", run.verdict().text());
+        json.writeEndObject();
+        facts(run);
+        details(run);
+        views(run);
+        if (run.call() == null || run.call().size() == 0) {
+            json.writeNullField("timeline");
+        } else if (withTimeline) {
+            timeline(run);
+        }
+        if (run.analysis() != null) {
+            analysis(run.analysis());
+        }
+        json.writeEndObject();
+    }
+
+    private void facts(ShownRun run) throws IOException {
+        json.writeArrayFieldStart("facts");
+        for (ShownRun.Fact fact : run.facts()) {
+            json.writeStartObject();
+            json.writeStringField("key", fact.key());
+            json.writeStringField("label", fact.label());
+            number("value", fact.value());
+            json.writeStringField("text", fact.text());
+            json.writeStringField("note", fact.note());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    /** Null where it is none, which JSON has no word for. */
+    private void number(String field, double value) throws IOException {
+        if (Double.isFinite(value)) {
+            json.writeNumberField(field, value);
+        } else {
+            json.writeNullField(field);
+        }
+    }
+
+    private void details(ShownRun run) throws IOException {
+        json.writeArrayFieldStart("details");
+        for (ShownRun.Detail detail : run.details()) {
+            json.writeStartObject();
+            json.writeStringField("label", detail.label());
+            json.writeStringField("value", detail.value());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private void views(ShownRun run) throws IOException {
+        json.writeArrayFieldStart("views");
+        for (ShownRun.View view : run.views()) {
+            json.writeStartObject();
+            json.writeStringField("key", view.key());
+            json.writeStringField("label", view.label());
+            number("medianUs", view.samples().median());
+            number("spreadUs", view.samples().spread());
+            json.writeArrayFieldStart("samplesUs");
+            for (double us : view.samples().us()) {
+                json.writeNumber(us);
+            }
+            json.writeEndArray();
+            if (!view.parts().isEmpty()) {
+                parts(view);
+            }
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private void parts(ShownRun.View view) throws IOException {
+        json.writeArrayFieldStart("parts");
+        for (ShownRun.ViewPart part : view.parts()) {
+            json.writeStartObject();
+            json.writeStringField("label", part.label());
+            number("medianUs", part.medianUs());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private void timeline(ShownRun run) throws IOException {
+        CallSpans call = run.call();
+        SpanColumns columns = new SpanColumns(call);
+        json.writeObjectFieldStart("timeline");
+        json.writeNumberField("endNs", call.endNs());
+        json.writeNumberField("unitNs", columns.unitNs());
+        json.writeNumberField("spanCount", call.size());
+        number("bytesPerRow", run.bytesPerRow());
+        number("flopsPerRow", run.flopsPerRow());
+        json.writeArrayFieldStart("ranks");
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            rank(rank);
+        }
+        json.writeEndArray();
+        columns.write(json);
+        json.writeArrayFieldStart("critical");
+        for (int number : run.analysis().critical()) {
+            json.writeNumber(number);
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void rank(CallSpans.RankSpans rank) throws IOException {
+        json.writeStartObject();
+        json.writeNumberField("rank", rank.rank());
+        json.writeNumberField("group", rank.group());
+        json.writeNumberField("startNs", rank.startNs());
+        json.writeNumberField("endNs", rank.endNs());
+        json.writeArrayFieldStart("tracks");
+        for (var track : rank.tracks()) {
+            CallSpans.TrackKind kind = CallSpans.TrackKind.of(track.name());
+            json.writeStartObject();
+            json.writeStringField("name", track.name());
+            json.writeStringField("kind", kind.name().toLowerCase(Locale.ROOT));
+            json.writeNumberField("spans", track.spans().size());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void analysis(ShownRun.Analysis analysis) throws IOException {
+        json.writeArrayFieldStart("idle");
+        for (TimeShares.RankShares rank : analysis.shares()) {
+            json.writeStartObject();
+            json.writeNumberField("rank", rank.rank());
+            json.writeArrayFieldStart("parts");
+            for (TimeShares.Share share : rank.shares()) {
+                share(share);
+            }
+            json.writeEndArray();
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeStringField("idleText", analysis.idleText());
+        links(analysis.links());
+        json.writeArrayFieldStart("advice");
+        for (Advice advice : analysis.advice()) {
+            json.writeStartObject();
+            json.writeStringField("title", advice.title());
+            json.writeStringField("reason", advice.reason());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private void share(TimeShares.Share share) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("kind", share.part().name().toLowerCase(Locale.ROOT));
+        if (share.part() == TimeShares.Part.WAIT) {
+            json.writeNumberField("source", share.source());
+        }
+        json.writeStringField("name", share.name());
+        json.writeNumberField("ns", share.ns());
+        json.writeEndObject();
+    }
+
+    private void links(Links links) throws IOException {
+        if (links.links().isEmpty()) {
+            json.writeNullField("links");
+            return;
+        }
+        json.writeObjectFieldStart("links");
+        json.writeNumberField("ranks", links.ranks());
+        json.writeBooleanField("inPlace", links.inPlace());
+        json.writeArrayFieldStart("cells");
+        for (Links.Link link : links.links()) {
+            json.writeStartObject();
+            json.writeNumberField("from", link.from());
+            json.writeNumberField("to", link.to());
+            json.writeNumberField("bytes", link.bytes());
+            json.writeNumberField("transfers", link.transfers());
+            json.writeNumberField("busyNs", link.busyNs());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+}

@@ -1,0 +1,347 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonStreamContext;
+import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.op.Timeline;
+import dev.weft.tensor.DType;
+import java.io.BufferedInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+
+/**
+ * Reads records that {@code --json} wrote. Whatever is wrong with one is an {@link
+ * IllegalArgumentException} of one line that says where.
+ */
+public final class RecordReader {
+
+    private static final int MAX_RANKS = 1 << 20;
+    private static final int MAX_ROUNDS = Integer.MAX_VALUE;
+
+    private RecordReader() {}
+
+    /** What a file holds: a run, or a sweep as it was written. */
+    public record Read(RunRecord run, PageData.Sweep sweep, String machine) {}
+
+    /** Reads a run record or a sweep record. */
+    public static Read read(Path file) throws IOException {
+        try (InputStream in = new BufferedInputStream(Files.newInputStream(file), 1 << 16)) {
+            return read(file.getFileName().toString(), in);
+        }
+    }
+
+    static Read read(String name, InputStream in) {
+        JsonTree json = JsonTree.read(name, in, (field, parser) -> spans(name, field, parser));
+        String schema = json.text("schema");
+        return switch (schema) {
+            case RunRecord.SCHEMA -> new Read(run(json), null, null);
+            case "weft.sweep/1" -> {
+                json.objects("rows");
+                yield new Read(null, json::write, json.text("machine"));
+            }
+            default ->
+                    throw json.wrong(
+                            "schema",
+                            "is " + schema + ": expected " + RunRecord.SCHEMA + " or weft.sweep/1");
+        };
+    }
+
+    private static RunRecord run(JsonTree json) {
+        RunRecord.Problem problem = problem(json.object("problem"));
+        RunRecord.Execution execution = execution(json);
+        Views views = views(json.object("views"), execution.machine() != null);
+        return new RunRecord(
+                problem,
+                execution,
+                views,
+                json.number("tflops") * 1e6 * views.pipelined().median(),
+                json.has("verification") ? verification(json.object("verification")) : null,
+                ranks(json, problem),
+                environment(json.object("environment")),
+                json.textOrNull("label"));
+    }
+
+    private static RunRecord.Problem problem(JsonTree json) {
+        int ranks = json.count("ranks", 1, MAX_RANKS);
+        int groups = json.count("groups", 1, ranks);
+        if (ranks % groups != 0) {
+            throw json.wrong("groups", "is " + groups + ": expected a divisor of " + ranks);
+        }
+        return new RunRecord.Problem(
+                ranks,
+                groups,
+                json.size("m"),
+                json.size("k"),
+                json.size("n"),
+                type(json, "aDtype"),
+                type(json, "bDtype"),
+                type(json, "outDtype"),
+                json.text("rhs"),
+                json.flag("transposeB"),
+                json.text("data"),
+                json.whole("seed"));
+    }
+
+    private static String type(JsonTree json, String field) {
+        try {
+            return DType.of(json.text(field)).label();
+        } catch (IllegalArgumentException e) {
+            throw json.wrong(field, "is wrong: " + e.getMessage());
+        }
+    }
+
+    private static RunRecord.Execution execution(JsonTree json) {
+        return new RunRecord.Execution(
+                json.text("requestedAlgorithm"),
+                json.text("algorithm"),
+                json.text("launcher"),
+                json.counts("hosts"),
+                json.text("device"),
+                json.textOrNull("machine"),
+                json.textOrNull("peers"),
+                json.text("engine"),
+                json.count("computeWorkers", 0, Integer.MAX_VALUE),
+                json.count("lanes", 0, Integer.MAX_VALUE),
+                json.has("progressCpu") ? json.number("progressCpu") : Double.NaN,
+                json.count("warmup", 0, MAX_ROUNDS),
+                json.count("iterations", 1, MAX_ROUNDS));
+    }
+
+    private static Views views(JsonTree json, boolean predicted) {
+        JsonTree sequential = json.object("sequential");
+        return new Views(
+                samples(json.object("computeOnly")),
+                samples(json.object("commOnly")),
+                samples(sequential),
+                samples(sequential.object("comm")),
+                samples(sequential.object("compute")),
+                samples(json.object("pipelined")),
+                predicted);
+    }
+
+    private static Samples samples(JsonTree json) {
+        List<Double> us = json.numbers("samplesUs");
+        if (us.isEmpty()) {
+            throw json.wrong("samplesUs", "is empty: expected at least one number");
+        }
+        return new Samples(us);
+    }
+
+    private static Verification verification(JsonTree json) {
+        String promise = json.text("promise");
+        return new Verification(
+                Arrays.stream(Promise.values())
+                        .filter(one -> one.label().equals(promise))
+                        .findFirst()
+                        .orElseThrow(() -> json.wrong("promise", "is unknown: " + promise)),
+                json.flagOrNull("gatheredExact"),
+                json.flag("bitwiseEqualToUnfused"),
+                json.flag("withinBound"),
+                json.flagOrNull("seedRulePassed"),
+                json.anyNumber("maxAbsErr"),
+                json.anyNumber("relErr"),
+                json.size("checkedRows"),
+                json.size("totalRows"),
+                json.flag("freivalds"));
+    }
+
+    private static List<RunRecord.Rank> ranks(JsonTree json, RunRecord.Problem problem) {
+        List<RunRecord.Rank> ranks = new ArrayList<>();
+        int groupSize = problem.ranks() / problem.groups();
+        Set<Integer> seen = new HashSet<>();
+        for (JsonTree rank : json.objects("ranks")) {
+            int number = rank.count("rank", 0, problem.ranks() - 1);
+            if (!seen.add(number)) {
+                throw rank.wrong("rank", "is " + number + ", as that of another");
+            }
+            int group = rank.count("group", 0, problem.groups() - 1);
+            if (group != number / groupSize) {
+                throw rank.wrong("group", "is " + group + ": expected " + number / groupSize);
+            }
+            Timeline timeline =
+                    new Timeline(
+                            number % groupSize,
+                            rank.size("startNs"),
+                            rank.size("elapsedNs"),
+                            rank.objects("tracks").stream()
+                                    .map(track -> track(track, groupSize))
+                                    .toList());
+            ranks.add(
+                    new RunRecord.Rank(
+                            number,
+                            group,
+                            rank.size("shardRows"),
+                            rank.size("chunkRows"),
+                            timeline));
+        }
+        if (ranks.isEmpty()) {
+            throw json.wrong("ranks", "is empty: expected at least one rank");
+        }
+        return ranks;
+    }
+
+    /** Spans of one track, as {@link #spans} read them. */
+    private record Spans(List<Timeline.Span> list) {}
+
+    private static Timeline.Track track(JsonTree json, int groupSize) {
+        Spans spans = json.wanted("spans", Spans.class, "an array of spans");
+        for (Timeline.Span span : spans.list()) {
+            if (Math.max(span.source(), Math.max(span.peer(), span.to())) >= groupSize) {
+                throw json.wrong(
+                        "spans", "name a rank that is not among the " + groupSize + ": " + span);
+            }
+        }
+        return new Timeline.Track(json.text("name"), spans.list());
+    }
+
+    private static Object spans(String name, String field, JsonParser parser) throws IOException {
+        if (!field.equals("spans") || !isOfTrack(parser.getParsingContext())) {
+            return null;
+        }
+        List<Timeline.Span> spans = new ArrayList<>();
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+            try {
+                spans.add(span(parser));
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(
+                        name
+                                + ": span "
+                                + spans.size()
+                                + " in line "
+                                + parser.currentLocation().getLineNr()
+                                + " "
+                                + e.getMessage(),
+                        e);
+            }
+        }
+        return new Spans(List.copyOf(spans));
+    }
+
+    /** Whether the array that begins is a field of an element of {@code tracks}. */
+    private static boolean isOfTrack(JsonStreamContext array) {
+        JsonStreamContext track = array.getParent();
+        JsonStreamContext tracks = track == null ? null : track.getParent();
+        return tracks != null
+                && tracks.inArray()
+                && "tracks".equals(tracks.getParent().getCurrentName());
+    }
+
+    private static Timeline.Span span(JsonParser parser) throws IOException {
+        Timeline.Kind kind = null;
+        long[] numbers = new long[SPAN_FIELDS.size()];
+        Arrays.fill(numbers, UNTOLD);
+        expect(parser, JsonToken.START_OBJECT, "has");
+        while (parser.nextToken() != JsonToken.END_OBJECT) {
+            String field = parser.currentName();
+            int at = SPAN_FIELDS.indexOf(field);
+            parser.nextToken();
+            if (field.equals("kind")) {
+                expect(parser, JsonToken.VALUE_STRING, "has as its kind");
+                kind = kind(parser.getText());
+            } else if (at >= 0) {
+                expect(parser, JsonToken.VALUE_NUMBER_INT, "has as its " + field);
+                numbers[at] = number(parser, at);
+            } else {
+                parser.skipChildren();
+            }
+        }
+        if (kind == null) {
+            throw new IllegalArgumentException("has no kind");
+        }
+        for (int i = 0; i < numbers.length; i++) {
+            boolean optional = OF_TRANSFERS.contains(SPAN_FIELDS.get(i));
+            if (numbers[i] == UNTOLD && !optional) {
+                throw new IllegalArgumentException("has no " + SPAN_FIELDS.get(i));
+            }
+        }
+        return span(kind, numbers);
+    }
+
+    private static long number(JsonParser parser, int at) throws IOException {
+        String field = SPAN_FIELDS.get(at);
+        long least = MAY_BE_NONE.contains(field) ? -1 : 0;
+        long most = at < NUMBERS_OF_FEW ? MAX_RANKS : JsonTree.MOST;
+        boolean fits = parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
+        if (!fits || parser.getLongValue() < least || parser.getLongValue() > most) {
+            throw new IllegalArgumentException(
+                    "has "
+                            + field
+                            + " "
+                            + parser.getText()
+                            + ": expected "
+                            + least
+                            + " to "
+                            + most);
+        }
+        return parser.getLongValue();
+    }
+
+    private static Timeline.Span span(Timeline.Kind kind, long[] numbers) {
+        if (numbers[8] < numbers[7]) {
+            throw new IllegalArgumentException(
+                    "ends at " + numbers[8] + ", before its start at " + numbers[7]);
+        }
+        return new Timeline.Span(
+                kind,
+                (int) numbers[0],
+                (int) numbers[1],
+                (int) Math.max(-1, numbers[2]),
+                (int) Math.max(-1, numbers[3]),
+                numbers[4],
+                numbers[5],
+                Math.max(0, numbers[6]),
+                numbers[7],
+                numbers[8]);
+    }
+
+    private static final List<String> SPAN_FIELDS =
+            List.of(
+                    "source",
+                    "peer",
+                    "to",
+                    "chunk",
+                    "firstRow",
+                    "rows",
+                    "bytes",
+                    "startNs",
+                    "endNs");
+
+    /** The first of them. */
+    private static final int NUMBERS_OF_FEW = 4;
+
+    private static final Set<String> OF_TRANSFERS = Set.of("to", "chunk", "bytes");
+    private static final Set<String> MAY_BE_NONE = Set.of("to", "chunk");
+    private static final long UNTOLD = Long.MIN_VALUE;
+
+    private static Timeline.Kind kind(String label) {
+        return Arrays.stream(Timeline.Kind.values())
+                .filter(kind -> kind.name().toLowerCase(Locale.ROOT).equals(label))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("has the unknown kind " + label));
+    }
+
+    private static void expect(JsonParser parser, JsonToken token, String has) throws IOException {
+        if (parser.currentToken() != token) {
+            throw new IllegalArgumentException(
+                    has + " " + parser.currentToken() + ": expected " + token);
+        }
+    }
+
+    private static RunRecord.Environment environment(JsonTree json) {
+        return new RunRecord.Environment(
+                json.text("weft"),
+                json.text("java"),
+                json.text("os"),
+                json.text("arch"),
+                json.count("cores", 1, Integer.MAX_VALUE),
+                json.text("started"));
+    }
+}

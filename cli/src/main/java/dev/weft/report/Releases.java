@@ -1,0 +1,109 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Which transfers released which spans of a call: a product of rows needs the chunks that brought
+ * them, and so does the rank that passes a chunk on. Immutable; any thread may ask.
+ */
+public final class Releases {
+
+    private static final int[] NONE = {};
+
+    private final CallSpans call;
+
+    /** Where rows land and whose they are. */
+    private record Place(int rank, int source) {}
+
+    /** Numbers of transfers, by first row. */
+    private final Map<Place, List<Integer>> arrivals = new HashMap<>();
+
+    /** By number: the rank at which the span is. */
+    private final int[] rankOf;
+
+    public Releases(CallSpans call) {
+        this.call = call;
+        this.rankOf = new int[call.size()];
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            int count = rank.tracks().stream().mapToInt(track -> track.spans().size()).sum();
+            for (int i = rank.firstSpan(); i < rank.firstSpan() + count; i++) {
+                rankOf[i] = rank.rank();
+                Timeline.Span span = call.span(i);
+                if (span.kind() == Kind.TRANSFER && span.to() >= 0) {
+                    arrivals.computeIfAbsent(
+                                    new Place(span.to(), span.source()), place -> new ArrayList<>())
+                            .add(i);
+                }
+            }
+        }
+        Comparator<Integer> byRow = Comparator.comparingLong(i -> call.span(i).firstRow());
+        arrivals.values().forEach(numbers -> numbers.sort(byRow));
+    }
+
+    public int rankOf(int number) {
+        return rankOf[number];
+    }
+
+    /** The rank from which a transfer takes its rows. */
+    int senderOf(int number) {
+        Timeline.Span span = call.span(number);
+        return span.to() == rankOf[number] ? span.peer() : rankOf[number];
+    }
+
+    /** Numbers of the transfers without which the span could not begin; none for own rows. */
+    public int[] releasedBy(int number) {
+        Timeline.Span span = call.span(number);
+        return switch (span.kind()) {
+            case COMPUTE -> landed(new Place(rankOf[number], span.source()), span, -1);
+            case TRANSFER ->
+                    span.to() < 0
+                            ? NONE
+                            : landed(
+                                    new Place(senderOf(number), span.source()), span, span.chunk());
+            case STAGE, WAIT -> NONE;
+        };
+    }
+
+    /**
+     * @param chunk of which the transfers must be, or -1 for any
+     */
+    private int[] landed(Place place, Timeline.Span span, int chunk) {
+        List<Integer> numbers = arrivals.get(place);
+        if (numbers == null) {
+            return NONE;
+        }
+        long end = span.firstRow() + span.rows();
+        return numbers
+                .subList(firstThatEndsBehind(numbers, span.firstRow()), numbers.size())
+                .stream()
+                .takeWhile(i -> call.span(i).firstRow() < end)
+                .filter(i -> chunk < 0 || call.span(i).chunk() == chunk)
+                .mapToInt(Integer::intValue)
+                .toArray();
+    }
+
+    /**
+     * Ranges of rows are the same (chunks beside each other) or do not overlap: ends are sorted
+     * too.
+     */
+    private int firstThatEndsBehind(List<Integer> numbers, long row) {
+        int low = 0;
+        int high = numbers.size();
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            Timeline.Span span = call.span(numbers.get(middle));
+            if (span.firstRow() + span.rows() > row) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+}

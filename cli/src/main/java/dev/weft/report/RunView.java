@@ -1,0 +1,220 @@
+package dev.weft.report;
+
+import dev.weft.report.ShownRun.Detail;
+import dev.weft.report.ShownRun.Fact;
+import dev.weft.report.ShownRun.State;
+import dev.weft.report.ShownRun.Verdict;
+import dev.weft.report.ShownRun.View;
+import dev.weft.report.ShownRun.ViewPart;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalDouble;
+
+/** What a page shows of a run record. */
+public final class RunView {
+
+    private final RunRecord record;
+
+    private RunView(RunRecord record) {
+        this.record = record;
+    }
+
+    /**
+     * @param fileName for runs without a label
+     */
+    public static ShownRun of(RunRecord record, String fileName) {
+        return new RunView(record).shown(fileName);
+    }
+
+    /** A run that is still being measured, of which nothing is verified. */
+    public static ShownRun underWay(RunRecord record, String name) {
+        return new RunView(record).shown(name).running();
+    }
+
+    private ShownRun shown(String fileName) {
+        RunRecord.Problem problem = record.problem();
+        double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
+        CallSpans call =
+                CallSpans.of(record.ranks(), problem.ranks(), problem.ranks() / problem.groups());
+        ShownRun.Analysis analysis =
+                ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
+        return new ShownRun(
+                record.label() == null ? fileName : record.label(),
+                subtitle(),
+                record.simulated(),
+                verdict(),
+                facts(),
+                details(),
+                views(),
+                call,
+                bytesPerRow,
+                record.flopsPerRank() / Math.max(1, problem.m()),
+                analysis.withAdvice(Adviser.of(record, call, analysis.shares(), analysis.links())));
+    }
+
+    private String subtitle() {
+        RunRecord.Problem problem = record.problem();
+        RunRecord.Execution execution = record.execution();
+        return Text.of(
+                "%d ranks%s (%s) on %s, %s, [%d x %d] x [%d x %d], %s",
+                problem.ranks(),
+                problem.groups() > 1 ? " in " + problem.groups() + " groups" : "",
+                execution.launcher(),
+                execution.device(),
+                execution.algorithm(),
+                problem.m(),
+                problem.k(),
+                problem.k(),
+                problem.n(),
+                problem.aDtype());
+    }
+
+    private Verdict verdict() {
+        Verification verification = record.verification();
+        if (verification == null) {
+            return new Verdict(
+                    State.PREDICTED, "simulated: times are predicted, nothing was multiplied");
+        }
+        return verification.passed()
+                ? new Verdict(State.PASSED, passed(verification))
+                : new Verdict(State.FAILED, verification.describeFailure());
+    }
+
+    private String passed(Verification verification) {
+        return (Boolean.TRUE.equals(verification.gatheredExact()) ? "gathered A exact, " : "")
+                + (verification.bitwiseEqualToUnfused()
+                        ? "product bitwise equal to the unfused one, "
+                        : "")
+                + "float64 bound holds ("
+                + Text.of("%d of %d rows", verification.checkedRows(), verification.totalRows())
+                + (verification.freivalds() ? ", the rest by Freivalds" : "")
+                + ")"
+                + (record.simulated() ? "; times are predicted" : "");
+    }
+
+    private List<Fact> facts() {
+        Views views = record.views();
+        List<Fact> facts = new ArrayList<>();
+        facts.add(
+                new Fact(
+                        "speedup",
+                        "Speedup",
+                        views.speedup(),
+                        Text.of("%.2fx", views.speedup()),
+                        Text.of(
+                                "sequential %s / pipelined %s",
+                                time(views.sequential()), time(views.pipelined()))));
+        OptionalDouble efficiency = views.overlapEfficiency();
+        facts.add(
+                new Fact(
+                        "overlapEfficiency",
+                        "Overlap efficiency",
+                        efficiency.orElse(Double.NaN),
+                        efficiency.isPresent()
+                                ? percent(efficiency.getAsDouble())
+                                : "not measurable",
+                        efficiency.isPresent()
+                                ? "of the smaller of gather and product is hidden"
+                                : "the smaller of gather and product is under 3x the spread"));
+        facts.add(
+                new Fact(
+                        "limitFraction",
+                        "Of the limit",
+                        views.limitFraction(),
+                        percent(views.limitFraction()),
+                        Text.of(
+                                "the larger of product %s and gather %s alone / pipelined",
+                                time(views.computeOnly()), time(views.commOnly()))));
+        facts.add(
+                new Fact(
+                        "tflops",
+                        "TFLOP/s per rank",
+                        record.tflops(),
+                        record.tflops() > 0 ? Text.of("%.3g", record.tflops()) : "none",
+                        "of one rank's product, pipelined"));
+        return facts;
+    }
+
+    private static String percent(double fraction) {
+        return Text.of("%.1f%%", 100 * fraction);
+    }
+
+    private static String time(Samples samples) {
+        return Text.time(samples.median() * 1e3);
+    }
+
+    private List<View> views() {
+        Views views = record.views();
+        return List.of(
+                new View("computeOnly", "Compute only", views.computeOnly(), List.of()),
+                new View("commOnly", "Comm only", views.commOnly(), List.of()),
+                new View(
+                        "sequential",
+                        "Sequential",
+                        views.sequential(),
+                        List.of(
+                                new ViewPart("gather", views.sequentialComm().median()),
+                                new ViewPart("product", views.sequentialCompute().median()))),
+                new View("pipelined", "Pipelined", views.pipelined(), List.of()));
+    }
+
+    private List<Detail> details() {
+        RunRecord.Problem problem = record.problem();
+        RunRecord.Execution execution = record.execution();
+        RunRecord.Environment environment = record.environment();
+        List<Detail> details = new ArrayList<>();
+        details.add(
+                new Detail(
+                        "Algorithm",
+                        execution.algorithm()
+                                + (execution.algorithm().equals(execution.requestedAlgorithm())
+                                        ? ""
+                                        : " (" + execution.requestedAlgorithm() + ")")));
+        details.add(new Detail("Engine", execution.engine()));
+        details.add(
+                new Detail(
+                        "Workers per rank",
+                        execution.computeWorkers() + " compute, " + execution.lanes() + " lanes"));
+        details.add(new Detail("Hosts", execution.hosts() + " ranks"));
+        details.add(
+                new Detail(
+                        "Types",
+                        Text.of(
+                                "A %s, B %s, C %s",
+                                problem.aDtype(), problem.bDtype(), problem.outDtype())));
+        details.add(new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")));
+        details.add(new Detail("Data", problem.data() + ", seed " + problem.seed()));
+        details.add(new Detail("Shards", shards()));
+        details.add(
+                new Detail(
+                        "Rounds",
+                        execution.iterations() + " measured after " + execution.warmup()));
+        details.add(
+                new Detail(
+                        "Where",
+                        Text.of(
+                                "Weft %s, Java %s, %s %s, %d cores",
+                                environment.weft(),
+                                environment.java(),
+                                environment.os(),
+                                environment.arch(),
+                                environment.cores())));
+        details.add(new Detail("When", environment.started()));
+        return details;
+    }
+
+    private String shards() {
+        List<RunRecord.Rank> first =
+                record.ranks().stream()
+                        .filter(rank -> rank.group() == record.ranks().getFirst().group())
+                        .toList();
+        boolean even = first.stream().map(RunRecord.Rank::shardRows).distinct().count() == 1;
+        String rows =
+                even
+                        ? first.getFirst().shardRows() + " rows each"
+                        : String.join(
+                                ", ", first.stream().map(rank -> "" + rank.shardRows()).toList());
+        return rows + " in chunks of " + first.getFirst().chunkRows() + " rows";
+    }
+}

@@ -1,0 +1,106 @@
+package dev.weft.report;
+
+import java.util.List;
+
+/**
+ * What a page shows of one run.
+ *
+ * @param name a label of the user's, or the record's file
+ * @param call null where no spans were kept
+ * @param bytesPerRow of A
+ * @param flopsPerRow of one rank's product; 0 where nothing is multiplied
+ */
+public record ShownRun(
+        String name,
+        String subtitle,
+        boolean simulated,
+        Verdict verdict,
+        List<Fact> facts,
+        List<Detail> details,
+        List<View> views,
+        CallSpans call,
+        double bytesPerRow,
+        double flopsPerRow,
+        Analysis analysis) {
+
+    /** Whether it was right. */
+    public record Verdict(State state, String text) {}
+
+    /** Of a verdict. */
+    public enum State {
+        PASSED,
+        FAILED,
+        PREDICTED,
+        RUNNING
+    }
+
+    /**
+     * A figure.
+     *
+     * @param value NaN where it could not be measured
+     * @param text as people read it
+     * @param note how it came about
+     */
+    public record Fact(String key, String label, double value, String text, String note) {}
+
+    /** Anything else worth knowing. */
+    public record Detail(String label, String value) {}
+
+    /**
+     * @param parts of which it consists; may be none
+     */
+    public record View(String key, String label, Samples samples, List<ViewPart> parts) {}
+
+    /** A part of a view by its median. */
+    public record ViewPart(String label, double medianUs) {}
+
+    /** What the spans tell. */
+    public record Analysis(
+            List<Integer> critical,
+            List<TimeShares.RankShares> shares,
+            String idleText,
+            Links links,
+            List<Advice> advice) {
+
+        /**
+         * @param bytesPerRow of A
+         * @param workers whose time is looked at
+         */
+        public static Analysis of(CallSpans call, double bytesPerRow, CallSpans.TrackKind workers) {
+            Releases releases = new Releases(call);
+            List<TimeShares.RankShares> shares = TimeShares.of(call, releases, workers);
+            return new Analysis(
+                    CriticalPath.of(call, releases),
+                    shares,
+                    TimeShares.text(shares, call.endNs()),
+                    Links.of(call, releases, bytesPerRow),
+                    List.of());
+        }
+
+        Analysis withAdvice(List<Advice> given) {
+            return new Analysis(critical, shares, idleText, links, List.copyOf(given));
+        }
+    }
+
+    /** The same while it is not yet known whether it is right. */
+    ShownRun running() {
+        return new ShownRun(
+                name,
+                subtitle,
+                simulated,
+                new Verdict(State.RUNNING, "being measured; verified at the end"),
+                facts,
+                details,
+                views,
+                call,
+                bytesPerRow,
+                flopsPerRow,
+                analysis.withAdvice(List.of()));
+    }
+
+    public ShownRun {
+        facts = List.copyOf(facts);
+        details = List.copyOf(details);
+        views = List.copyOf(views);
+    }
+}

@@ -1,0 +1,166 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import dev.weft.report.CallSpans.RankSpans;
+import dev.weft.report.CallSpans.TrackKind;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.TreeMap;
+
+/**
+ * Where each rank's time went, from the first rank's start until the last one was done: the mean
+ * over its compute workers, or over its lanes where nothing is multiplied. The parts of a rank add
+ * up to the whole call.
+ */
+public final class TimeShares {
+
+    /** What a worker did or waited for. */
+    public enum Part {
+        COMPUTE,
+        TRANSFER,
+        WAIT,
+        START,
+        OVERHEAD,
+        DONE
+    }
+
+    /**
+     * @param source whose rows were waited for; -1 where nothing was
+     */
+    public record Share(Part part, int source, double ns) {
+
+        public String name() {
+            return switch (part) {
+                case COMPUTE -> "multiplying";
+                case TRANSFER -> "moving chunks";
+                case WAIT -> "waiting for rows of rank " + source;
+                case START -> "starting";
+                case OVERHEAD -> "between spans";
+                case DONE -> "done, others still at work";
+            };
+        }
+
+        boolean idle() {
+            return part == Part.WAIT || part == Part.START || part == Part.DONE;
+        }
+    }
+
+    /** One rank's shares: work first, then waits by source. */
+    public record RankShares(int rank, List<Share> shares) {}
+
+    private record Key(Part part, int source) {}
+
+    private final CallSpans call;
+    private final Releases releases;
+
+    private TimeShares(CallSpans call, Releases releases) {
+        this.call = call;
+        this.releases = releases;
+    }
+
+    /**
+     * @param workers whose time it is; a rank that has none of them has no shares
+     */
+    public static List<RankShares> of(CallSpans call, Releases releases, TrackKind workers) {
+        TimeShares shares = new TimeShares(call, releases);
+        return call.ranks().stream().map(rank -> shares.of(rank, workers)).toList();
+    }
+
+    private RankShares of(RankSpans rank, TrackKind kind) {
+        TreeMap<Key, Double> sums =
+                new TreeMap<>(Comparator.comparing(Key::part).thenComparing(Key::source));
+        int number = rank.firstSpan();
+        int workers = 0;
+        for (Timeline.Track track : rank.tracks()) {
+            if (isOf(track, kind)) {
+                workers++;
+                add(track, number, sums);
+            }
+            number += track.spans().size();
+        }
+        List<Share> shares = new ArrayList<>();
+        for (var sum : sums.entrySet()) {
+            shares.add(
+                    new Share(
+                            sum.getKey().part(), sum.getKey().source(), sum.getValue() / workers));
+        }
+        return new RankShares(rank.rank(), List.copyOf(shares));
+    }
+
+    private static boolean isOf(Timeline.Track track, TrackKind kind) {
+        return TrackKind.of(track.name()) == kind && !track.spans().isEmpty();
+    }
+
+    private void add(Timeline.Track track, int firstNumber, TreeMap<Key, Double> sums) {
+        long free = 0;
+        for (int i = 0; i < track.spans().size(); i++) {
+            Timeline.Span span = track.spans().get(i);
+            long from = Math.max(free, span.startNs());
+            if (from > free) {
+                add(sums, gap(firstNumber + i, free), from - free);
+            }
+            add(sums, key(span), Math.max(0, span.endNs() - from));
+            free = Math.max(free, span.endNs());
+        }
+        add(sums, new Key(Part.DONE, -1), call.endNs() - free);
+    }
+
+    private static void add(TreeMap<Key, Double> sums, Key key, long ns) {
+        if (ns > 0) {
+            sums.merge(key, (double) ns, Double::sum);
+        }
+    }
+
+    private static Key key(Timeline.Span span) {
+        return switch (span.kind()) {
+            case WAIT -> new Key(Part.WAIT, span.source());
+            case COMPUTE -> new Key(Part.COMPUTE, -1);
+            case TRANSFER, STAGE -> new Key(Part.TRANSFER, -1);
+        };
+    }
+
+    /** Why a worker did nothing before a span: its rows came late, or the call had just begun. */
+    private Key gap(int number, long freeNs) {
+        for (int transfer : releases.releasedBy(number)) {
+            if (call.span(transfer).endNs() > freeNs) {
+                return new Key(Part.WAIT, call.span(number).source());
+            }
+        }
+        return new Key(freeNs == 0 ? Part.START : Part.OVERHEAD, -1);
+    }
+
+    /**
+     * One or two sentences about the most idle rank and why; null where there is nothing to say.
+     */
+    public static String text(List<RankShares> ranks, long callNs) {
+        RankShares worst = null;
+        for (RankShares rank : ranks) {
+            if (worst == null || idleNs(rank) > idleNs(worst)) {
+                worst = rank;
+            }
+        }
+        boolean told = ranks.stream().anyMatch(rank -> rank.shares().size() > 1);
+        if (worst == null || callNs == 0 || !told) {
+            return null;
+        }
+        double idle = idleNs(worst) / callNs;
+        Share largest =
+                worst.shares().stream()
+                        .filter(Share::idle)
+                        .max(Comparator.comparingDouble(Share::ns))
+                        .orElse(null);
+        double mean = ranks.stream().mapToDouble(TimeShares::idleNs).average().orElse(0) / callNs;
+        if (largest == null) {
+            return "No rank waited.";
+        }
+        return Text.of(
+                "Ranks idled %.1f%% of the call in the mean. Rank %d idled most, %.1f%% of it,"
+                        + " mainly %s (%s).",
+                100 * mean, worst.rank(), 100 * idle, largest.name(), Text.time(largest.ns()));
+    }
+
+    static double idleNs(RankShares rank) {
+        return rank.shares().stream().filter(Share::idle).mapToDouble(Share::ns).sum();
+    }
+}

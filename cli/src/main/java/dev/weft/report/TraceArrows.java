@@ -1,0 +1,75 @@
+package dev.weft.report;
+
+import dev.weft.op.Timeline;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.ToIntFunction;
+
+/**
+ * The arrows of a trace, from transfers to what they released. None points back in time, as clocks
+ * of different hosts could make it seem: such are left out. Immutable; any thread may ask.
+ */
+final class TraceArrows {
+
+    /** So that an arrow begins inside its slice, whatever a viewer's arithmetic loses. */
+    private static final long HAIR_NS = 4;
+
+    /**
+     * @param from number of the transfer
+     * @param to number of the span that it released
+     * @param beginNs within the transfer, and not after the start of the other span
+     */
+    record Arrow(int id, int from, int to, long beginNs) {}
+
+    private final List<Arrow> byEnd = new ArrayList<>();
+    private final List<Arrow> byBeginning;
+
+    TraceArrows(CallSpans call) {
+        Releases releases = new Releases(call);
+        for (int number = 0; number < call.size(); number++) {
+            long endNs = call.span(number).startNs();
+            for (int transfer : releases.releasedBy(number)) {
+                Timeline.Span span = call.span(transfer);
+                if (span.startNs() <= endNs) {
+                    long beginNs = Math.min(span.endNs(), endNs) - HAIR_NS;
+                    byEnd.add(
+                            new Arrow(
+                                    byEnd.size(),
+                                    transfer,
+                                    number,
+                                    Math.max(span.startNs(), beginNs)));
+                }
+            }
+        }
+        byBeginning = new ArrayList<>(byEnd);
+        byBeginning.sort(Comparator.comparingInt(Arrow::from));
+    }
+
+    List<Arrow> endingAt(int span) {
+        return of(byEnd, Arrow::to, span);
+    }
+
+    List<Arrow> beginningAt(int span) {
+        return of(byBeginning, Arrow::from, span);
+    }
+
+    private static List<Arrow> of(List<Arrow> sorted, ToIntFunction<Arrow> key, int span) {
+        return sorted.subList(firstFrom(sorted, key, span), firstFrom(sorted, key, span + 1));
+    }
+
+    /** Where arrows begin whose key is {@code least} or more. */
+    private static int firstFrom(List<Arrow> sorted, ToIntFunction<Arrow> key, int least) {
+        int low = 0;
+        int high = sorted.size();
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            if (key.applyAsInt(sorted.get(middle)) < least) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+}

@@ -1,0 +1,213 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import java.io.IOException;
+import java.io.Writer;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Writes a call as Chrome trace event JSON, which Perfetto and chrome://tracing open: a process for
+ * each rank, a thread for each of its workers, a slice for each span, and an arrow from each
+ * transfer to the products and the transfers that it released. Slices of a thread never overlap.
+ */
+public final class TraceJson {
+
+    private static final String RELEASE = "release";
+
+    private final CallSpans call;
+    private final double flopsPerRow;
+    private final TraceArrows arrows;
+    private final JsonGenerator json;
+
+    private TraceJson(CallSpans call, double flopsPerRow, JsonGenerator json) {
+        this.call = call;
+        this.flopsPerRow = flopsPerRow;
+        this.arrows = new TraceArrows(call);
+        this.json = json;
+    }
+
+    /**
+     * Writes the whole trace and leaves the writer open.
+     *
+     * @param flopsPerRow of one rank's product; 0 where nothing is multiplied
+     * @param about what the trace is of, shown with it
+     */
+    public static void write(
+            CallSpans call, double flopsPerRow, Map<String, String> about, Writer writer)
+            throws IOException {
+        try (JsonGenerator json = new JsonFactory().createGenerator(writer)) {
+            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+            json.setPrettyPrinter(new EventPerLine());
+            new TraceJson(call, flopsPerRow, json).write(about);
+        }
+        writer.write('\n');
+    }
+
+    private void write(Map<String, String> about) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("displayTimeUnit", "ms");
+        json.writeObjectFieldStart("otherData");
+        for (Map.Entry<String, String> entry : about.entrySet()) {
+            json.writeStringField(entry.getKey(), entry.getValue());
+        }
+        json.writeEndObject();
+        json.writeArrayFieldStart("traceEvents");
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            rank(rank);
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void rank(CallSpans.RankSpans rank) throws IOException {
+        String name = "rank " + rank.rank() + " (group " + rank.group() + ")";
+        name("process", name, rank.rank(), 0);
+        sortIndex("process", rank.rank(), rank.rank(), 0);
+        int number = rank.firstSpan();
+        for (int thread = 0; thread < rank.tracks().size(); thread++) {
+            Timeline.Track track = rank.tracks().get(thread);
+            name("thread", track.name(), rank.rank(), thread);
+            sortIndex("thread", thread, rank.rank(), thread);
+            track(track.spans(), number, rank.rank(), thread);
+            number += track.spans().size();
+        }
+    }
+
+    private void name(String what, String name, int process, int thread) throws IOException {
+        begin("M", what + "_name", process, thread);
+        json.writeObjectFieldStart("args");
+        json.writeStringField("name", name);
+        json.writeEndObject();
+        json.writeEndObject();
+    }
+
+    private void sortIndex(String what, int index, int process, int thread) throws IOException {
+        begin("M", what + "_sort_index", process, thread);
+        json.writeObjectFieldStart("args");
+        json.writeNumberField("sort_index", index);
+        json.writeEndObject();
+        json.writeEndObject();
+    }
+
+    /** Arrows follow the slices at which they end and begin: viewers bind them to the latest. */
+    private void track(List<Timeline.Span> spans, int firstNumber, int process, int thread)
+            throws IOException {
+        for (int i = 0; i < spans.size(); i++) {
+            int number = firstNumber + i;
+            Timeline.Span span = spans.get(i);
+            boolean last = i == spans.size() - 1;
+            slice(span, last ? Long.MAX_VALUE : spans.get(i + 1).startNs(), process, thread);
+            for (TraceArrows.Arrow arrow : arrows.endingAt(number)) {
+                arrow("f", arrow.id(), span.startNs(), process, thread);
+            }
+            for (TraceArrows.Arrow arrow : arrows.beginningAt(number)) {
+                arrow("s", arrow.id(), arrow.beginNs(), process, thread);
+            }
+        }
+    }
+
+    private void slice(Timeline.Span span, long nextStartNs, int process, int thread)
+            throws IOException {
+        begin("X", title(span, process), process, thread);
+        json.writeStringField("cat", span.kind().name().toLowerCase(Locale.ROOT));
+        us("ts", span.startNs());
+        // Viewers that read microseconds as doubles may be a nanosecond off, and leave out a slice
+        // that seems to begin before the last one has ended.
+        us("dur", Math.max(0, Math.min(span.endNs(), nextStartNs - 1) - span.startNs()));
+        json.writeObjectFieldStart("args");
+        json.writeNumberField("source", span.source());
+        json.writeNumberField("peer", span.peer());
+        if (span.to() >= 0) {
+            json.writeNumberField("from", span.to() == process ? span.peer() : process);
+            json.writeNumberField("to", span.to());
+        }
+        if (span.chunk() >= 0) {
+            json.writeNumberField("chunk", span.chunk());
+        }
+        json.writeNumberField("firstRow", span.firstRow());
+        json.writeNumberField("rows", span.rows());
+        if (span.kind() == Kind.TRANSFER) {
+            json.writeNumberField("bytes", span.bytes());
+            rate("gbPerSecond", span.bytes(), span);
+        } else if (span.kind() == Kind.COMPUTE) {
+            rate("gflops", flopsPerRow * span.rows(), span);
+        }
+        json.writeEndObject();
+        json.writeEndObject();
+    }
+
+    private static String title(Timeline.Span span, int rank) {
+        return switch (span.kind()) {
+            case STAGE -> "stage " + span.rows() + " rows";
+            case WAIT -> "wait for rank " + (span.peer() == rank ? span.source() : span.peer());
+            case TRANSFER ->
+                    span.chunk() < 0
+                            ? "gather " + span.rows() + " rows"
+                            : "rank " + span.source() + " chunk " + span.chunk();
+            case COMPUTE -> {
+                long lastRow = span.firstRow() + span.rows() - 1;
+                yield "rows " + span.firstRow() + "-" + lastRow + " of rank " + span.source();
+            }
+        };
+    }
+
+    private void arrow(String phase, int id, long ns, int process, int thread) throws IOException {
+        begin(phase, RELEASE, process, thread);
+        json.writeStringField("cat", RELEASE);
+        json.writeNumberField("id", id);
+        us("ts", ns);
+        if (phase.equals("f")) {
+            // To the slice around it, not to the next one that begins.
+            json.writeStringField("bp", "e");
+        }
+        json.writeEndObject();
+    }
+
+    private void begin(String phase, String name, int process, int thread) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("ph", phase);
+        json.writeStringField("name", name);
+        json.writeNumberField("pid", process);
+        json.writeNumberField("tid", thread);
+    }
+
+    private void us(String field, long ns) throws IOException {
+        json.writeNumberField(field, BigDecimal.valueOf(ns, 3));
+    }
+
+    /** Per nanosecond; nothing where there is nothing to tell. */
+    private void rate(String field, double amount, Timeline.Span span) throws IOException {
+        long ns = span.endNs() - span.startNs();
+        if (amount > 0 && ns > 0) {
+            json.writeNumberField(field, Math.round(1e3 * amount / ns) / 1e3);
+        }
+    }
+
+    /** Such files are long: no blanks, but lines that an editor can show. */
+    private static final class EventPerLine extends MinimalPrettyPrinter {
+
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public void beforeArrayValues(JsonGenerator generator) throws IOException {
+            generator.writeRaw('\n');
+        }
+
+        @Override
+        public void writeArrayValueSeparator(JsonGenerator generator) throws IOException {
+            generator.writeRaw(",\n");
+        }
+
+        @Override
+        public void writeEndArray(JsonGenerator generator, int values) throws IOException {
+            generator.writeRaw("\n]");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package dev.weft.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class CriticalPathTest {
+
+    private static List<Integer> path(CallSpans call) {
+        return CriticalPath.of(call, new Releases(call));
+    }
+
+    /**
+     * Rank 1 multiplies its own rows (2) and the first chunk (3) in time; the second one (5) has to
+     * wait for its transfer (1), which waited for the lane's first (0).
+     */
+    private static CallSpans pushed(long ownProductEndNs) {
+        return Calls.call(
+                Calls.rank(
+                        0,
+                        0,
+                        Calls.track(
+                                "lane-0",
+                                Calls.transfer(0, 1, 1, 0, 1, 100),
+                                Calls.transfer(0, 1, 1, 1, 100, 300))),
+                Calls.rank(
+                        1,
+                        0,
+                        Calls.track(
+                                "compute-0",
+                                Calls.product(1, 1, 0, 200, 0, ownProductEndNs),
+                                Calls.product(0, 1, 0, 100, ownProductEndNs, ownProductEndNs + 50),
+                                Calls.wait(0, ownProductEndNs + 50, 300),
+                                Calls.product(0, 1, 100, 100, 300, 400))));
+    }
+
+    @Test
+    void leadsThroughTheTransfersThatWereWaitedFor() {
+        assertEquals(List.of(0, 1, 5), path(pushed(150)));
+    }
+
+    @Test
+    void leadsThroughTheProductsWhereTheRowsWereThere() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(0, 0, Calls.track("lane-0", Calls.transfer(0, 1, 1, 0, 0, 50))),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(1, 1, 0, 100, 0, 150),
+                                        Calls.product(0, 1, 0, 100, 150, 250)),
+                                Calls.track("compute-1", Calls.product(1, 1, 100, 100, 0, 249))));
+        assertEquals(List.of(1, 2), path(call));
+    }
+
+    @Test
+    void followsAChunkRoundTheRing() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(0, 0, Calls.track("lane-0", Calls.transfer(0, 1, 1, 0, 0, 10))),
+                        Calls.rank(1, 0, Calls.track("lane-0", Calls.transfer(0, 2, 2, 0, 11, 21))),
+                        Calls.rank(
+                                2,
+                                0,
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(2, 2, 0, 100, 0, 15),
+                                        Calls.product(0, 2, 0, 100, 22, 30))));
+        assertEquals(List.of(0, 1, 3), path(call));
+    }
+
+    @Test
+    void endsThoughClocksMakeTwoSpansWaitForEachOther() {
+        Timeline.Span product = Calls.product(0, 1, 0, 100, 10, 30);
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(0, 0),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 10, 40)),
+                                Calls.track("compute-0", product)));
+        assertEquals(List.of(0), path(call), "the transfer ended last, and nothing was before it");
+        CallSpans same =
+                Calls.call(
+                        Calls.rank(0, 0),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 10, 20)),
+                                Calls.track("compute-0", product)));
+        assertEquals(List.of(1), path(same), "begun at once: it cannot have waited for it");
+    }
+
+    @Test
+    void aCallWithoutSpansHasNone() {
+        assertEquals(List.of(), path(CallSpans.of(List.of(), 4, 4)));
+        assertEquals(
+                List.of(),
+                path(Calls.call(Calls.rank(0, 0, Calls.track("lane-0", Calls.wait(0, 0, 9))))),
+                "waits alone lead nowhere");
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"AUTO"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void isAChainInTimeFromSomethingToTheLastSpan(Algorithm algorithm) {
+        Shards shards = Shards.even(96, 3);
+        check(Calls.real(algorithm, shards, 1, builder -> builder.chunkRows(8)));
+        check(Calls.simulated("Ascend910B1", algorithm, shards, 4));
+    }
+
+    private static void check(CallSpans call) {
+        List<Integer> path = path(call);
+        assertTrue(!path.isEmpty(), "something decided it");
+        long lastEnd = 0;
+        for (int i = 0; i < call.size(); i++) {
+            if (call.span(i).kind() != Kind.WAIT) {
+                lastEnd = Math.max(lastEnd, call.span(i).endNs());
+            }
+        }
+        assertEquals(lastEnd, call.span(path.getLast()).endNs());
+        for (int i = 1; i < path.size(); i++) {
+            assertTrue(call.span(path.get(i - 1)).startNs() < call.span(path.get(i)).startNs());
+            assertNotEquals(Kind.WAIT, call.span(path.get(i)).kind());
+        }
+    }
+}

@@ -1,0 +1,234 @@
+package dev.weft.report;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** On calls made by hand, where it is known what needs what, and on real and simulated ones. */
+class ReleasesTest {
+
+    private static int[] releasedBy(CallSpans call, int number) {
+        int[] numbers = new Releases(call).releasedBy(number);
+        Arrays.sort(numbers);
+        return numbers;
+    }
+
+    private static int[] numbers(int... numbers) {
+        return numbers;
+    }
+
+    @Test
+    void aPulledChunkReleasesTheProductsOfItsRows() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(0, 0, Calls.track("compute-0")),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track(
+                                        "lane-0",
+                                        Calls.transfer(0, 0, 1, 0, 0, 10),
+                                        Calls.transfer(0, 0, 1, 1, 10, 20),
+                                        Calls.transfer(0, 0, 1, 2, 20, 30)),
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(1, 1, 0, 300, 0, 5),
+                                        Calls.product(0, 1, 0, 100, 10, 15),
+                                        Calls.product(0, 1, 99, 2, 20, 25),
+                                        Calls.product(0, 1, 100, 200, 30, 35))));
+        assertArrayEquals(numbers(), releasedBy(call, 0), "a pull of the owner's own rows");
+        assertArrayEquals(numbers(), releasedBy(call, 3), "own rows");
+        assertArrayEquals(numbers(0), releasedBy(call, 4));
+        assertArrayEquals(numbers(0, 1), releasedBy(call, 5), "rows of two chunks");
+        assertArrayEquals(numbers(1, 2), releasedBy(call, 6));
+        assertEquals(0, new Releases(call).senderOf(0));
+        assertEquals(1, new Releases(call).rankOf(0));
+    }
+
+    @Test
+    void aPushedChunkReleasesProductsAtTheOtherEnd() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track(
+                                        "lane-0",
+                                        Calls.transfer(0, 1, 1, 1, 0, 10),
+                                        Calls.transfer(0, 1, 1, 0, 10, 20)),
+                                Calls.track("compute-0", Calls.product(0, 0, 0, 200, 0, 5))),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.wait(0, 0, 20),
+                                        Calls.product(0, 1, 0, 100, 20, 25),
+                                        Calls.product(0, 1, 100, 100, 25, 30))));
+        assertArrayEquals(numbers(), releasedBy(call, 2), "own rows, though they are sent too");
+        assertArrayEquals(numbers(), releasedBy(call, 3), "a wait needs nothing");
+        assertArrayEquals(numbers(1), releasedBy(call, 4), "whatever the order of the chunks");
+        assertArrayEquals(numbers(0), releasedBy(call, 5));
+        assertEquals(0, new Releases(call).senderOf(0));
+    }
+
+    /** Rank 0's chunks go to rank 1 and from there to rank 2; the last hop is a pull. */
+    @Test
+    void aForwardNeedsTheChunkThatItPassesOn() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track(
+                                        "lane-0",
+                                        Calls.transfer(0, 1, 1, 0, 0, 10),
+                                        Calls.transfer(0, 1, 1, 1, 10, 20))),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track(
+                                        "lane-0",
+                                        Calls.transfer(0, 2, 2, 0, 12, 22),
+                                        Calls.transfer(0, 2, 2, 1, 22, 32))),
+                        Calls.rank(
+                                2,
+                                0,
+                                Calls.track("compute-0", Calls.product(0, 2, 0, 200, 32, 40))),
+                        Calls.rank(
+                                3,
+                                0,
+                                Calls.track("lane-0", Calls.transfer(0, 2, 3, 1, 32, 42)),
+                                Calls.track("compute-0", Calls.product(0, 3, 100, 50, 42, 50))));
+        assertArrayEquals(numbers(), releasedBy(call, 0), "the owner's own rows");
+        assertArrayEquals(numbers(0), releasedBy(call, 2));
+        assertArrayEquals(numbers(1), releasedBy(call, 3));
+        assertArrayEquals(numbers(2, 3), releasedBy(call, 4), "what came to rank 2 alone");
+        assertArrayEquals(numbers(3), releasedBy(call, 5), "a pull from one that was passed it");
+        assertArrayEquals(numbers(5), releasedBy(call, 6));
+        Releases releases = new Releases(call);
+        assertEquals(1, releases.senderOf(2));
+        assertEquals(2, releases.senderOf(5));
+    }
+
+    /** Chunks 0 and 1 have the first rows, 2 and 3 the next ones. */
+    @Test
+    void aProductNeedsAllColumnsOfItsRowsAndAForwardItsOwnOnly() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track(
+                                        "lane-0",
+                                        Calls.columns(0, 1, 1, 0, 0, 0, 10),
+                                        Calls.columns(0, 1, 1, 1, 0, 10, 20),
+                                        Calls.columns(0, 1, 1, 2, 100, 20, 30),
+                                        Calls.columns(0, 1, 1, 3, 100, 30, 40))),
+                        Calls.rank(
+                                1,
+                                0,
+                                Calls.track("lane-0", Calls.columns(0, 2, 2, 1, 0, 20, 30)),
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(0, 1, 0, 100, 20, 30),
+                                        Calls.product(0, 1, 100, 100, 40, 50),
+                                        Calls.product(0, 1, 0, 200, 50, 60))),
+                        Calls.rank(2, 0));
+        assertArrayEquals(numbers(1), releasedBy(call, 4));
+        assertArrayEquals(numbers(0, 1), releasedBy(call, 5));
+        assertArrayEquals(numbers(2, 3), releasedBy(call, 6));
+        assertArrayEquals(numbers(0, 1, 2, 3), releasedBy(call, 7));
+    }
+
+    @Test
+    void groupsDoNotMix() {
+        Timeline.Track lane = Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 0, 10));
+        Timeline.Track compute = Calls.track("compute-0", Calls.product(0, 1, 0, 100, 10, 20));
+        CallSpans call =
+                CallSpans.of(
+                        List.of(
+                                Calls.rank(0, 0, 0, 0),
+                                Calls.rank(1, 0, 1, 0, lane, compute),
+                                Calls.rank(2, 1, 0, 0),
+                                Calls.rank(3, 1, 1, 0, lane, compute)),
+                        4,
+                        2);
+        assertArrayEquals(numbers(0), releasedBy(call, 1));
+        assertArrayEquals(numbers(2), releasedBy(call, 3));
+        assertEquals(2, new Releases(call).senderOf(2));
+    }
+
+    @Test
+    void aGatherThatDoesNotSayItsWayReleasesNothing() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track("gather", Calls.transfer(0, 0, -1, -1, 0, 10)),
+                                Calls.track("compute-0", Calls.product(1, 0, 0, 100, 10, 20))),
+                        Calls.rank(1, 0));
+        assertArrayEquals(numbers(), releasedBy(call, 0));
+        assertArrayEquals(numbers(), releasedBy(call, 1));
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"AUTO", "DIRECT"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void everyRealProductIsReleasedByExactlyItsRows(Algorithm algorithm) {
+        Shards shards = Shards.of(40, 8, 33);
+        checkRows(Calls.real(algorithm, shards, 1, builder -> builder.chunkRows(8)), 1);
+        checkRows(Calls.real(algorithm, shards, 2, builder -> builder.chunkRows(16)), 1);
+        checkRows(
+                Calls.real(
+                        algorithm,
+                        shards,
+                        1,
+                        builder -> builder.chunkRows(16).chunkCols(Calls.K / 2)),
+                2);
+        checkRows(Calls.simulated("cpu-100gbe", algorithm, shards, 4), 1);
+    }
+
+    /**
+     * @param columnChunks transfers that bring the same rows
+     */
+    private static void checkRows(CallSpans call, int columnChunks) {
+        Releases releases = new Releases(call);
+        for (int i = 0; i < call.size(); i++) {
+            Timeline.Span span = call.span(i);
+            int[] needed = releases.releasedBy(i);
+            if (span.kind() == Kind.COMPUTE && span.source() != releases.rankOf(i)) {
+                long covered = 0;
+                for (int number : needed) {
+                    covered += overlap(span, call.span(number));
+                    assertEquals(releases.rankOf(i), call.span(number).to());
+                }
+                assertEquals(span.rows() * columnChunks, covered, span::toString);
+            } else if (span.kind() == Kind.TRANSFER && releases.senderOf(i) != span.source()) {
+                assertEquals(1, needed.length, "the hop before " + span);
+                assertTrue(call.span(needed[0]).chunk() == span.chunk(), span::toString);
+            } else {
+                assertEquals(0, needed.length, span::toString);
+            }
+        }
+    }
+
+    private static long overlap(Timeline.Span one, Timeline.Span other) {
+        long first = Math.max(one.firstRow(), other.firstRow());
+        long end = Math.min(one.firstRow() + one.rows(), other.firstRow() + other.rows());
+        return Math.max(0, end - first);
+    }
+}

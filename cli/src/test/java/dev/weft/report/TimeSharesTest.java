@@ -1,0 +1,218 @@
+package dev.weft.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.report.CallSpans.TrackKind;
+import dev.weft.report.TimeShares.Part;
+import dev.weft.report.TimeShares.RankShares;
+import dev.weft.report.TimeShares.Share;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TimeSharesTest {
+
+    private static List<RankShares> shares(CallSpans call, TrackKind workers) {
+        return TimeShares.of(call, new Releases(call), workers);
+    }
+
+    private static List<RankShares> shares(CallSpans call) {
+        return shares(call, TrackKind.COMPUTE);
+    }
+
+    private static double sum(RankShares rank) {
+        return rank.shares().stream().mapToDouble(Share::ns).sum();
+    }
+
+    /**
+     * Rank 1 starts 10 ns late, waits 30 ns in the open and 20 ns more without a span of it, spends
+     * 5 ns between two products, and is done 35 ns before rank 0.
+     */
+    private static CallSpans told() {
+        return Calls.call(
+                Calls.rank(0, 0, Calls.track("compute-0", Calls.product(0, 0, 0, 200, 0, 300))),
+                Calls.rank(
+                        1,
+                        10,
+                        Calls.track(
+                                "lane-0",
+                                Calls.transfer(0, 0, 1, 0, 0, 90),
+                                Calls.transfer(0, 0, 1, 1, 90, 190)),
+                        Calls.track(
+                                "compute-0",
+                                Calls.product(1, 1, 0, 200, 0, 60),
+                                Calls.wait(0, 60, 90),
+                                Calls.product(0, 1, 0, 50, 90, 130),
+                                Calls.product(0, 1, 50, 50, 135, 170),
+                                Calls.product(0, 1, 100, 100, 190, 255))));
+    }
+
+    @Test
+    void tellsWorkFromWaitingFromTheRest() {
+        List<RankShares> shares = shares(told());
+        assertEquals(List.of(new Share(Part.COMPUTE, -1, 300)), shares.get(0).shares());
+        assertEquals(
+                List.of(
+                        new Share(Part.COMPUTE, -1, 60 + 40 + 35 + 65),
+                        new Share(Part.WAIT, 0, 30 + 20),
+                        new Share(Part.START, -1, 10),
+                        new Share(Part.OVERHEAD, -1, 5),
+                        new Share(Part.DONE, -1, 35)),
+                shares.get(1).shares());
+    }
+
+    @Test
+    void lanesAreLookedAtWhereNothingIsMultiplied() {
+        RankShares rank = shares(told(), TrackKind.LANE).get(1);
+        assertEquals(1, rank.rank());
+        assertEquals(190, of(rank, Part.TRANSFER));
+        assertEquals(100, of(rank, Part.DONE));
+        assertEquals(300, sum(rank));
+        assertEquals(List.of(), shares(told(), TrackKind.LANE).get(0).shares(), "it has no lane");
+    }
+
+    private static double of(RankShares rank, Part part) {
+        return rank.shares().stream()
+                .filter(share -> share.part() == part)
+                .mapToDouble(Share::ns)
+                .sum();
+    }
+
+    @Test
+    void severalWorkersCountInTheMean() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track("compute-0", Calls.product(0, 0, 0, 10, 0, 100)),
+                                Calls.track("compute-1", Calls.product(0, 0, 10, 10, 0, 40)),
+                                Calls.track("compute-2")));
+        RankShares rank = shares(call).getFirst();
+        assertEquals(70, of(rank, Part.COMPUTE));
+        assertEquals(30, of(rank, Part.DONE));
+        assertEquals(100, sum(rank));
+    }
+
+    @Test
+    void aSentenceNamesTheMostIdleRankAndWhy() {
+        String text = TimeShares.text(shares(told()), 300);
+        assertTrue(text.contains("Rank 1 idled most, 31.7% of it"), text);
+        assertTrue(text.contains("waiting for rows of rank 0 (0.1 us)"), text);
+        assertTrue(text.startsWith("Ranks idled 15.8% of the call in the mean."), text);
+        CallSpans busy =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(0, 0, 0, 10, 0, 50),
+                                        Calls.product(0, 0, 10, 10, 51, 100))));
+        assertEquals("No rank waited.", TimeShares.text(shares(busy), 100));
+        CallSpans whole =
+                Calls.call(
+                        Calls.rank(
+                                0, 0, Calls.track("compute", Calls.product(0, 0, 0, 10, 0, 100))));
+        assertNull(TimeShares.text(shares(whole), 100), "nothing but its length is known");
+        assertNull(TimeShares.text(List.of(), 100));
+        assertNull(TimeShares.text(shares(busy), 0), "no share of nothing");
+    }
+
+    /**
+     * Spans in any order of kinds; some tracks have spans that overlap, as bad clocks make them.
+     */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+    void thePartsOfARankAddUpToTheCall(long seed) {
+        for (int round = 0; round < 100; round++) {
+            CallSpans call = random(new Random(1000 * seed + round));
+            String which = "seed " + seed + ", round " + round;
+            for (TrackKind workers : TrackKind.values()) {
+                for (RankShares rank : shares(call, workers)) {
+                    if (!rank.shares().isEmpty()) {
+                        assertEquals(call.endNs(), sum(rank), 1e-6 * call.endNs(), which);
+                    }
+                    assertTrue(rank.shares().stream().allMatch(share -> share.ns() > 0), which);
+                }
+            }
+        }
+    }
+
+    private static CallSpans random(Random random) {
+        int size = 1 + random.nextInt(4);
+        int groups = 1 + random.nextInt(2);
+        List<RunRecord.Rank> ranks = new ArrayList<>();
+        for (int rank = 0; rank < size * groups; rank++) {
+            List<Timeline.Track> tracks = new ArrayList<>();
+            for (String name : List.of("caller", "lane-0", "lane-1", "compute-0", "compute-1")) {
+                tracks.add(new Timeline.Track(name, randomSpans(random, size)));
+            }
+            Timeline timeline =
+                    new Timeline(
+                            rank % size,
+                            random.nextInt(1000),
+                            random.nextInt(20_000),
+                            List.copyOf(tracks));
+            ranks.add(new RunRecord.Rank(rank, rank / size, 200, 100, timeline));
+        }
+        return CallSpans.of(ranks, size * groups, size);
+    }
+
+    private static List<Timeline.Span> randomSpans(Random random, int size) {
+        boolean overlaps = random.nextInt(4) == 0;
+        List<Timeline.Span> spans = new ArrayList<>();
+        long at = 0;
+        for (int i = random.nextInt(12); i > 0; i--) {
+            long start = Math.max(0, at + random.nextInt(300) - (overlaps ? 150 : 0));
+            long end = start + random.nextInt(500);
+            Kind kind = Kind.values()[random.nextInt(4)];
+            spans.add(
+                    new Timeline.Span(
+                            kind,
+                            random.nextInt(size),
+                            random.nextInt(size),
+                            kind == Kind.TRANSFER ? random.nextInt(size) : -1,
+                            random.nextInt(3) - 1,
+                            random.nextInt(200),
+                            random.nextInt(100),
+                            random.nextInt(1000),
+                            start,
+                            end));
+            at = end;
+        }
+        return List.copyOf(spans);
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"AUTO"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void thePartsOfRealAndSimulatedRanksAddUpToTheCall(Algorithm algorithm) {
+        Shards shards = Shards.of(64, 0, 31);
+        for (CallSpans call :
+                List.of(
+                        Calls.real(algorithm, shards, 2, builder -> builder.chunkRows(8)),
+                        Calls.simulated("Ascend910B1", algorithm, shards, 4))) {
+            List<RankShares> all = shares(call);
+            assertEquals(call.worldSize(), all.size());
+            for (RankShares rank : all) {
+                assertFalse(rank.shares().isEmpty(), "every rank multiplies");
+                assertEquals(call.endNs(), sum(rank), 1e-6 * call.endNs());
+                assertTrue(of(rank, Part.COMPUTE) > 0, rank::toString);
+            }
+        }
+    }
+}
