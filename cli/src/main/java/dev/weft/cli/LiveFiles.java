@@ -1,10 +1,9 @@
 package dev.weft.cli;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 
 /** What rank processes have measured so far, told to the command through a file for each. */
 final class LiveFiles {
@@ -46,25 +45,30 @@ final class LiveFiles {
                 try {
                     soFar.write(file(Path.of(folder), rankOfWorld));
                 } catch (IOException e) {
-                    throw new UncheckedIOException("cannot tell what was measured", e);
+                    notTold(e);
                 }
             }
         };
     }
 
-    /** Passes on what is there; files are replaced whole. */
+    /** Only a picture is lost; the run itself must not fail for it. */
+    private static void notTold(IOException e) {
+        System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "a watched round is lost", e);
+    }
+
+    /** Passes on what is there; files are replaced whole, and taken away before they are read. */
     static void show(Path folder, int ranks, Progress progress) {
         for (int rank = 0; rank < ranks && progress.wantsRounds(); rank++) {
-            try {
-                Path file = file(folder, rank);
-                if (Files.exists(file)) {
-                    progress.round(rank, RankReport.read(file));
-                    Files.deleteIfExists(file);
+            Path file = file(folder, rank);
+            if (Files.exists(file)) {
+                try {
+                    Path taken = file.resolveSibling(file.getFileName() + ".taken");
+                    Files.move(file, taken, StandardCopyOption.ATOMIC_MOVE);
+                    progress.round(rank, RankReport.read(taken));
+                    Files.delete(taken);
+                } catch (IOException e) {
+                    notTold(e);
                 }
-            } catch (NoSuchFileException e) {
-                System.getLogger("dev.weft").log(System.Logger.Level.TRACE, "not yet", e);
-            } catch (IOException e) {
-                throw new UncheckedIOException("cannot read what rank " + rank + " measured", e);
             }
         }
     }

@@ -3,6 +3,7 @@ package dev.weft.cli;
 import dev.weft.report.PageData;
 import dev.weft.report.RunRecord;
 import dev.weft.report.ShownRun;
+import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -23,7 +24,7 @@ final class LivePage implements AutoCloseable {
     private final PageServer server;
     private long version;
     private PageData.Progress progress = new PageData.Progress("starting", 0, 0, false, null);
-    private Supplier<ShownRun> run;
+    private Once run;
     private PageData.Sweep sweep;
 
     private LivePage(String title) {
@@ -32,17 +33,42 @@ final class LivePage implements AutoCloseable {
     }
 
     /** Null where nobody wants to watch. */
-    static LivePage open(boolean wanted, String title, Console console) {
+    static LivePage open(boolean wanted, String title, Console console, PrintWriter err) {
         if (!wanted) {
             return null;
         }
         LivePage page = new LivePage(title);
-        console.info("Watch it at " + page.server.address());
+        String told = "Watch it at " + page.server.address();
+        if (console.quiet()) {
+            // Who wants nothing on standard output still has to find it.
+            err.println(told);
+            err.flush();
+        } else {
+            console.info(told);
+        }
         return page;
     }
 
+    /** Looked at only if somebody asks, and then once, however often they ask. */
+    private static final class Once {
+
+        private final Supplier<ShownRun> maker;
+        private ShownRun made;
+
+        Once(Supplier<ShownRun> maker) {
+            this.maker = maker;
+        }
+
+        synchronized ShownRun get() {
+            if (made == null) {
+                made = maker.get();
+            }
+            return made;
+        }
+    }
+
     private PageServer.Edition edition() {
-        Supplier<ShownRun> shown;
+        Once shown;
         PageData.Progress now;
         PageData.Sweep rows;
         long at;
@@ -53,8 +79,12 @@ final class LivePage implements AutoCloseable {
             at = version;
         }
         // Not under the lock: it takes its time, and ranks must not wait for it.
-        List<ShownRun> runs = shown == null ? List.of() : List.of(shown.get());
-        return new PageServer.Edition(at, new PageData(title, now, runs, rows));
+        return new PageServer.Edition(
+                at,
+                () -> {
+                    List<ShownRun> runs = shown == null ? List.of() : List.of(shown.get());
+                    return new PageData(title, now, runs, rows);
+                });
     }
 
     synchronized void progress(String what, long done, long of) {
@@ -64,7 +94,7 @@ final class LivePage implements AutoCloseable {
 
     /** What is known of the run so far. */
     synchronized void show(Supplier<ShownRun> soFar) {
-        run = soFar;
+        run = new Once(soFar);
         version++;
     }
 
@@ -90,14 +120,10 @@ final class LivePage implements AutoCloseable {
         return version;
     }
 
-    /** Whoever looks at the page gets to see the end. */
-    @Override
-    public void close() {
-        synchronized (this) {
-            if (!progress.ended()) {
-                ended("the command has ended early");
-            }
-        }
+    /**
+     * Until whoever looks at the page has seen the newest of it; that takes some seconds at most.
+     */
+    void awaitReaders() {
         try {
             while (server.hasReader(READER_NS) && server.servedVersion() < version()) {
                 TimeUnit.MILLISECONDS.sleep(LOOK_MS);
@@ -105,6 +131,16 @@ final class LivePage implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (!progress.ended()) {
+                ended("the command has ended early");
+            }
+        }
+        awaitReaders();
         server.close();
     }
 }

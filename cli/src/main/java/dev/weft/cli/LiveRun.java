@@ -17,6 +17,7 @@ final class LiveRun extends LiveProgress {
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
     private final TreeMap<Integer, RankReport> reports = new TreeMap<>();
+    private final Hosts hosts;
     private final int tellers;
 
     /**
@@ -27,11 +28,13 @@ final class LiveRun extends LiveProgress {
             LivePage page,
             ProblemSpec problem,
             ExecutionSpec execution,
+            Hosts hosts,
             int tellers) {
         super(terminal, page);
         this.page = page;
         this.problem = problem;
         this.execution = execution;
+        this.hosts = hosts;
         this.tellers = tellers;
     }
 
@@ -59,7 +62,7 @@ final class LiveRun extends LiveProgress {
     }
 
     private ShownRun shown(List<RankReport> all) {
-        RunRecord record = Records.of(problem, execution, Hosts.one(problem.ranks()), all, null);
+        RunRecord record = Records.of(problem, execution, hosts, all, null);
         return RunView.underWay(record, "weft run");
     }
 

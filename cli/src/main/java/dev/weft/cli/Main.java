@@ -124,6 +124,6 @@ public final class Main implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command given: try run, plan, sweep, ring, fgcc, gather or doctor");
+                "no command given: try run, plan, sweep, report, ring, fgcc, gather or doctor");
     }
 }

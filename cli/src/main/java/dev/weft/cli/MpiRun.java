@@ -73,7 +73,9 @@ final class MpiRun {
         Progress terminal =
                 first ? Progress.forTerminal(options.quiet) : LiveRun.withoutPage(options.watch);
         Progress progress = terminal;
-        try (LivePage page = LivePage.open(first && options.watch, "weft run", console);
+        try (LivePage page =
+                        LivePage.open(
+                                first && options.watch, options.title(), console, command.err());
                 Arena arena = Arena.ofShared()) {
             RunOptions.Inputs inputs = inputs(world, arena, console, progress);
             console.info(
@@ -81,7 +83,8 @@ final class MpiRun {
                             + ": "
                             + inputs.problem().describe());
             if (page != null) {
-                progress = new LiveRun(terminal, page, inputs.problem(), execution, 1);
+                progress =
+                        new LiveRun(terminal, page, inputs.problem(), execution, world.hosts(), 1);
             }
             console.info("Running warmup...");
             RankReport report = RankJob.of(inputs, execution, progress).run(world);
@@ -101,6 +104,15 @@ final class MpiRun {
                                                 judgements,
                                                 outputs,
                                                 page));
+            }
+            if (page != null) {
+                // Whoever looks at it may take some seconds, while the other ranks wait.
+                Heartbeat.during(
+                        world,
+                        () -> {
+                            page.awaitReaders();
+                            return null;
+                        });
             }
             // All ranks end alike, so that the launcher has one story to tell.
             return (int) world.exchange(code)[0];

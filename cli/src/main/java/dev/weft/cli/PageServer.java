@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,9 +31,10 @@ import java.util.function.Supplier;
 final class PageServer implements AutoCloseable {
 
     /** What is served. Versions grow; the same version has the same data. */
-    record Edition(long version, PageData page) {}
+    record Edition(long version, Supplier<PageData> page) {}
 
     private static final int TOKEN_BYTES = 16;
+    private static final int USUAL_PORT = 80;
     private static final int OK = 200;
     private static final int NOT_MODIFIED = 304;
     private static final int NOT_FOUND = 404;
@@ -42,9 +44,10 @@ final class PageServer implements AutoCloseable {
     private final Supplier<Edition> editions;
     private final String path;
     private final HttpServer server;
-    private final ExecutorService threads =
-            Executors.newFixedThreadPool(
-                    2, Thread.ofPlatform().daemon().name("weft-page-", 0).factory());
+
+    /** One for each request: none that is sent by halves keeps others waiting. */
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+
     private final AtomicLong servedVersion = new AtomicLong(-1);
     private volatile long askedNs = System.nanoTime();
     private volatile boolean asked;
@@ -107,14 +110,20 @@ final class PageServer implements AutoCloseable {
                 exchange.getResponseHeaders().set("Allow", "GET");
                 send(exchange, WRONG_METHOD, "text/plain", "expected GET\n");
             } else {
-                asked = true;
-                askedNs = System.nanoTime();
+                reads();
                 give(exchange, asksFor.equals(path));
+                // Again: a large page takes its time.
+                reads();
             }
         } catch (RuntimeException e) {
             System.getLogger("dev.weft").log(System.Logger.Level.WARNING, "no page", e);
             throw e;
         }
+    }
+
+    private void reads() {
+        askedNs = System.nanoTime();
+        asked = true;
     }
 
     private static void protect(Headers headers) {
@@ -126,10 +135,13 @@ final class PageServer implements AutoCloseable {
     }
 
     private boolean isForThisServer(List<String> hosts) {
-        return hosts != null
-                && hosts.size() == 1
-                && (hosts.getFirst().equals(host())
-                        || hosts.getFirst().equals("localhost:" + port()));
+        if (hosts == null || hosts.size() != 1) {
+            return false;
+        }
+        Set<String> names = Set.of(host(), "localhost:" + port());
+        // Browsers leave the usual port out.
+        return names.contains(hosts.getFirst())
+                || port() == USUAL_PORT && names.contains(hosts.getFirst() + ":" + USUAL_PORT);
     }
 
     private void give(HttpExchange exchange, boolean wholePage) throws IOException {
@@ -143,9 +155,9 @@ final class PageServer implements AutoCloseable {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (Writer writer = new OutputStreamWriter(bytes, StandardCharsets.UTF_8)) {
             if (wholePage) {
-                ReportPage.write(edition.page(), Version.number(), writer);
+                ReportPage.write(edition.page().get(), Version.number(), writer);
             } else {
-                PageJson.write(edition.page(), Version.number(), writer);
+                PageJson.write(edition.page().get(), Version.number(), writer);
             }
         }
         send(exchange, OK, wholePage ? "text/html" : "application/json", bytes.toByteArray());

@@ -20,7 +20,7 @@ import java.lang.foreign.Arena;
  */
 final class RankRun implements RankJob {
 
-    /** Between what a watched rank tells. */
+    /** Least time between two things that a watched rank tells. */
     private static final long TELL_NS = 400_000_000L;
 
     private final ProblemSpec problem;
@@ -157,6 +157,7 @@ final class RankRun implements RankJob {
             // All ranks of the same round, when the first one finds that it is time.
             boolean tells =
                     progress.wantsRounds()
+                            && round >= execution.warmup()
                             && world.exchange(System.nanoTime() - toldNs >= TELL_NS ? 1 : 0)[0]
                                     == 1;
             if (round == rounds - 1 || tells) {
@@ -164,7 +165,7 @@ final class RankRun implements RankJob {
                 long originNs = world.sharesMemory() ? 0 : metNs;
                 times.timeline = pipelined.timeline().since(originNs);
             }
-            if (tells && round >= execution.warmup()) {
+            if (tells) {
                 toldNs = System.nanoTime();
                 RankReport soFar = report(fused, times, Kept.NOT_YET).first(at + 1);
                 progress.round(world.rank(), soFar);

@@ -11,32 +11,24 @@ import java.util.List;
 final class RecordWatch {
 
     private final List<Path> records;
-    private final boolean live;
     private String seen;
     private long version;
     private PageData page;
 
-    /**
-     * @param live whether records may still be missing or change
-     */
-    RecordWatch(List<Path> records, boolean live) {
+    /** Records that may still be missing or change. */
+    RecordWatch(List<Path> records) {
         this.records = records;
-        this.live = live;
-        if (!live) {
-            page = ReportCommand.page(records);
-        }
     }
 
     synchronized PageServer.Edition edition() {
-        if (live) {
-            String now = state();
-            if (!now.equals(seen)) {
-                seen = now;
-                version++;
-                page = livePage();
-            }
+        String now = state();
+        if (!now.equals(seen)) {
+            page = livePage();
+            version++;
+            seen = now;
         }
-        return new PageServer.Edition(version, page);
+        PageData shown = page;
+        return new PageServer.Edition(version, () -> shown);
     }
 
     private PageData livePage() {
@@ -51,7 +43,7 @@ final class RecordWatch {
                             null);
             return new PageData("Weft", waiting, List.of(), null);
         }
-        PageData.Progress shown = new PageData.Progress("the newest version", 1, 1, false, null);
+        PageData.Progress shown = new PageData.Progress("the newest version", 0, 0, false, null);
         try {
             return ReportCommand.page(records).live(shown);
         } catch (UsageException e) {

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -31,7 +32,7 @@ import picocli.CommandLine.Spec;
             "",
             "Examples:",
             "  ./weft report run.json                       writes run.html beside it",
-            "  ./weft report a.json b.json --report ab.html",
+            "  ./weft report a.json b.json --report ab.html (without it: comparison.html)",
             "  ./weft report run.json --trace trace.json    for Perfetto",
             "  ./weft report --serve sweep.json             over HTTP, on loopback alone",
             "  ./weft report --serve --watch run.json       shows each new version of the file",
@@ -91,12 +92,15 @@ final class ReportCommand implements Callable<Integer> {
         if (!serve && !reports.wanted()) {
             reports.report = besideTheRecord();
         }
-        refuseToOverwrite("--report", reports.report);
-        refuseToOverwrite("--trace", reports.trace);
         ReportFiles files = new ReportFiles(reports);
+        records.forEach(file -> files.refuseSameAs("the record", file.toString()));
         Console console = new Console(spec.commandLine().getOut(), quiet);
-        if (!watch) {
+        Supplier<PageServer.Edition> editions;
+        if (watch) {
+            editions = new RecordWatch(records)::edition;
+        } else {
             PageData page = page(records);
+            editions = () -> new PageServer.Edition(0, () -> page);
             ShownRun traced = reports.trace == null ? null : onlyRun(page);
             if (reports.report != null) {
                 files.page(page, console);
@@ -105,20 +109,7 @@ final class ReportCommand implements Callable<Integer> {
                 files.trace(traced, console);
             }
         }
-        return serve ? serve() : 0;
-    }
-
-    private void refuseToOverwrite(String option, String target) {
-        for (Path file : records) {
-            if (target != null
-                    && Path.of(target)
-                            .toAbsolutePath()
-                            .normalize()
-                            .equals(file.toAbsolutePath().normalize())) {
-                throw new UsageException(
-                        option + " " + target + ": is a record, expected another file");
-            }
-        }
+        return serve ? serve(editions) : 0;
     }
 
     private String besideTheRecord() {
@@ -173,9 +164,8 @@ final class ReportCommand implements Callable<Integer> {
         }
     }
 
-    private int serve() throws InterruptedException {
-        RecordWatch editions = new RecordWatch(records, watch);
-        try (PageServer server = new PageServer(port, editions::edition)) {
+    private int serve(Supplier<PageServer.Edition> editions) throws InterruptedException {
+        try (PageServer server = new PageServer(port, editions)) {
             spec.commandLine().getOut().println(server.address());
             spec.commandLine().getOut().flush();
             // Until a signal ends the process.

@@ -32,6 +32,8 @@ import picocli.CommandLine.Spec;
             "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 4096 --dtype bf16",
             "  ./weft run -n 4 --shards 400,0,599,1 --algorithm ring --launcher processes",
             "  ./weft run --a x.npy --b model.safetensors:layer.weight --transpose-b --json r.json",
+            "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 64 --report run.html --trace trace.json",
+            "  ./weft run --iterations 2000 --watch",
             "  ./weft run -n 4 --launcher mpi --hostfile hosts.txt --algorithm ring",
             "  mpirun -n 4 ./weft run --gm 4096 --gk 4096 --gn 4096",
             "  ./weft run -r cuda -n 4 --gm 8192 --gk 4096 --gn 4096 --dtype bf16",
@@ -116,22 +118,43 @@ final class RunCommand implements Callable<Integer> {
 
     private int run(ExecutionSpec execution) throws IOException {
         RunOutputs outputs = outputs();
-        Console console = outputs.console();
         Progress terminal = Progress.forTerminal(options.quiet);
-        Progress progress = terminal;
-        try (LivePage page = LivePage.open(options.watch, "weft run", console);
-                Arena arena = Arena.ofShared()) {
-            prepareData(execution, console, progress);
+        try (LivePage page =
+                LivePage.open(options.watch, options.title(), outputs.console(), err())) {
+            try {
+                return run(execution, outputs, terminal, page);
+            } catch (IOException | RuntimeException e) {
+                if (page != null) {
+                    page.ended(e.getMessage());
+                }
+                throw e;
+            }
+        } finally {
+            terminal.end();
+        }
+    }
+
+    /**
+     * @param page null where nobody watches
+     */
+    private int run(ExecutionSpec execution, RunOutputs outputs, Progress terminal, LivePage page)
+            throws IOException {
+        Console console = outputs.console();
+        try (Arena arena = Arena.ofShared()) {
+            Progress before = page == null ? terminal : new LiveProgress(terminal, page);
+            prepareData(execution, console, before);
             RunOptions.Inputs inputs = options.open(arena);
             ProblemSpec problem = inputs.problem();
             if (inputs.fromFiles()) {
                 check(problem, execution);
             }
-            if (page != null) {
-                progress = new LiveRun(terminal, page, problem, execution, problem.ranks());
-            }
-            inputs.folder().discardOutputs();
             Hosts hosts = Hosts.one(problem.ranks());
+            Progress progress =
+                    page == null
+                            ? terminal
+                            : new LiveRun(
+                                    terminal, page, problem, execution, hosts, problem.ranks());
+            inputs.folder().discardOutputs();
             console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
@@ -145,8 +168,6 @@ final class RunCommand implements Callable<Integer> {
                 page.ended(record.labelled(options.label));
             }
             return Outcome.exitCode(verification.passed(), verification, spec);
-        } finally {
-            progress.end();
         }
     }
 
@@ -228,6 +249,10 @@ final class RunCommand implements Callable<Integer> {
                             + String.join(", ", given)
                             + " had no effect");
         }
+    }
+
+    PrintWriter err() {
+        return spec.commandLine().getErr();
     }
 
     private PrintWriter out() {

@@ -42,8 +42,8 @@ final class RunOptions {
     @Option(
             names = "--watch",
             description =
-                    "Serve a live page on loopback while it runs: progress, medians so far and the"
-                            + " last timeline; the address is printed.")
+                    "Serve a live page on loopback while it runs: progress, and on the CPU medians"
+                            + " so far and the last timeline; the address is printed.")
     boolean watch;
 
     @Option(names = "--ascii", description = "Draw the timeline under the summary in plain ASCII.")
@@ -72,6 +72,11 @@ final class RunOptions {
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
+
+    /** What a page of the run is called. */
+    String title() {
+        return label == null ? "weft run" : label;
+    }
 
     /** The problem with its inputs; {@code fromFiles} where they are the user's own. */
     record Inputs(ProblemSpec problem, Operands operands, DataFolder folder, boolean fromFiles) {}

@@ -15,8 +15,6 @@ import java.util.Locale;
  */
 final class RunOutputs {
 
-    private static final String NAME = "weft run";
-
     private final RunOptions options;
     private final JsonTarget json;
     private final ReportFiles files;
@@ -26,6 +24,7 @@ final class RunOutputs {
         this.options = options;
         this.json = new JsonTarget(options.json, out);
         this.files = new ReportFiles(options.reports);
+        files.refuseSameAs("--json", options.json);
         this.console = new Console(out, options.quiet || json.toStandardOutput());
     }
 
@@ -49,7 +48,7 @@ final class RunOutputs {
     }
 
     static ShownRun shown(RunRecord record) {
-        return RunView.of(record, NAME);
+        return RunView.of(record, "weft run");
     }
 
     private void picture(RunRecord record) {

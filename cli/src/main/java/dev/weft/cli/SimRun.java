@@ -55,7 +55,7 @@ final class SimRun {
             Views views = SimViews.of(problem, chosen, call, baseline(problem, chosen));
             Verification verification = options.verify ? verify(chosen, console) : null;
             SimTimelines timelines =
-                    outputs.wantsSpans() || isQuick(call)
+                    outputs.wantsSpans() || !console.quiet() && isQuick(call)
                             ? SimRecords.timelines(problem, chosen)
                             : null;
             RunRecord record =

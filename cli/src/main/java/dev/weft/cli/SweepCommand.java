@@ -143,8 +143,9 @@ final class SweepCommand implements Callable<Integer> {
     }
 
     private List<Sweep.Row> rows(Sweep sweep, Console console) {
+        PrintWriter err = spec.commandLine().getErr();
         Progress terminal = Progress.forTerminal(common.quiet);
-        try (LivePage page = LivePage.open(watch, title(sweep), console)) {
+        try (LivePage page = LivePage.open(watch, title(sweep), console, err)) {
             if (page == null) {
                 return sweep.rows(terminal, soFar -> {});
             }

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.report.RecordReader;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.List;
@@ -8,8 +9,6 @@ import java.util.Locale;
 
 /** A sweep for people, as comma separated values, and as JSON of docs/sweep-record.md. */
 record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
-
-    static final String SCHEMA = "weft.sweep/1";
 
     void print(Console console) {
         console.info(
@@ -85,7 +84,7 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
     }
 
     void writeJson(JsonGenerator json) throws IOException {
-        json.writeStringField("schema", SCHEMA);
+        json.writeStringField("schema", RecordReader.SWEEP);
         json.writeStringField("weft", Version.number());
         json.writeStringField("machine", sweep.machine().name());
         json.writeStringField("aDtype", sweep.aType().label());

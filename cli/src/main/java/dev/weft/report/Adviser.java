@@ -65,12 +65,15 @@ final class Adviser {
     }
 
     private void overlap() {
-        double speedup = record.views().speedup();
-        if (speedup < 1 && !record.execution().algorithm().equals("sequential")) {
+        double lost = pipelinedUs() - record.views().sequential().median();
+        double noise =
+                Math.max(record.views().pipelined().spread(), record.views().sequential().spread());
+        boolean sequential = record.execution().algorithm().equals("sequential");
+        if (!sequential && lost > WORTH * pipelinedUs() && lost > noise) {
             add(
                     "Do not overlap here: --algorithm sequential",
-                    "Pipelined took %s and gathering first %s: the gather (%s alone) is too small a"
-                            + " part to hide at the price of moving rows beside the product.",
+                    "Pipelined took %s and gathering first %s, and that is no noise: the gather"
+                            + " (%s alone) is too small a part to be worth hiding.",
                     us(pipelinedUs()),
                     us(record.views().sequential().median()),
                     us(record.views().commOnly().median()));
@@ -79,7 +82,8 @@ final class Adviser {
 
     private void algorithm() {
         RunRecord.Execution execution = record.execution();
-        if (atTheLimit()) {
+        boolean chosen = execution.requestedAlgorithm().equals("auto");
+        if (atTheLimit() || chosen && !record.simulated()) {
             return;
         }
         boolean sharesMemory = execution.hosts().size() == 1 && execution.device().equals("cpu");
@@ -98,11 +102,11 @@ final class Adviser {
                             + " %d.",
                     groupSize() - 1,
                     groupSize() / 2);
-        } else if (!execution.requestedAlgorithm().equals("auto")) {
+        } else if (!chosen && !execution.device().startsWith("cuda")) {
             add(
                     "Let Weft choose: --algorithm auto",
                     "%s was asked for and reached %.0f%% of its limit; auto prices every algorithm"
-                            + " and cut for this problem and times the cheapest.",
+                            + " and cut for this problem.",
                     execution.algorithm(),
                     100 * record.views().limitFraction());
         }
@@ -120,7 +124,8 @@ final class Adviser {
         }
         double chunkNs = transferNs[transferNs.length / 2];
         double waiting = share(Part.WAIT);
-        if (chunks <= FEW_CHUNKS && waiting > WORTH) {
+        boolean cuttable = largestShard() >= chunks * FINER;
+        if (chunks <= FEW_CHUNKS && waiting > WORTH && cuttable) {
             add(
                     "Cut finer: --splits-per-rank " + chunks * FINER,
                     "A shard came in %d chunks of %s each, and ranks waited for rows in %.1f%% of"
@@ -139,6 +144,10 @@ final class Adviser {
                     Text.time(chunkNs),
                     chunks);
         }
+    }
+
+    private long largestShard() {
+        return record.ranks().stream().mapToLong(RunRecord.Rank::shardRows).max().orElse(0);
     }
 
     /** Of the largest shard. */
@@ -177,7 +186,8 @@ final class Adviser {
         double compute = record.views().computeOnly().median();
         int lanes = record.execution().lanes();
         boolean oneHost = record.execution().hosts().size() == 1;
-        if (comm > compute && lanes == 1 && groupSize() > 2 && oneHost && !record.simulated()) {
+        boolean threads = record.execution().device().equals("cpu");
+        if (comm > compute && lanes == 1 && groupSize() > 2 && oneHost && threads) {
             add(
                     "Move by two: --comm-blocks 2",
                     "Transfers alone took %s and the product alone %s, and one lane per rank moves"

@@ -110,6 +110,16 @@ public final class CallSpans {
         return worldSize;
     }
 
+    /**
+     * Whether all ranks told all that they did. Of a great many simulated ranks the first one alone
+     * is kept, and a GPU's copies or a library's own gather do not say which rows came from where.
+     */
+    boolean isWhole() {
+        return ranks.size() == worldSize
+                && spans.stream()
+                        .noneMatch(span -> span.kind() == Timeline.Kind.TRANSFER && span.to() < 0);
+    }
+
     public int size() {
         return spans.size();
     }

@@ -68,7 +68,12 @@ public final class CriticalPath {
         for (int candidate : releases.releasedBy(number)) {
             decisive = later(decisive, candidate, number);
         }
-        return before[number] < 0 ? decisive : later(decisive, before[number], number);
+        int earlier = before[number];
+        // An accelerator multiplies several blocks at once, and some of them begin together.
+        while (earlier >= 0 && call.span(earlier).startNs() >= call.span(number).startNs()) {
+            earlier = before[earlier];
+        }
+        return earlier < 0 ? decisive : later(decisive, earlier, number);
     }
 
     private int later(int decisive, int candidate, int number) {

@@ -44,7 +44,6 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
     public static Links of(CallSpans call, Releases releases, double bytesPerRow) {
         Sums moved = new Sums();
         Sums read = new Sums();
-        boolean untold = false;
         for (int i = 0; i < call.size(); i++) {
             Timeline.Span span = call.span(i);
             int rank = releases.rankOf(i);
@@ -55,11 +54,6 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
                 long bytes = Math.round(span.rows() * bytesPerRow);
                 read.add(new Link(span.source(), rank, bytes, 1, 0));
             }
-            // A library's own gather does not say which way the rows went.
-            untold |= span.kind() == Kind.TRANSFER && span.to() < 0;
-        }
-        if (untold) {
-            return new Links(call.worldSize(), false, List.of());
         }
         boolean inPlace = moved.links().isEmpty();
         return new Links(call.worldSize(), inPlace, List.copyOf((inPlace ? read : moved).links()));

@@ -23,10 +23,32 @@ import java.util.Set;
  */
 public final class RecordReader {
 
+    /** Schema of a sweep's record. */
+    public static final String SWEEP = "weft.sweep/1";
+
     private static final int MAX_RANKS = 1 << 20;
     private static final int MAX_ROUNDS = Integer.MAX_VALUE;
 
     private RecordReader() {}
+
+    /** What the page makes use of. */
+    private static void checkRow(JsonTree row) {
+        List.of("m", "k", "n", "ranks").forEach(row::size);
+        row.text("algorithm");
+        if (row.has("reason")) {
+            row.text("reason");
+            return;
+        }
+        List.of("chunks", "chunkRows", "lanes").forEach(row::size);
+        row.number("predictedUs");
+        row.number("limitFraction");
+        row.flag("best");
+        for (String field : List.of("splits", "sequentialUs", "speedup")) {
+            if (row.has(field)) {
+                row.number(field);
+            }
+        }
+    }
 
     /** What a file holds: a run, or a sweep as it was written. */
     public record Read(RunRecord run, PageData.Sweep sweep, String machine) {}
@@ -43,14 +65,15 @@ public final class RecordReader {
         String schema = json.text("schema");
         return switch (schema) {
             case RunRecord.SCHEMA -> new Read(run(json), null, null);
-            case "weft.sweep/1" -> {
-                json.objects("rows");
+            case SWEEP -> {
+                json.objects("rows").forEach(RecordReader::checkRow);
+                List.of("machine", "aDtype", "outDtype", "rhs").forEach(json::text);
                 yield new Read(null, json::write, json.text("machine"));
             }
             default ->
                     throw json.wrong(
                             "schema",
-                            "is " + schema + ": expected " + RunRecord.SCHEMA + " or weft.sweep/1");
+                            "is " + schema + ": expected " + RunRecord.SCHEMA + " or " + SWEEP);
         };
     }
 

@@ -14,9 +14,14 @@ public final class ReportPage {
 
     private static final List<String> SCRIPTS =
             List.of(
+                    "words.js",
                     "spans.js",
+                    "bitmap.js",
+                    "rows.js",
                     "timeline.js",
                     "charts.js",
+                    "idle.js",
+                    "links.js",
                     "run.js",
                     "compare.js",
                     "sweep.js",

@@ -21,10 +21,10 @@ public final class RunView {
     }
 
     /**
-     * @param fileName for runs without a label
+     * @param nameIfUnlabelled the record's file, or the command
      */
-    public static ShownRun of(RunRecord record, String fileName) {
-        return new RunView(record).shown(fileName);
+    public static ShownRun of(RunRecord record, String nameIfUnlabelled) {
+        return new RunView(record).shown(nameIfUnlabelled);
     }
 
     /** A run that is still being measured, of which nothing is verified. */
@@ -32,7 +32,7 @@ public final class RunView {
         return new RunView(record).shown(name).running();
     }
 
-    private ShownRun shown(String fileName) {
+    private ShownRun shown(String nameIfUnlabelled) {
         RunRecord.Problem problem = record.problem();
         double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
         CallSpans call =
@@ -40,7 +40,7 @@ public final class RunView {
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
         return new ShownRun(
-                record.label() == null ? fileName : record.label(),
+                record.label() == null ? nameIfUnlabelled : record.label(),
                 subtitle(),
                 record.simulated(),
                 verdict(),
@@ -57,11 +57,12 @@ public final class RunView {
         RunRecord.Problem problem = record.problem();
         RunRecord.Execution execution = record.execution();
         return Text.of(
-                "%d ranks%s (%s) on %s, %s, [%d x %d] x [%d x %d], %s",
+                "%d ranks%s %s, %s, [%d x %d] x [%d x %d], %s",
                 problem.ranks(),
                 problem.groups() > 1 ? " in " + problem.groups() + " groups" : "",
-                execution.launcher(),
-                execution.device(),
+                record.simulated()
+                        ? "simulated on " + execution.machine()
+                        : "(" + execution.launcher() + ") on " + execution.device(),
                 execution.algorithm(),
                 problem.m(),
                 problem.k(),
@@ -116,7 +117,7 @@ public final class RunView {
                                 : "not measurable",
                         efficiency.isPresent()
                                 ? "of the smaller of gather and product is hidden"
-                                : "the smaller of gather and product is under 3x the spread"));
+                                : "too few samples, or the smaller part is under 3x the spread"));
         facts.add(
                 new Fact(
                         "limitFraction",
@@ -176,7 +177,11 @@ public final class RunView {
                 new Detail(
                         "Workers per rank",
                         execution.computeWorkers() + " compute, " + execution.lanes() + " lanes"));
-        details.add(new Detail("Hosts", execution.hosts() + " ranks"));
+        details.add(
+                new Detail(
+                        "Ranks on each host",
+                        String.join(
+                                ", ", execution.hosts().stream().map(String::valueOf).toList())));
         details.add(
                 new Detail(
                         "Types",

@@ -67,6 +67,9 @@ public record ShownRun(
          * @param workers whose time is looked at
          */
         public static Analysis of(CallSpans call, double bytesPerRow, CallSpans.TrackKind workers) {
+            if (!call.isWhole()) {
+                return unexplained(call);
+            }
             Releases releases = new Releases(call);
             List<TimeShares.RankShares> shares = TimeShares.of(call, releases, workers);
             return new Analysis(
@@ -75,6 +78,18 @@ public record ShownRun(
                     TimeShares.text(shares, call.endNs()),
                     Links.of(call, releases, bytesPerRow),
                     List.of());
+        }
+
+        /** Of spans that do not tell what their ranks waited for. */
+        private static Analysis unexplained(CallSpans call) {
+            String text =
+                    call.ranks().size() < call.worldSize()
+                            ? Text.of(
+                                    "Shown is what %d of %d ranks did.",
+                                    call.ranks().size(), call.worldSize())
+                            : "Of the gather only its begin and its end are known.";
+            Links untold = new Links(call.worldSize(), false, List.of());
+            return new Analysis(List.of(), List.of(), text, untold, List.of());
         }
 
         Analysis withAdvice(List<Advice> given) {

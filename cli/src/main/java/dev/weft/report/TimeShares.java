@@ -68,6 +68,9 @@ public final class TimeShares {
     }
 
     private RankShares of(RankSpans rank, TrackKind kind) {
+        if (rank.tracks().stream().noneMatch(one -> isOf(one, kind) && !one.spans().isEmpty())) {
+            return new RankShares(rank.rank(), List.of());
+        }
         TreeMap<Key, Double> sums =
                 new TreeMap<>(Comparator.comparing(Key::part).thenComparing(Key::source));
         int number = rank.firstSpan();
@@ -89,7 +92,7 @@ public final class TimeShares {
     }
 
     private static boolean isOf(Timeline.Track track, TrackKind kind) {
-        return TrackKind.of(track.name()) == kind && !track.spans().isEmpty();
+        return TrackKind.of(track.name()) == kind;
     }
 
     private void add(Timeline.Track track, int firstNumber, TreeMap<Key, Double> sums) {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.PageServerTest.Answer;
 import dev.weft.op.Timeline;
+import dev.weft.plan.Hosts;
 import dev.weft.report.JsonText;
 import dev.weft.report.RecordMaker;
 import dev.weft.report.ShownRun;
@@ -40,6 +41,8 @@ class LivePageTest {
 
     private final StringWriter out = new StringWriter();
     private final Console console = new Console(new PrintWriter(out), false);
+    private final StringWriter errors = new StringWriter();
+    private final PrintWriter err = new PrintWriter(errors);
 
     private static URI data(StringWriter printed) {
         Matcher address = ADDRESS.matcher(printed.toString());
@@ -69,13 +72,13 @@ class LivePageTest {
 
     @Test
     void nobodyWatchesUnlessAsked() {
-        assertNull(LivePage.open(false, "t", console));
+        assertNull(LivePage.open(false, "t", console, err));
         assertEquals("", out.toString());
     }
 
     @Test
     void whatIsToldIsThereWhenAskedFor() throws IOException {
-        try (LivePage page = LivePage.open(true, "my <run>", console)) {
+        try (LivePage page = LivePage.open(true, "my <run>", console, err)) {
             Object start = get();
             assertEquals("my <run>", JsonText.at(start, "title"));
             assertEquals(true, JsonText.at(start, "live"));
@@ -100,7 +103,7 @@ class LivePageTest {
 
     @Test
     void everythingToldIsANewVersion() throws IOException {
-        try (LivePage page = LivePage.open(true, "t", console)) {
+        try (LivePage page = LivePage.open(true, "t", console, err)) {
             List<Runnable> told =
                     List.of(
                             () -> page.progress("a", 1, 2),
@@ -126,7 +129,7 @@ class LivePageTest {
     void pagesAreMadeForThoseWhoAskAlone() throws IOException {
         AtomicInteger made = new AtomicInteger();
         ShownRun run = new RecordMaker().shown();
-        try (LivePage page = LivePage.open(true, "t", console)) {
+        try (LivePage page = LivePage.open(true, "t", console, err)) {
             for (int i = 0; i < 10; i++) {
                 page.show(
                         () -> {
@@ -144,7 +147,7 @@ class LivePageTest {
     /** Whoever has looked gets to see the end, and only then the command ends. */
     @Test
     void anEarlyEndIsToldToThoseWhoLook() throws Exception {
-        LivePage page = LivePage.open(true, "t", console);
+        LivePage page = LivePage.open(true, "t", console, err);
         page.progress("measuring", 1, 9);
         assertEquals(false, JsonText.at(get(), "progress.ended"));
         Thread closing = Thread.ofPlatform().start(page::close);
@@ -172,6 +175,7 @@ class LivePageTest {
                 page,
                 command.options.problem.spec(),
                 command.options.execution.spec(),
+                Hosts.one(2),
                 2);
     }
 
@@ -231,7 +235,7 @@ class LivePageTest {
     /** Ranks tell one after the other: a page never shows a rank beside another's older call. */
     @Test
     void ranksTellTheirRoundsAndThePageShowsThoseThatAllHave() throws IOException {
-        try (LivePage page = LivePage.open(true, "t", console)) {
+        try (LivePage page = LivePage.open(true, "t", console, err)) {
             LiveRun live = liveRun(new Progress(false), page);
             Progress second = live.ofRank(1);
             assertTrue(live.wantsRounds() && second.wantsRounds());
@@ -255,7 +259,7 @@ class LivePageTest {
 
     @Test
     void theTimelineIsOfOneCall() throws IOException {
-        try (LivePage page = LivePage.open(true, "t", console)) {
+        try (LivePage page = LivePage.open(true, "t", console, err)) {
             LiveRun live = liveRun(new Progress(false), page);
             live.round(0, report(0, 3, 5000));
             live.ofRank(1).round(1, report(1, 3, 5100));
@@ -309,7 +313,7 @@ class LivePageTest {
     @Test
     void theTerminalIsToldAsWell() throws IOException {
         Told terminal = new Told();
-        try (LivePage page = LivePage.open(true, "t", console)) {
+        try (LivePage page = LivePage.open(true, "t", console, err)) {
             LiveRun live = liveRun(terminal, page);
             live.begin("measuring", 40);
             live.advance(7);

@@ -41,7 +41,7 @@ class PageServerTest {
                     () ->
                             new PageServer.Edition(
                                     version.get(),
-                                    PageData.of(new RecordMaker().label("<b>").shown())));
+                                    () -> PageData.of(new RecordMaker().label("<b>").shown())));
 
     private final URI address = URI.create(server.address());
 

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.report.PageData;
@@ -41,35 +40,22 @@ class RecordWatchTest {
     }
 
     private static PageData.Progress progress(PageServer.Edition edition) {
-        return edition.page().progress();
-    }
-
-    @Test
-    void whatIsNotWatchedIsReadOnce() throws IOException {
-        assertThrows(UsageException.class, () -> new RecordWatch(List.of(record), false));
-        replace(record, labelled("one"));
-        RecordWatch watch = new RecordWatch(List.of(record), false);
-        PageServer.Edition first = watch.edition();
-        replace(record, labelled("two"));
-        assertEquals(first.version(), watch.edition().version());
-        assertSame(first.page(), watch.edition().page());
-        assertEquals("one", first.page().title());
-        assertNull(progress(first), "the page asks for no news");
+        return edition.page().get().progress();
     }
 
     @Test
     void waitsForAFileThatIsNotThere() throws IOException {
-        RecordWatch watch = new RecordWatch(List.of(record), true);
+        RecordWatch watch = new RecordWatch(List.of(record));
         PageServer.Edition waiting = watch.edition();
         assertEquals(
                 new PageData.Progress("waiting for records", 0, 1, false, null), progress(waiting));
-        assertEquals(List.of(), waiting.page().runs());
+        assertEquals(List.of(), waiting.page().get().runs());
         assertEquals(waiting.version(), watch.edition().version(), "nothing new");
         replace(record, labelled("here"));
         PageServer.Edition there = watch.edition();
         assertTrue(there.version() > waiting.version());
-        assertEquals("here", there.page().title());
-        assertEquals("here", there.page().runs().getFirst().name());
+        assertEquals("here", there.page().get().title());
+        assertEquals("here", there.page().get().runs().getFirst().name());
         assertFalse(progress(there).ended(), "more may come");
         assertNull(progress(there).failed());
     }
@@ -77,9 +63,9 @@ class RecordWatchTest {
     @Test
     void everyNewVersionIsShownAndNoneTwice() throws IOException {
         replace(record, labelled("one"));
-        RecordWatch watch = new RecordWatch(List.of(record), true);
+        RecordWatch watch = new RecordWatch(List.of(record));
         long version = watch.edition().version();
-        assertSame(watch.edition().page(), watch.edition().page(), "read once");
+        assertSame(watch.edition().page().get(), watch.edition().page().get(), "read once");
         FileTime time = Files.getLastModifiedTime(record);
         for (String label : List.of("two", "six")) {
             replace(record, labelled(label));
@@ -87,7 +73,7 @@ class RecordWatchTest {
             Files.setLastModifiedTime(record, time);
             PageServer.Edition next = watch.edition();
             assertTrue(next.version() > version, label);
-            assertEquals(label, next.page().title());
+            assertEquals(label, next.page().get().title());
             version = next.version();
             assertEquals(version, watch.edition().version());
         }
@@ -98,15 +84,15 @@ class RecordWatchTest {
     @Test
     void aRecordThatCannotBeReadIsAnErrorUntilItCan() throws IOException {
         replace(record, "{\"schema\": \"weft.run/1\"");
-        RecordWatch watch = new RecordWatch(List.of(record), true);
+        RecordWatch watch = new RecordWatch(List.of(record));
         PageServer.Edition broken = watch.edition();
         assertTrue(
                 progress(broken).failed().startsWith("r.json: is not JSON in line 1"),
                 progress(broken).failed());
         assertFalse(progress(broken).ended(), "the page asks on");
-        assertEquals(List.of(), broken.page().runs());
+        assertEquals(List.of(), broken.page().get().runs());
         replace(record, labelled("whole"));
-        assertEquals("whole", watch.edition().page().title());
+        assertEquals("whole", watch.edition().page().get().title());
         assertNull(progress(watch.edition()).failed());
         replace(record, "{\"schema\": \"weft.gather/1\"}");
         assertTrue(progress(watch.edition()).failed().contains("expected weft.run/1"));
@@ -115,7 +101,7 @@ class RecordWatchTest {
     @Test
     void severalAreComparedOnceAllAreThere() throws IOException {
         Path other = folder.resolve("other.json");
-        RecordWatch watch = new RecordWatch(List.of(record, other), true);
+        RecordWatch watch = new RecordWatch(List.of(record, other));
         replace(other, labelled("other"));
         assertEquals(
                 new PageData.Progress("waiting for records", 1, 2, false, null),
@@ -123,6 +109,6 @@ class RecordWatchTest {
         replace(record, labelled("first"));
         assertEquals(
                 List.of("first", "other"),
-                watch.edition().page().runs().stream().map(run -> run.name()).toList());
+                watch.edition().page().get().runs().stream().map(run -> run.name()).toList());
     }
 }

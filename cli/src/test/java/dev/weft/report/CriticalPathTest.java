@@ -103,6 +103,22 @@ class CriticalPathTest {
         assertEquals(List.of(1), path(same), "begun at once: it cannot have waited for it");
     }
 
+    /** As on an accelerator: blocks 1 and 2 begin together when block 0 ends. */
+    @Test
+    void goesOnBehindBlocksThatBeginTogether() {
+        CallSpans call =
+                Calls.call(
+                        Calls.rank(
+                                0,
+                                0,
+                                Calls.track(
+                                        "compute-0",
+                                        Calls.product(0, 0, 0, 10, 0, 100),
+                                        Calls.product(0, 0, 10, 10, 100, 190),
+                                        Calls.product(0, 0, 20, 10, 100, 200))));
+        assertEquals(List.of(0, 2), path(call));
+    }
+
     @Test
     void aCallWithoutSpansHasNone() {
         assertEquals(List.of(), path(CallSpans.of(List.of(), 4, 4)));

@@ -95,7 +95,10 @@ class LinksTest {
                                 Calls.track("gather", Calls.transfer(0, 0, -1, -1, 0, 10)),
                                 Calls.track("compute-0", Calls.product(1, 0, 0, 100, 10, 20))),
                         Calls.rank(1, 0));
-        assertEquals(new Links(2, false, List.of()), links(call));
+        ShownRun.Analysis told = ShownRun.Analysis.of(call, 1, CallSpans.TrackKind.COMPUTE);
+        assertEquals(new Links(2, false, List.of()), told.links());
+        assertEquals(List.of(), told.critical());
+        assertEquals(List.of(), told.shares());
     }
 
     /** Each rank gets every other shard once, whatever way it goes. */

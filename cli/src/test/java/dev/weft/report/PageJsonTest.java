@@ -33,7 +33,12 @@ class PageJsonTest {
 
     @Test
     void aRunHasEverything() throws IOException {
-        ShownRun run = new RecordMaker().hosts(4).label("my run").shown();
+        ShownRun run =
+                new RecordMaker()
+                        .hosts(4)
+                        .algorithm("mesh-pull", "mesh-pull")
+                        .label("my run")
+                        .shown();
         Object page = tree(PageData.of(run));
         assertEquals(
                 Set.of("kind", "title", "weft", "live", "progress", "runs"),

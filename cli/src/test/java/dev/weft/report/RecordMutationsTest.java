@@ -60,13 +60,27 @@ class RecordMutationsTest {
               "schema" : "weft.sweep/1",
               "machine" : "trn2",
               "aDtype" : "fp16",
+              "outDtype" : "fp32",
+              "rhs" : "replicated",
               "rows" : [ {
                 "m" : 2048,
+                "k" : 512,
+                "n" : 64,
+                "ranks" : 4,
                 "algorithm" : "ring",
                 "splits" : null,
+                "chunks" : 8,
+                "chunkRows" : 64,
+                "lanes" : 1,
                 "predictedUs" : 12.5,
+                "limitFraction" : 0.5,
                 "best" : true
               }, {
+                "m" : 2048,
+                "k" : 512,
+                "n" : 64,
+                "ranks" : 4,
+                "algorithm" : "direct",
                 "reason" : "direct on trn2"
               } ]
             }

@@ -132,12 +132,22 @@ class RecordReaderTest {
         read(JsonText.without(small(), "ranks.1.tracks.0.spans.1." + field));
     }
 
+    /** Of one row, which has these fields too. */
+    private static String sweep(String fields) {
+        return "{\"schema\":\"weft.sweep/1\",\"machine\":\"m\",\"aDtype\":\"fp16\",\"outDtype\":\"fp32\","
+                + "\"rhs\":\"replicated\",\"rows\":[{\"m\":1,\"k\":2,\"n\":3,\"ranks\":4,"
+                + "\"algorithm\":\"ring\","
+                + fields
+                + "}]}";
+    }
+
     @Test
     void aSweepIsKeptAsItIs() throws IOException {
         String json =
-                "{\"schema\":\"weft.sweep/1\",\"machine\":\"m\",\"rows\":[{\"m\":1,\"best\":true,"
-                        + "\"ns\":1.5,\"reason\":null,\"list\":[1,[2]],"
-                        + "\"later\":{\"a\":\"<b>\"}}]}";
+                sweep(
+                        "\"chunks\":4,\"chunkRows\":8,\"lanes\":1,\"predictedUs\":1.5,"
+                                + "\"limitFraction\":0.5,\"best\":true,\"reason\":null,"
+                                + "\"list\":[1,[2]],\"later\":{\"a\":\"<b>\"}");
         RecordReader.Read read = read(json);
         assertNull(read.run());
         assertEquals("m", read.machine());
@@ -153,8 +163,7 @@ class RecordReaderTest {
     /** It has none today; an array of that name is no reason to fail. */
     @Test
     void aSweepMayHaveAFieldCalledSpans() throws IOException {
-        String json =
-                "{\"schema\":\"weft.sweep/1\",\"machine\":\"m\",\"rows\":[{\"m\":1,\"spans\":[]}]}";
+        String json = sweep("\"reason\":\"too few\",\"spans\":[]");
         assertEquals(JsonText.parse(json), JsonText.at(written(read(json)), "sweep"));
     }
 

@@ -181,13 +181,15 @@ public final class Sb2sbGather implements AutoCloseable {
         for (AllGather program : programs) {
             startNs = Math.min(startNs, program.timeline().startNs());
         }
+        long rowsOfOne = shape.rows() / programs.length;
+        int chunksOfOne = programs[0].plan().chunks().count(0);
         long elapsedNs = 0;
         for (int p = 0; p < programs.length; p++) {
             Timeline own = programs[p].timeline();
             long lateNs = own.startNs() - startNs;
             elapsedNs = Math.max(elapsedNs, lateNs + own.elapsedNs());
             for (Timeline.Track track : own.tracks()) {
-                tracks.add(track.of("program-" + p, lateNs));
+                tracks.add(track.asPartOf("program-" + p, lateNs, p * rowsOfOne, p * chunksOfOne));
             }
         }
         return new Timeline(programs[0].timeline().rank(), startNs, elapsedNs, tracks);

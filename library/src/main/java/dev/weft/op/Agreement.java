@@ -30,13 +30,14 @@ public final class Agreement {
 
     /** Collective: throws on every rank if some rank's value differs from the first rank's. */
     public void settle() {
-        long digest = digest(properties.stream().mapToLong(Property::value).toArray());
+        List<Property> named = List.copyOf(properties);
+        properties.clear();
+        long digest = digest(named.stream().mapToLong(Property::value).toArray());
         if (!areAlike(fabric.exchange(digest))) {
             // All ranks have seen the same digests, and all come here.
-            properties.forEach(this::settle);
+            named.forEach(this::settle);
             throw new IllegalStateException("properties with unlike digests are alike");
         }
-        properties.clear();
     }
 
     private static boolean areAlike(long[] values) {

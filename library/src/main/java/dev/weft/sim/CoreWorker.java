@@ -137,7 +137,7 @@ final class CoreWorker implements Station.Customer, Events.Happening {
                     new SpanSink.Span(
                             kind,
                             block.source(),
-                            self,
+                            kind == SpanSink.Kind.WAIT ? block.source() : self,
                             -1,
                             -1,
                             block.firstRow() + doneRows,

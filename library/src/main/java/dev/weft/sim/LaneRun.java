@@ -124,6 +124,18 @@ final class LaneRun implements Station.Customer, Events.Happening {
         }
     }
 
+    private int otherEnd(Transfer transfer) {
+        return transfer.to() == rank.plan().rank() ? transfer.from() : transfer.to();
+    }
+
+    /** Whose buffer, shard or rows the lane waits for. */
+    private int awaited(Transfer transfer) {
+        if (awaitsCredit) {
+            return transfer.to();
+        }
+        return transfer.initiator() == Initiator.RECEIVER ? transfer.from() : transfer.source();
+    }
+
     private void tell(SpanSink.Kind kind, double startNs, double endNs) {
         if (simulation.sink() == null) {
             return;
@@ -131,8 +143,8 @@ final class LaneRun implements Station.Customer, Events.Happening {
         Transfer transfer = transfers.get(at);
         Chunk chunk = rank.plan().chunks().chunk(transfer.source(), transfer.chunk());
         int self = rank.plan().rank();
-        int peer = transfer.to() == self ? transfer.from() : transfer.to();
         boolean moves = kind == SpanSink.Kind.TRANSFER;
+        int peer = moves ? otherEnd(transfer) : awaited(transfer);
         SpanSink.Span span =
                 new SpanSink.Span(
                         kind,

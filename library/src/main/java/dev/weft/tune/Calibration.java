@@ -29,6 +29,12 @@ public final class Calibration implements AutoCloseable {
     private static final long WARM_N = 256;
     private static final long WARM_NS = 400_000_000;
 
+    /** 16-bit types and narrow products stay above half of it; a disturbed round was at 1/100. */
+    private static final double LEAST_OF_WARM = 0.125;
+
+    /** How many times as many rounds may be needed to outvote disturbed ones. */
+    private static final int MOST_PATIENCE = 4;
+
     /**
      * Of what bare copies reach, what those of a call do: they write over rows that a core which
      * multiplied them still holds. Gathers took 1.2 to 1.45 times as long as bare copies in 30 runs
@@ -42,6 +48,7 @@ public final class Calibration implements AutoCloseable {
     private final CopyProbe copies;
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
+    private double operationsPerNs;
 
     /** What one round says of copies and signals. */
     private record Transport(
@@ -55,7 +62,7 @@ public final class Calibration implements AutoCloseable {
         this.copies = new CopyProbe(threads, effort.roomBytes());
         this.rooms = new Rooms(threads, effort.roomBytes());
         try {
-            double operationsPerNs = operationsPerNs();
+            operationsPerNs = operationsPerNs();
             for (DType type : aTypes) {
                 ProductProbe probe =
                         new ProductProbe(gemm, type, rooms, effort.inners(), operationsPerNs);
@@ -76,11 +83,24 @@ public final class Calibration implements AutoCloseable {
     /** The same, with products of A of these types alone. */
     public static Machine measure(Gemm gemm, Set<DType> aTypes, Effort effort) {
         try (Calibration calibration = new Calibration(gemm, aTypes, effort)) {
-            for (int round = 0; round < effort.rounds(); round++) {
+            for (int round = 0;
+                    round < effort.rounds()
+                            || round < MOST_PATIENCE * effort.rounds() && calibration.isOff();
+                    round++) {
                 calibration.round();
             }
             return calibration.machine();
         }
+    }
+
+    /**
+     * Whether products came out far slower than the engine was when it warmed up: others had the
+     * cores, or the engine was not compiled yet. A model of that would mislead for as long as it is
+     * kept.
+     */
+    private boolean isOff() {
+        return products.values().stream()
+                .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * operationsPerNs);
     }
 
     /** Times everything once more. */

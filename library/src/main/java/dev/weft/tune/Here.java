@@ -46,7 +46,7 @@ public final class Here {
         try {
             Machine known = BY_ENGINE.get(gemm.name());
             if (known == null || !known.engine().knows(aType)) {
-                known = measured(gemm, aType, heartbeat);
+                known = measured(gemm, aType, known, heartbeat);
                 BY_ENGINE.put(gemm.name(), known);
             }
             return known;
@@ -55,8 +55,12 @@ public final class Here {
         }
     }
 
-    /** One process at a time measures, and the next finds what it kept. */
-    private static Machine measured(Gemm gemm, DType aType, Runnable heartbeat) {
+    /**
+     * One process at a time measures, and the next finds what it kept.
+     *
+     * @param here what this process has measured before, or null: the file may be of another engine
+     */
+    private static Machine measured(Gemm gemm, DType aType, Machine here, Runnable heartbeat) {
         Path file = Machines.herePath();
         try {
             Files.createDirectories(file.getParent());
@@ -74,16 +78,18 @@ public final class Here {
                             }
                             return held != null;
                         });
-                return keptOrMeasured(gemm, aType, heartbeat);
+                return keptOrMeasured(gemm, aType, here, heartbeat);
             }
         } catch (IOException e) {
             Fallback.tell("a machine model that is measured by every process", e.toString());
-            return keptOrMeasured(gemm, aType, heartbeat);
+            return keptOrMeasured(gemm, aType, here, heartbeat);
         }
     }
 
-    private static Machine keptOrMeasured(Gemm gemm, DType aType, Runnable heartbeat) {
-        Machine known = kept(Calibration.description(gemm));
+    private static Machine keptOrMeasured(
+            Gemm gemm, DType aType, Machine here, Runnable heartbeat) {
+        Machine kept = kept(Calibration.description(gemm));
+        Machine known = kept == null ? here : kept;
         if (known != null && known.engine().knows(aType)) {
             return known;
         }

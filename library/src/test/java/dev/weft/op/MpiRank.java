@@ -87,7 +87,7 @@ final class MpiRank {
             // Many ranks take their time on few cores: all cuts, but not with every algorithm.
             // Auto takes its time to choose one of the others.
             boolean one = !all || algorithm == Algorithm.AUTO;
-            int cuts = one ? 1 : fabric.size() > 4 ? 2 : CUTS.size();
+            int cuts = one ? 1 : fabric.size() > 3 ? 2 : CUTS.size();
             for (int i = 0; i < cuts; i++) {
                 Cut cut = CUTS.get((algorithm.ordinal() * cuts + i) % CUTS.size());
                 check(algorithm, cut, shards.get(turn % shards.size()), turn);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.gemm.ScalarGemm;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
@@ -48,14 +49,14 @@ class CalibrationTest {
 
     @Test
     void theMachineIsMeasuredOnceForAnEngine() {
-        Gemm gemm = new ScalarGemm();
+        Gemm gemm = Gemms.auto();
         Machine first = Here.machine(gemm, DType.FP32, () -> {});
         assertSame(first, Here.machine(gemm, DType.FP32, () -> {}));
     }
 
     @Test
     void aTypeThatWasNotMeasuredIsAddedAndTheOthersStay() {
-        Gemm gemm = new ScalarGemm();
+        Gemm gemm = Gemms.auto();
         CoreEngine before = (CoreEngine) Here.machine(gemm, DType.FP32, () -> {}).engine();
         CoreEngine after = (CoreEngine) Here.machine(gemm, DType.BF16, () -> {}).engine();
         assertTrue(after.knows(DType.BF16));

@@ -52,6 +52,17 @@ function table(caption, columns, rows) {
         element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...body));
 }
 
+const openTables = new Set();
+
+/** What a chart shows, for those who cannot see it; stays open when a live page draws it anew. */
+function asTable(id, content) {
+    const made = element('details', {class: 'as-table', id: `${id}-table`},
+        element('summary', {id: `${id}-table-summary`}, 'as a table'), content);
+    made.open = openTables.has(id);
+    made.addEventListener('toggle', () => (made.open ? openTables.add(id) : openTables.delete(id)));
+    return made;
+}
+
 function scroller(label, content) {
     return element('div', {class: 'scroller', tabindex: '0', role: 'region', 'aria-label': label}, content);
 }
@@ -116,7 +127,11 @@ function readableOn(colour) {
 
 // The tooltip: one element of our own, since ECharts' own would read text as HTML.
 
-function showTip(clientX, clientY, {title, rows, note, colour, hatched}) {
+let tipHost = null;
+
+/** Shows a tooltip for something in a host element. */
+function showTip(host, clientX, clientY, {title, rows, note, colour, hatched}) {
+    tipHost = host;
     const tip = document.getElementById('weft-tooltip');
     const mark = colour ? swatch(colour, hatched ? 'hatched' : '') : null;
     tip.replaceChildren(element('div', {class: 'tip-title'}, mark, title));
@@ -139,13 +154,19 @@ function hideTip() {
     document.getElementById('weft-tooltip').hidden = true;
 }
 
+function hideTipOf(box) {
+    if (tipHost && box.contains(tipHost)) {
+        hideTip();
+    }
+}
+
 /** Shows what describe(params) gives for the mark under the mouse. */
 function tipOn(chart, describe) {
     chart.on('mousemove', (params) => {
         const what = describe(params);
         const mouse = params.event && params.event.event;
         if (what && mouse) {
-            showTip(mouse.clientX, mouse.clientY, what);
+            showTip(chart.getDom(), mouse.clientX, mouse.clientY, what);
         }
     });
     chart.on('mouseout', hideTip);
@@ -245,133 +266,28 @@ function shortName(name, length) {
     return name.length > length ? `${name.slice(0, length - 1)}…` : name;
 }
 
-// Where the time went
-
-const hatches = new Map();
-
-/** A fill hatched in a source's colour, for waits. */
-function hatchPattern(colour, background) {
-    const key = `${colour} on ${background}`;
-    if (!hatches.has(key)) {
-        hatches.set(key, drawHatch(colour, background));
-    }
-    return hatches.get(key);
-}
-
-function drawHatch(colour, background) {
-    const size = 6;
-    const canvas = document.createElement('canvas');
-    canvas.width = size;
-    canvas.height = size;
-    const context = canvas.getContext('2d');
-    context.fillStyle = background;
-    context.fillRect(0, 0, size, size);
-    context.globalAlpha = 0.22;
-    context.fillStyle = colour;
-    context.fillRect(0, 0, size, size);
-    context.globalAlpha = 1;
-    context.strokeStyle = colour;
-    context.lineWidth = 1.3;
-    context.beginPath();
-    for (const shift of [-size, 0, size]) {
-        context.moveTo(shift - 1, size + 1);
-        context.lineTo(shift + size + 1, -1);
-    }
-    context.stroke();
-    return {image: canvas, repeat: 'repeat'};
-}
-
-const OWN_WAITS = 8;
-
-function idleColour(part, colours, theme) {
-    if (part.kind === 'wait') {
-        return {colour: colours.get(part.source) || theme.muted, hatched: true};
-    }
-    return {colour: part.kind === 'transfer' ? theme.comm : theme[part.kind] || theme.overhead, hatched: false};
-}
-
-/** The sources that were waited for longest: beyond them a bar would be too colourful to read. */
-function longestAwaited(idle) {
-    const waited = new Map();
-    for (const part of idle.flatMap((rank) => rank.parts).filter((one) => one.kind === 'wait')) {
-        waited.set(part.source, (waited.get(part.source) || 0) + part.ns);
-    }
-    const sorted = [...waited.keys()].sort((a, b) => waited.get(b) - waited.get(a));
-    return new Set(sorted.length <= OWN_WAITS ? sorted : sorted.slice(0, OWN_WAITS - 1));
-}
-
-/** One bar series for each kind of part; waits: one for each of the longest awaited sources, and one for the rest. */
-function idleSeries(idle, colours, theme) {
-    const series = new Map();
-    const own = longestAwaited(idle);
-    idle.forEach((rank, i) => {
-        for (const given of rank.parts.filter((one) => one.ns > 0)) {
-            const rest = given.kind === 'wait' && !own.has(given.source);
-            const part = rest
-                ? {kind: 'wait', source: Infinity, name: 'waiting for rows of other ranks', ns: given.ns} : given;
-            const key = part.kind === 'wait' ? `wait ${part.source}` : part.kind;
-            if (!series.has(key)) {
-                const data = new Array(idle.length).fill(null);
-                series.set(key, {part, ...idleColour(part, colours, theme), data, names: []});
-            }
-            const one = series.get(key);
-            one.data[i] = (one.data[i] || 0) + part.ns;
-            one.names[i] = part.name;
-        }
-    });
-    const place = ['start', 'transfer', 'compute', 'wait', 'overhead', 'done'];
-    return [...series.values()].sort((a, b) => place.indexOf(a.part.kind) - place.indexOf(b.part.kind)
-        || (a.part.source || 0) - (b.part.source || 0));
-}
-
-function sourceColourMap(run, theme) {
-    const ranks = new Set(run.idle.map((rank) => rank.rank));
-    run.idle.forEach((rank) => rank.parts.forEach((part) => part.kind === 'wait' && ranks.add(part.source)));
-    if (run.timeline) {
-        run.timeline.ranks.forEach((rank) => ranks.add(rank.rank));
-    }
-    const sources = [...ranks].sort((a, b) => a - b);
-    const colours = sourceColours(sources.length, theme);
-    return new Map(sources.map((source, i) => [source, colours[i]]));
-}
-
-function addIdleChart(parent, run) {
-    const {idle} = run;
-    const host = chartHost(`Where the time of each rank went. ${run.idleText || ''}`,
-        52 + idle.length * (idle.length > 16 ? 13 : 30));
-    const keyHost = element('div', {});
-    parent.append(keyHost, host);
-    const totals = idle.map((rank) => rank.parts.reduce((sum, part) => sum + part.ns, 0));
-    const total = Math.max(...totals);
-    let series = [];
-    const chart = addChart(host, () => {
-        const theme = pageTheme();
-        series = idleSeries(idle, sourceColourMap(run, theme), theme);
-        keyHost.replaceChildren(idleKey(series));
-        return {
-            grid: {left: 62, right: 14, top: 6, bottom: 30},
-            xAxis: valueAxis(theme, (value) => (value === total ? '' : formatTick(value, total)), {max: total}),
-            yAxis: nameAxis(theme, idle.map((rank) => `rank ${rank.rank}`),
-                {inverse: true, axisLine: {show: false}}, idle.length > 16 ? 10 : 12),
-            series: series.map(({colour, hatched, data}) => ({
-                type: 'bar', stack: 'time', data, barWidth: idle.length > 16 ? 9 : 18, cursor: 'default',
-                itemStyle: {color: hatched ? hatchPattern(colour, theme.bg) : colour}, emphasis: {disabled: true},
-            })),
-        };
-    });
-    tipOn(chart, ({value, dataIndex, seriesIndex}) => ({
-        title: series[seriesIndex].names[dataIndex],
-        rows: [['Rank', `${idle[dataIndex].rank}`], ['Time', formatNs(value)],
-            ['Share', `${((100 * value) / totals[dataIndex]).toFixed(1)}%`]],
-    }));
-}
-
-function idleKey(series) {
-    return colourKey(series.map(({part, colour, hatched}) => (
-        {colour, kind: hatched ? 'hatched' : '', text: part.name})));
-}
-
 // Samples
+
+const MOST_DOTS = 2000;
+
+/** Numbers of the calls of a view that are drawn as dots: all, or as many as can be told apart, evenly chosen. */
+function drawnCalls({samplesUs}) {
+    const count = samplesUs.length;
+    const drawn = Math.min(count, MOST_DOTS);
+    return Array.from({length: drawn}, (_, i) => Math.floor((i * count) / drawn));
+}
+
+/** Where dots are left out, a sentence that says so; else none. */
+function drawnText(views) {
+    const drawn = views.reduce((sum, view) => sum + drawnCalls(view).length, 0);
+    const all = views.reduce((sum, view) => sum + view.samplesUs.length, 0);
+    return drawn < all ? ` ${formatCount(drawn)} of ${formatCount(all)} calls are drawn.` : '';
+}
+
+/** The longest time that is drawn of a view. */
+function longestUs(view) {
+    return largestOf([view.medianUs, ...drawnCalls(view).map((i) => view.samplesUs[i])]);
+}
 
 /** A spread of dots that is the same at every drawing: the golden ratio never repeats itself closely. */
 function jitter(index, px) {
@@ -382,23 +298,24 @@ function jitter(index, px) {
 function sampleDots(view, title, row, heightPx, offset) {
     const {samplesUs} = view;
     // One sample is the median itself.
-    return samplesUs.length < 2 ? [] : samplesUs.map((value, i) => ({
-        value: [value, row], symbolOffset: [0, offset + jitter(i, heightPx)],
-        tip: {title, rows: [['View', view.label], ['Sample', `${i + 1} of ${samplesUs.length}`],
-            ['Time', formatUs(value)]]},
+    return samplesUs.length < 2 ? [] : drawnCalls(view).map((i, place) => ({
+        value: [samplesUs[i], row], symbolOffset: [0, offset + jitter(place, heightPx)],
+        tip: {title, rows: [['View', view.label],
+            ['Sample', `${formatCount(i + 1)} of ${formatCount(samplesUs.length)}`], ['Time', formatUs(samplesUs[i])]]},
     }));
 }
 
-/** The median of a view in words, right of its last dot. */
-function medianText(view, row, offset, theme) {
-    return {value: [Math.max(view.medianUs, ...view.samplesUs), row], symbolOffset: [0, offset],
-        label: {show: true, position: 'right', distance: 6, formatter: () => formatUs(view.medianUs), color: theme.ink,
+/** Words right of a value in a row of the chart, offset pixels below its middle. */
+function wordsAt(value, row, offset, words, theme) {
+    return {value: [value, row], symbolOffset: [0, offset],
+        label: {show: true, position: 'right', distance: 6, formatter: () => words, color: theme.ink,
             // On a ground of its own, so that no line runs through it.
             fontSize: 13, fontWeight: 600, backgroundColor: theme.bg, padding: [2, 4]}};
 }
 
-function medianSeries(data) {
-    return {type: 'scatter', data, symbolSize: 1, itemStyle: {color: 'transparent'}, silent: true, z: 6};
+/** Above all bars, dots and lines. */
+function wordsSeries(data) {
+    return {type: 'scatter', data, symbolSize: 1, itemStyle: {color: 'transparent', opacity: 1}, silent: true, z: 6};
 }
 
 /** A dashed line across a chart at a value. */

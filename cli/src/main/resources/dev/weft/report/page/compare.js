@@ -42,15 +42,15 @@ function addComparedViews(parent, runs) {
     const keyHost = element('div', {});
     const barPx = runs.length > 6 ? 14 : 20;
     const host = chartHost('Times of each view in each run', 50 + views.length * (runs.length * (barPx + 4) + 22));
-    parent.append(
-        section('views', 'Views side by side', lead('Bars are medians, dots are single calls.'), keyHost, host));
+    const text = `Bars are medians, dots are single calls.${drawnText(runs.flatMap((run) => run.views))}`;
+    parent.append(section('views', 'Views side by side', lead(text), keyHost, host,
+        asTable('views', comparedTable(runs))));
     const viewOf = (run, key) => run.views.find((view) => view.key === key);
     const chart = addChart(host, () => {
         const theme = pageTheme();
         const colours = runColours(runs);
         keyHost.replaceChildren(colourKey(runs.map((run, i) => ({colour: colours[i], text: run.name}))));
-        const times = runs.flatMap((run) => run.views.flatMap((view) => [view.medianUs, ...view.samplesUs]));
-        const largest = 1000 * Math.max(...times);
+        const largest = 1000 * largestOf(runs.flatMap((run) => run.views.map(longestUs)));
         return {
             grid: {left: 108, right: 78, top: 6, bottom: 30},
             xAxis: valueAxis(theme, (value) => formatTick(value * 1000, largest)),
@@ -76,8 +76,18 @@ function comparedDots(run, views, offset, barPx, theme) {
         .filter(({view}) => view);
     return [
         dotSeries(found.flatMap(({row, view}) => sampleDots(view, run.name, row, barPx - 6, offset)), theme),
-        medianSeries(found.map(({row, view}) => medianText(view, row, offset, theme))),
+        wordsSeries(found.map(({row, view}) => wordsAt(longestUs(view), row, offset, formatUs(view.medianUs), theme))),
     ];
+}
+
+function comparedTable(runs) {
+    return table(null, [
+        {head: 'Run', cell: ({run}) => run.name},
+        {head: 'View', cell: ({view}) => view.label},
+        {head: 'Median', number: true, cell: ({view}) => formatUs(view.medianUs)},
+        {head: 'Spread', number: true, cell: ({view}) => (view.samplesUs.length < 2 ? '' : formatUs(view.spreadUs))},
+        {head: 'Samples', number: true, cell: ({view}) => formatCount(view.samplesUs.length)},
+    ], runs.flatMap((run) => run.views.map((view) => ({run, view}))));
 }
 
 function addComparedFacts(parent, runs) {
@@ -102,17 +112,15 @@ function factOption(runs, facts, width, markOne) {
     const theme = pageTheme();
     const colours = runColours(runs);
     return {
-        grid: {left: Math.min(170, width * 0.35), right: 56, top: 4, bottom: 26},
+        grid: {left: Math.min(170, width * 0.35), right: 78, top: 4, bottom: 26},
         xAxis: valueAxis(theme, (value) => `${value}`),
         yAxis: nameAxis(theme, runs.map((run) => shortName(run.name, width < 420 ? 16 : 26)), {inverse: true}),
         series: [{
             type: 'bar', barWidth: 18, cursor: 'default',
             data: facts.map((fact, i) => ({value: fact.value, itemStyle: {color: colours[i]}})),
-            label: {show: true, position: 'right', color: theme.ink, fontSize: 13, fontWeight: 600,
-                backgroundColor: theme.bg, padding: [1, 4],
-                formatter: ({dataIndex}) => facts[dataIndex].text},
             markLine: markOne ? lineAt(1, theme, '') : undefined,
-        }],
+        }, wordsSeries(facts.map((fact, i) => ({fact, i})).filter(({fact}) => fact.value !== null)
+            .map(({fact, i}) => wordsAt(fact.value, i, 0, fact.text, theme)))],
     };
 }
 

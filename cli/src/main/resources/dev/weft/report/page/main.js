@@ -8,17 +8,25 @@ function showProgress(data, ended) {
         return;
     }
     if (!box) {
-        box = element('div', {id: 'progress', class: 'progress'});
+        // One element for all texts, since screen readers only tell of changes within one.
+        box = element('div', {id: 'progress', class: 'progress'}, element('span', {role: 'status'}));
         document.getElementById('header').after(box);
     }
     const {what, done, of, failed} = data.progress || {};
     const over = ended || data.progress.ended;
-    const bar = over || !of ? null : element('progress', {max: of, value: done, 'aria-label': what});
     const count = of ? `${what}: ${formatCount(done)} of ${formatCount(of)}` : what || '';
     const text = failed ? `Failed: ${failed}`
         : data.progress && data.progress.ended ? 'Finished.'
             : ended ? `The command has ended; this is what it had told by then (${count}).` : count;
-    box.replaceChildren(...[bar, element('span', {class: failed ? 'failed-text' : 'hint'}, text)].filter(Boolean));
+    const status = box.querySelector('[role=status]');
+    status.className = failed ? 'failed-text' : 'hint';
+    if (status.textContent !== text) {
+        status.textContent = text;
+    }
+    box.querySelectorAll('progress').forEach((bar) => bar.remove());
+    if (!over && of) {
+        status.before(element('progress', {max: of, value: done, 'aria-label': what}));
+    }
 }
 
 function sectionsOf(data) {
@@ -26,11 +34,12 @@ function sectionsOf(data) {
 }
 
 /** Draws the sections whose data changed, in order; resolves when all of them are on the screen. */
-async function draw(data) {
+async function draw(data, gone) {
     document.title = data.title;
     showHeader(data, data.kind === 'run' ? data.runs[0] : null);
-    showProgress(data, false);
+    showProgress(data, gone);
     showFooter(data);
+    postponed = false;
     const focused = document.activeElement && document.activeElement.id;
     const sections = sectionsOf(data);
     const drawing = sections.map((one) => drawPart(one, data.live));
@@ -60,57 +69,98 @@ async function draw(data) {
     }));
 }
 
-/** Makes room for a section and gives back what fills it, once the room is on the page; true if it drew anything. */
-function drawPart({id, shows, add}, live) {
+let pressed = null;
+let postponed = false;
+
+/** Whether the reader is at work in a section: a drag or an open list would end if it were drawn anew. */
+function isInUse(box) {
+    const {activeElement} = document;
+    return (pressed !== null && box.contains(pressed))
+        || (activeElement !== null && activeElement.tagName === 'SELECT' && box.contains(activeElement));
+}
+
+/**
+ * Makes room for a section and gives back what fills it, once the room is on the page; true if it drew anything.
+ * What is in use is left as it is, to be drawn with the next data.
+ */
+function drawPart({id, shows, prepare, add}, live) {
     const text = live ? JSON.stringify(shows) : null;
     const known = parts.get(id);
     if (known && known.text === text) {
         return async () => false;
     }
-    if (id === 'timeline' && shown.timeline) {
-        shown.zoom = shown.timeline.zoom;
-    }
     const box = known ? known.box : element('div', {class: 'part'});
-    parts.set(id, {box, text});
+    parts.set(id, known || {box, text: null});
     return async () => {
+        const prepared = prepare ? await prepare() : null;
+        if (isInUse(box)) {
+            postponed = true;
+            return false;
+        }
+        parts.get(id).text = text;
+        // As high as before until the new content is there, so that the page does not jump.
+        box.style.minHeight = `${box.offsetHeight}px`;
+        hideTipOf(box);
         box.replaceChildren();
-        await add(box);
+        await add(box, prepared);
+        box.style.minHeight = '';
         return true;
     };
 }
 
 function showFooter(data) {
     document.getElementById('footer').replaceChildren(element('p', {},
-        `Made by Weft ${data.weft}. Charts by Apache ECharts 5.5.0 (Apache License 2.0).`));
+        `Made by Weft ${data.weft}. Charts by Apache ECharts ${echarts.version} (Apache License 2.0).`));
 }
 
 function pause(ms) {
     return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Asks for new data about once a second until the command says that it is done, or no longer answers. */
-async function follow(data) {
-    let tag = null;
-    while (!(data.progress && data.progress.ended)) {
-        await pause(1000);
-        let next = null;
-        try {
-            const answer = await fetch('data', {cache: 'no-store', headers: tag ? {'If-None-Match': tag} : {}});
-            if (answer.status === 304) {
-                continue;
-            }
-            if (!answer.ok) {
-                throw new Error(`the command answered ${answer.status}`);
-            }
-            next = await answer.json();
-            tag = answer.headers.get('ETag');
-        } catch {
-            // The command ended between two questions, which is how most live pages end.
-            showProgress(data, true);
-            return;
+function isEnded(data) {
+    return Boolean(data.progress && data.progress.ended);
+}
+
+/** The command's data if it changed since the last answer, else null; notes in asked what the answer was. */
+async function askAnew(asked) {
+    try {
+        const headers = asked.tag ? {'If-None-Match': asked.tag} : {};
+        const answer = await fetch('data', {cache: 'no-store', headers});
+        if (answer.status === 304) {
+            return null;
         }
-        data = next;
-        await draw(data);
+        if (!answer.ok) {
+            throw new Error(`the command answered ${answer.status}`);
+        }
+        const data = await answer.json();
+        asked.tag = answer.headers.get('ETag');
+        return data;
+    } catch {
+        // The command ended between two questions, which is how most live pages end.
+        asked.gone = true;
+        return null;
+    }
+}
+
+/** Draws new data about once a second until the command says that it is done, or no longer answers. */
+async function follow(data) {
+    const asked = {tag: null, gone: false};
+    while (postponed || !(asked.gone || isEnded(data))) {
+        await pause(1000);
+        const next = asked.gone || isEnded(data) ? null : await askAnew(asked);
+        data = next || data;
+        if (next || postponed) {
+            await draw(data, asked.gone);
+        } else if (asked.gone) {
+            showProgress(data, true);
+        }
+    }
+}
+
+function followPointer() {
+    window.addEventListener('pointerdown', (event) => { pressed = event.target; }, {capture: true});
+    for (const end of ['pointerup', 'pointercancel']) {
+        window.addEventListener(end, () => { pressed = null; }, {capture: true});
     }
 }
 
@@ -137,8 +187,9 @@ window.weft = {
 async function start() {
     registerTimelineShape();
     const data = JSON.parse(document.getElementById('weft-data').textContent);
-    await draw(data);
+    await draw(data, false);
     followColoursAndPrinter();
+    followPointer();
     window.weft.ready = true;
     if (data.live) {
         await follow(data);

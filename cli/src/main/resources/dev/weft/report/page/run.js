@@ -38,8 +38,9 @@ function runSections(data) {
     }
     const full = (list) => list && list.length > 0;
     return [
-        run.timeline && {id: 'timeline', shows: run.timeline, add: (parent) => addTimeline(parent, run)},
-        full(run.idle) && {id: 'idle', shows: run.idle, add: (parent) => addIdle(parent, run)},
+        run.timeline && {id: 'timeline', shows: [run.timeline, run.idleText], prepare: () => readSpans(run.timeline),
+            add: (parent, prepared) => addTimeline(parent, run, prepared)},
+        full(run.idle) && {id: 'idle', shows: [run.idle, run.idleText], add: (parent) => addIdle(parent, run)},
         full(run.views) && {id: 'views', shows: run.views, add: (parent) => addViews(parent, run)},
         run.links && full(run.links.cells)
             && {id: 'links', shows: run.links, add: (parent) => addLinks(parent, run.links)},
@@ -50,31 +51,50 @@ function runSections(data) {
 
 // The timeline
 
-const TIMELINE_HINT = 'Ctrl and wheel zooms, dragging pans. '
-    + 'With the keyboard: arrows, + and −, 0 for all, n and p along the critical path.';
+const MOUSE_HINT = 'Ctrl and wheel zooms, dragging pans.';
 
-/** The timeline on the page, for window.weft; zoom outlives the drawing of new data. */
-const shown = {timeline: null, zoom: null};
+function keyHint(spans) {
+    const path = spans.critical.length > 0 ? ', n and p follow the critical path' : '';
+    return `With the keyboard: arrows pan, + and − zoom, 0 shows all${path}; “,” and “.” go to the span before `
+        + 'and after in a row, Shift with the up and down arrows to the row above and below.';
+}
 
-async function addTimeline(parent, run) {
+/** The timeline on the page, for window.weft; what the reader chose in it outlives the drawing of new data. */
+const shown = {timeline: null};
+
+async function readSpans(timeline) {
+    try {
+        return {spans: await Spans.read(timeline)};
+    } catch (error) {
+        return {error};
+    }
+}
+
+function failure(text) {
+    return element('p', {class: 'failed-text'}, text);
+}
+
+async function addTimeline(parent, run, {spans, error}) {
     const part = section('timeline', 'Timeline', lead(run.idleText));
     parent.append(part);
-    let spans;
-    try {
-        spans = await Spans.read(run.timeline);
-    } catch (error) {
-        part.append(element('p', {class: 'failed-text'}, `The timeline cannot be shown: ${error.message}`));
+    if (error) {
+        part.append(failure(`The timeline cannot be shown: ${error.message}`));
         return;
     }
     const host = element('div', {class: 'chart timeline tall', id: 'timeline-chart', tabindex: '0', role: 'application',
-        'aria-label': `Timeline of ${run.timeline.ranks.length} ranks. ${TIMELINE_HINT}`});
+        'aria-label': `Timeline of ${run.timeline.ranks.length} ranks. ${keyHint(spans)}`});
     const keyHost = element('div', {});
     const tools = element('div', {class: 'tools'});
-    part.append(tools, keyHost, host);
-    const timeline = new Timeline(host, spans, shown.zoom, (drawn) => keyHost.replaceChildren(timelineKey(drawn)));
+    part.append(tools, keyHost, host, element('p', {class: 'hint keys'}, keyHint(spans)));
+    const kept = shown.timeline ? shown.timeline.state() : null;
+    const timeline = new Timeline(host, spans, kept, (drawn) => keyHost.replaceChildren(timelineKey(drawn)));
     shown.timeline = timeline;
-    tools.append(...timelineButtons(timeline), element('span', {class: 'hint'}, TIMELINE_HINT));
-    await spans.loadDetails();
+    tools.append(...timelineButtons(timeline), element('span', {class: 'hint'}, MOUSE_HINT));
+    try {
+        await spans.loadDetails();
+    } catch (broken) {
+        part.append(failure(`What its spans moved cannot be shown: ${broken.message}`));
+    }
 }
 
 function timelineButtons(timeline) {
@@ -91,7 +111,7 @@ function timelineButtons(timeline) {
     if (timeline.spans.critical.length > 0) {
         const critical = button('Critical path',
             (made) => made.setAttribute('aria-pressed', timeline.toggleCritical()));
-        critical.setAttribute('aria-pressed', 'true');
+        critical.setAttribute('aria-pressed', timeline.wantsCritical);
         buttons.push(critical);
     }
     return buttons;
@@ -130,14 +150,18 @@ function describeSpan(spans, span, colours) {
     const ns = spans.end[span] - spans.start[span];
     const grouped = spans.timeline.ranks.some((other) => other.group !== rank.group);
     const rows = [['Rank', grouped ? `${rank.rank}, group ${rank.group}` : `${rank.rank}`], ['Track', strip.track]];
-    if (source >= 0) {
+    // A library's own gather, or a GPU's copies, are of all peers at once.
+    const ofAll = kind === TRANSFER && spans.chunk && spans.to[span] < 0;
+    if (ofAll) {
+        rows.push(['Rows', "All peers' rows"]);
+    } else if (source >= 0) {
         rows.push(['Source', `rank ${source}`]);
     }
-    if (spans.chunk) {
+    if (spans.chunk && !ofAll) {
         rows.push(...describeWork(spans, span, rank.rank));
     }
     rows.push(['Duration', formatNs(ns)]);
-    if (spans.chunk && kind === TRANSFER) {
+    if (spans.chunk && kind === TRANSFER && !ofAll) {
         rows.push(['Speed', formatRate(spans.bytes[span], ns, 'GB/s')]);
     }
     if (spans.chunk && kind === COMPUTE && spans.timeline.flopsPerRow) {
@@ -168,7 +192,8 @@ function describeWork(spans, span, rank) {
         work.push(['Link', `rank ${from} → rank ${to}`]);
     }
     if (spans.kind[span] === WAIT) {
-        work.push(['Waits for', `rank ${spans.peer[span]}`]);
+        const peer = spans.peer[span];
+        work.push(['Waits for', `rank ${peer === rank ? spans.source[span] : peer}`]);
     }
     return work;
 }
@@ -188,7 +213,8 @@ function addViews(parent, run) {
     const box = element('div', {class: 'split'});
     parent.append(section('views', 'Views side by side',
         lead(run.simulated ? 'Predicted times of one call each way.'
-            : 'Each dot is one call, each bar the median. Views took turns, so that a busy machine slows all alike.'),
+            : 'Each dot is one call, each bar the median. Views took turns, so that a busy machine slows all alike.'
+                + drawnText(run.views)),
         box));
     const host = chartHost('Times of the views as bars with every sample as a dot; the table has the numbers.',
         54 + run.views.length * 56);
@@ -200,13 +226,17 @@ function addViews(parent, run) {
 
 function viewsTable(views) {
     const time = (us) => (us === null || us === undefined ? '' : formatUs(us));
+    // The same columns for the parts of a view, which have no samples of their own.
+    const partsOf = (view) => (view.parts || []).map(({label, medianUs}) =>
+        ({label: `${view.label}: ${label}`, medianUs, isPart: true}));
     return table(null, [
         {head: 'View', cell: (view) => view.label},
         {head: 'Median', number: true, cell: (view) => time(view.medianUs),
-            attributes: (view) => ({'data-view': view.key, 'data-value': view.medianUs})},
-        {head: 'Spread', number: true, cell: (view) => (view.samplesUs.length < 2 ? '' : time(view.spreadUs))},
-        {head: 'Samples', number: true, cell: (view) => formatCount(view.samplesUs.length)},
-    ], views);
+            attributes: (view) => (view.isPart ? {} : {'data-view': view.key, 'data-value': view.medianUs})},
+        {head: 'Spread', number: true,
+            cell: (view) => (view.isPart || view.samplesUs.length < 2 ? '' : time(view.spreadUs))},
+        {head: 'Samples', number: true, cell: (view) => (view.isPart ? '' : formatCount(view.samplesUs.length))},
+    ], views.flatMap((view) => [view, ...partsOf(view)]));
 }
 
 function viewColour(key, theme) {
@@ -215,7 +245,7 @@ function viewColour(key, theme) {
 
 function viewsOption(views, width) {
     const theme = pageTheme();
-    const largest = Math.max(...views.flatMap((view) => [view.medianUs, ...view.samplesUs]));
+    const largest = largestOf(views.map(longestUs));
     const partColours = [theme.comm, theme.compute, theme.muted];
     const parts = Math.max(0, ...views.map((view) => (view.parts || []).length));
     const bar = (data) => ({type: 'bar', stack: 'view', barWidth: 26, data, cursor: 'default'});
@@ -245,75 +275,6 @@ function viewsOption(views, width) {
             dotSeries(views.flatMap((view, row) => sampleDots(view, view.label, row, 20, 0)), theme),
         ],
     };
-}
-
-// The gather as it happened
-
-function addLinks(parent, links) {
-    const total = links.cells.reduce((sum, cell) => sum + cell.bytes, 0);
-    const transfers = links.cells.reduce((sum, cell) => sum + cell.transfers, 0);
-    const few = links.ranks <= 16;
-    const cellPx = Math.max(11, Math.min(52, 440 / links.ranks));
-    const sidePx = Math.round(cellPx * links.ranks);
-    const host = chartHost('Bytes from each rank to each other rank', sidePx + 92);
-    const box = element('div', few ? {class: 'split'} : {}, host, few ? element('div', {}, linksTable(links)) : null);
-    parent.append(section('links', 'The gather as it happened',
-        lead(`${formatBytes(total)} went over ${formatCount(links.cells.length)} links `
-            + `in ${formatCount(transfers)} transfers.`), box));
-    const chart = addChart(host, () => linksOption(links, host.clientWidth, sidePx));
-    tipOn(chart, ({dataIndex}) => {
-        const cell = links.cells[dataIndex];
-        return cell && {
-            title: `rank ${cell.from} → rank ${cell.to}`,
-            rows: [['Bytes', `${formatCount(cell.bytes)} (${formatBytes(cell.bytes)})`],
-                ['Transfers', formatCount(cell.transfers)], ['Speed', formatRate(cell.bytes, cell.busyNs, 'GB/s')]],
-        };
-    });
-}
-
-function linksTable(links) {
-    const ranks = [...new Set(links.cells.flatMap((cell) => [cell.from, cell.to]))].sort((a, b) => a - b);
-    const sum = (cells, field) => cells.reduce((total, cell) => total + cell[field], 0);
-    const sent = (rank) => links.cells.filter((cell) => cell.from === rank);
-    const received = (rank) => links.cells.filter((cell) => cell.to === rank);
-    return table(null, [
-        {head: 'Rank', cell: (rank) => `${rank}`},
-        {head: 'Sent', number: true, cell: (rank) => formatBytes(sum(sent(rank), 'bytes'))},
-        {head: 'Received', number: true, cell: (rank) => formatBytes(sum(received(rank), 'bytes'))},
-        {head: 'While receiving', number: true, cell: (rank) => (received(rank).length === 0 ? ''
-            : formatRate(sum(received(rank), 'bytes'), sum(received(rank), 'busyNs'), 'GB/s'))},
-    ], ranks);
-}
-
-function linksOption(links, width, sidePx) {
-    const theme = pageTheme();
-    const names = Array.from({length: links.ranks}, (_, i) => `${i}`);
-    const largest = Math.max(...links.cells.map((cell) => cell.bytes));
-    const plotPx = Math.min(sidePx * (links.ranks <= 8 ? 2.2 : 1.25), width - 80);
-    const fine = sidePx / links.ranks < 18;
-    const labelled = plotPx / links.ranks >= 64;
-    const axis = (name, more) => nameAxis(theme, names, {name, axisLine: {show: false}, ...more}, fine ? 9.5 : 12);
-    return {
-        grid: {left: 62, top: 46, width: plotPx, height: sidePx},
-        xAxis: axis('to rank', {position: 'top', nameGap: 26}),
-        yAxis: axis('from rank', {inverse: true, nameGap: 36}),
-        visualMap: {...heatScale(theme, 0, largest, formatBytes, [theme['heat-low'], theme['heat-high']]),
-            left: 58, top: sidePx + 56},
-        series: [{
-            type: 'heatmap', progressive: 0, data: links.cells.map((cell) => linkItem(cell, labelled, largest, theme)),
-            itemStyle: {borderColor: theme.bg, borderWidth: fine ? 0.5 : 2},
-            label: {show: labelled, fontSize: 12,
-                formatter: ({dataIndex}) => formatBytes(links.cells[dataIndex].bytes)},
-            emphasis: {disabled: true},
-        }],
-    };
-}
-
-/** Plain numbers where there are no labels: at 64 ranks that halves the time it takes to draw. */
-function linkItem(cell, labelled, largest, theme) {
-    const value = [cell.to, cell.from, cell.bytes];
-    const colour = echarts.color.lerp(cell.bytes / largest, [theme['heat-low'], theme['heat-high']]);
-    return labelled ? {value, label: {color: readableOn(colour)}} : value;
 }
 
 // What to try next, and details

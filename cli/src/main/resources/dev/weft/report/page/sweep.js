@@ -160,8 +160,8 @@ function curveOption(sweep, field, format) {
     const held = sweep.possible.filter((row) =>
         isHeld(sweep, sweepChoice.curves, [x], row) && Number.isFinite(row[field]));
     const all = held.map((row) => row[field]);
-    const largest = Math.max(...all);
-    const wide = field === 'predictedUs' && largest > 20 * Math.min(...all);
+    const largest = largestOf(all);
+    const wide = field === 'predictedUs' && all.some((value) => largest > 20 * value);
     const timeLabel = (value) => (wide ? formatUs(value) : formatTick(value * 1000, largest * 1000));
     const colours = algorithmColours(sweep.algorithms, theme);
     return {

@@ -1,11 +1,6 @@
 // The timeline of every rank. ECharts has the axes, zoom, critical path and layers; the spans are one image in a custom
 // series, written pixel by pixel: paths of a hundred thousand boxes took the browser about three times as long.
 
-const PLOT_TOP = 62;
-const PLOT_BOTTOM = 10;
-const LEAST_ROW_PX = 6;
-const LEAST_SLOT_PX = 3;
-
 /** Many boxes as one path: shape.boxes holds x, y, width, height of each, shape.lines x1, y1, x2, y2. */
 function registerTimelineShape() {
     echarts.graphic.registerShape('weftBoxes', echarts.graphic.extendShape({
@@ -28,145 +23,21 @@ function registerTimelineShape() {
     }));
 }
 
-/** Where rows lie and which spans are in sight; knows pixels, but neither ECharts nor the page. */
-class TimelineLayout {
-    constructor(spans) {
-        this.spans = spans;
-        this.rows = spans.rowsUsed();
-        const ranks = spans.timeline.ranks.length;
-        const slots = Math.max(1, ...spans.strips.map((strip) => strip.slot + 1));
-        const roomy = Math.max(24, Math.min(8, slots) * 7);
-        const share = 660 / (ranks * Math.max(1, this.rows.length));
-        this.rowPx = Math.round(Math.max(LEAST_ROW_PX, Math.min(roomy, share)));
-        this.marginPx = this.rowPx > 10 ? 7 : 2;
-        this.rankPx = this.rows.length * (this.rowPx + 1) - 1 + 2 * this.marginPx;
-        this.height = PLOT_TOP + PLOT_BOTTOM + ranks * this.rankPx;
-        this.slotsOf = this.countSlots();
-        this.byRow = this.groupByRow();
-    }
-
-    countSlots() {
-        const counts = new Map();
-        for (const {rank, row} of this.spans.strips) {
-            counts.set(rank * 3 + row, (counts.get(rank * 3 + row) || 0) + 1);
-        }
-        return counts;
-    }
-
-    groupByRow() {
-        const rows = new Map();
-        for (const strip of this.spans.strips) {
-            const key = strip.rank * 3 + strip.row;
-            rows.set(key, [...(rows.get(key) || []), strip]);
-        }
-        return rows;
-    }
-
-    /** Top and height of a strip, from the top of the plot: its own slot where slots fit, else the whole row. */
-    band(strip) {
-        const top = strip.rank * this.rankPx + this.marginPx + this.rows.indexOf(strip.row) * (this.rowPx + 1);
-        const slotPx = this.rowPx / this.slotsOf.get(strip.rank * 3 + strip.row);
-        if (slotPx < LEAST_SLOT_PX) {
-            return {top, height: this.rowPx};
-        }
-        const from = Math.round(strip.slot * slotPx);
-        const to = Math.round((strip.slot + 1) * slotPx);
-        return {top: top + from, height: to - from - (slotPx < this.rowPx && slotPx > 5 ? 1 : 0)};
-    }
-
-    stripsAt(y) {
-        const rank = Math.floor(y / this.rankPx);
-        const within = y - rank * this.rankPx - this.marginPx;
-        const row = this.rows[Math.max(0, Math.min(this.rows.length - 1, Math.floor(within / (this.rowPx + 1))))];
-        const strips = this.byRow.get(rank * 3 + row) || [];
-        const hit = strips.filter((strip) => {
-            const {top, height} = this.band(strip);
-            return y >= top - 1 && y < top + height + 1;
-        });
-        return hit.length > 0 ? hit : strips;
-    }
-
-    /** Draws the spans in sight; ratio is that of the screen's pixels to those of the page. */
-    paint(view, bitmap, ratio) {
-        const {spans} = this;
-        const place = [];
-        spans.sources.forEach((source, i) => { place[source] = i; });
-        const scale = view.scale * ratio;
-        for (const strip of spans.strips) {
-            const {top, height} = this.band(strip);
-            const from = Math.round(top * ratio);
-            const painter = new StripPainter(bitmap, strip.row === 1, from, Math.round((top + height) * ratio) - from);
-            for (let i = spans.firstVisible(strip, view.from); i < strip.last; i++) {
-                const span = spans.order[i];
-                if (spans.start[span] > view.to) {
-                    break;
-                }
-                const left = Math.max(0, (spans.start[span] - view.from) * scale);
-                const right = Math.min(bitmap.width, (spans.end[span] - view.from) * scale);
-                // Spans without length, as the simulator has for rows that are multiplied with others, are no picture.
-                if (right > left) {
-                    painter.add(place[spans.source[span]] || 0, left, right);
-                }
-            }
-            painter.finish();
-        }
-    }
-
-    /** Outlines of the critical spans in sight, those closer than a pixel as one, and lines from row to row. */
-    criticalMarks(view) {
-        const boxes = [];
-        const lines = [];
-        let last = null;
-        for (const span of this.spans.critical) {
-            const strip = this.spans.stripOf(span);
-            const band = this.band(strip);
-            const mark = {strip, y: view.y + band.top, height: band.height,
-                from: view.px(this.spans.start[span]), to: view.px(this.spans.end[span])};
-            if (last && last.strip === strip && mark.from - last.to < 1) {
-                last.to = mark.to;
-                continue;
-            }
-            if (last) {
-                this.closeMark(last, view, boxes);
-                this.joinMarks(last, mark, view, lines);
-            }
-            last = mark;
-        }
-        if (last) {
-            this.closeMark(last, view, boxes);
-        }
-        return {boxes, lines};
-    }
-
-    closeMark(mark, view, boxes) {
-        const from = Math.max(mark.from, view.left - 4);
-        const to = Math.min(Math.max(mark.to, mark.from + 1), view.right + 4);
-        if (to > from) {
-            boxes.push(Math.round(from) + 0.5, mark.y + 0.5, Math.max(1, Math.round(to - from) - 1), mark.height - 1);
-        }
-    }
-
-    joinMarks(one, next, view, lines) {
-        const from = Math.min(one.to, next.from);
-        const to = Math.max(one.to, next.from);
-        if (one.strip !== next.strip && to >= view.left && from <= view.right) {
-            lines.push(one.to, one.y + one.height / 2, next.from, next.y + next.height / 2);
-        }
-    }
-}
-
 /** The chart of one call's timeline in a host element: drawing, zoom, hover and keys. */
 class Timeline {
-    constructor(host, spans, zoom, onColours) {
+    /** kept: what state() of the timeline before this one gave, or null. */
+    constructor(host, spans, kept, onColours) {
         this.host = host;
         this.onColours = () => onColours(this);
         this.spans = spans;
         this.layout = new TimelineLayout(spans);
         this.bitmap = new SpanBitmap();
         this.endNs = Math.max(1, spans.timeline.endNs);
-        this.zoom = zoom || [0, 100];
-        this.showCritical = spans.critical.length > 0;
-        this.step = -1;
+        const {zoom = [0, 100], wantsCritical = true, step = -1, place = null} = kept || {};
+        this.zoom = zoom;
+        this.wantsCritical = wantsCritical;
+        this.step = Math.min(step, spans.critical.length - 1);
+        this.last = place && this.layout.spanNear(place);
         host.style.height = `${this.layout.height}px`;
         this.chart = addChart(host, () => this.option());
         this.chart.on('datazoom', () => {
@@ -182,6 +53,12 @@ class Timeline {
         this.listen();
     }
 
+    /** What the reader chose, for the timeline that takes this one's place. */
+    state() {
+        const {zoom, wantsCritical, step, last} = this;
+        return {zoom, wantsCritical, step, place: last === null ? null : this.layout.placeOf(last)};
+    }
+
     // Drawing
 
     option() {
@@ -189,6 +66,7 @@ class Timeline {
         this.colours = sourceColours(this.spans.sources.length, theme);
         this.view = null;
         this.onColours();
+        const path = this.wantsCritical && this.spans.critical.length > 0 ? 2 : 0;
         const range = {start: this.zoom[0], end: this.zoom[1], filterMode: 'none', throttle: 16,
             minSpan: Math.min(100, (2000 * this.spans.timeline.unitNs) / this.endNs)};
         return {
@@ -203,7 +81,7 @@ class Timeline {
             series: [
                 this.series('bands', 1, 1, (view) => this.bandItem(view, theme)),
                 this.series('spans', 2, 1, ({plot}) => ({type: 'image', style: {image: this.bitmap.canvas, ...plot}})),
-                this.series('critical', 3, this.showCritical ? 2 : 0, (view, i) => this.criticalItem(view, i, theme)),
+                this.series('critical', 3, path, (view, i) => this.criticalItem(view, i, theme)),
             ],
         };
     }
@@ -317,9 +195,9 @@ class Timeline {
     }
 
     toggleCritical() {
-        this.showCritical = !this.showCritical;
+        this.wantsCritical = !this.wantsCritical;
         redrawChart(this.chart);
-        return this.showCritical;
+        return this.wantsCritical;
     }
 
     // Spans and places
@@ -361,7 +239,8 @@ class Timeline {
             frame.setStyle({stroke: i === 0 ? theme.bg : theme.ink});
         });
         this.pointed = false;
-        showTip(clientX, clientY, describeSpan(this.spans, span, this.colours));
+        this.last = span;
+        showTip(this.host, clientX, clientY, describeSpan(this.spans, span, this.colours));
     }
 
     unmark() {
@@ -377,7 +256,18 @@ class Timeline {
         }
         const next = this.step < 0 && direction < 0 ? path.length - 1 : this.step + direction;
         this.step = Math.max(0, Math.min(path.length - 1, next));
-        const span = path[this.step];
+        this.goTo(path[this.step]);
+    }
+
+    /** Goes to the span that move(last shown span) gives; to the first of all if none was shown yet. */
+    stepFrom(move) {
+        const span = this.last === null ? this.layout.firstSpan() : move(this.last);
+        if (span !== null) {
+            this.goTo(span);
+        }
+    }
+
+    goTo(span) {
         this.bringIntoSight(span);
         const point = this.rowPoint(span);
         this.show(span, point.x, point.y);
@@ -389,8 +279,9 @@ class Timeline {
         const end = percent(this.spans.end[span]);
         const [from, to] = this.zoom;
         const plotPx = this.view.plot.width;
-        // Too short to see: show about twenty of its length.
-        const width = ((end - start) / (to - from)) * plotPx < 8 ? Math.min(to - from, (end - start) * 20) : to - from;
+        // Too short to see: show about twenty of its length, if it has any.
+        const short = end > start && ((end - start) / (to - from)) * plotPx < 8;
+        const width = short ? Math.min(to - from, (end - start) * 20) : to - from;
         if (width < to - from || start < from || end > to) {
             this.zoomTo((start + end - width) / 2, (start + end + width) / 2);
         }
@@ -444,6 +335,12 @@ class Timeline {
             '+': () => this.zoomBy(0.6), '=': () => this.zoomBy(0.6), '-': () => this.zoomBy(1 / 0.6),
             0: () => this.zoomTo(0, 100), Escape: () => this.unmark(),
             n: () => this.stepCritical(1), p: () => this.stepCritical(-1),
+            '.': () => this.stepFrom((span) => this.layout.besides(span, 1)),
+            ',': () => this.stepFrom((span) => this.layout.besides(span, -1)),
+            ...(event.shiftKey && {
+                ArrowDown: () => this.stepFrom((span) => this.layout.beyond(span, 1)),
+                ArrowUp: () => this.stepFrom((span) => this.layout.beyond(span, -1)),
+            }),
         };
         if (actions[event.key]) {
             event.preventDefault();

@@ -51,7 +51,7 @@ class LivePageIT {
     /** Long enough that a page which is opened at once sees it under way. */
     @Test
     void aRunIsSeenUnderWayAndAtItsEnd() throws Exception {
-        try (Weft weft = start(RUN + " --iterations 1500 --json live.json");
+        try (Weft weft = start(RUN + " --iterations 500 --json live.json");
                 Page page = chromium.page()) {
             URI address = weft.address();
             page.openReport(address);

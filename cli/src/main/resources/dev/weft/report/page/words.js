@@ -1,0 +1,56 @@
+// Numbers, and the words for them.
+
+/** Of any number of values, where arguments of Math.max would overflow the stack. */
+function largestOf(values) {
+    return values.reduce((largest, value) => Math.max(largest, value), -Infinity);
+}
+
+function withDigits(value, digits) {
+    const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+    const decimals = Math.min(6, Math.max(0, digits - 1 - magnitude));
+    return value.toLocaleString('en-US', {minimumFractionDigits: decimals, maximumFractionDigits: decimals});
+}
+
+function formatScaled(value, units, step, digits) {
+    let unit = 0;
+    while (unit < units.length - 1 && Math.abs(value) >= step * 0.9995) {
+        value /= step;
+        unit++;
+    }
+    return `${Number.isInteger(value) ? value.toLocaleString('en-US') : withDigits(value, digits)} ${units[unit]}`;
+}
+
+function formatNs(ns) {
+    return formatScaled(ns, ['ns', 'µs', 'ms', 's'], 1000, 3);
+}
+
+function formatUs(us) {
+    return formatNs(us * 1000);
+}
+
+function formatBytes(bytes) {
+    return formatScaled(bytes, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024, 3);
+}
+
+function formatCount(count) {
+    return count.toLocaleString('en-US');
+}
+
+/** Bytes per ns are GB/s, and operations per ns are GFLOP/s. */
+function formatRate(amount, ns, unit) {
+    return ns > 0 ? `${withDigits(amount / ns, 3)} ${unit}` : 'too short to tell';
+}
+
+/** A time that is a multiple of something round, with the decimals that this takes. */
+function formatRound(ns) {
+    const [size, name] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']].find(([unit]) => ns >= unit) || [1, 'ns'];
+    return `${Number((ns / size).toPrecision(12))} ${name}`;
+}
+
+/** Times along an axis that shows spanNs in all, with as many decimals as its steps need. */
+function formatTick(ns, spanNs) {
+    const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+    const [size, name] = units.find(([unit]) => spanNs >= unit * 2) || units[3];
+    const decimals = Math.max(0, Math.ceil(-Math.log10(spanNs / size / 10)));
+    return `${(ns / size).toFixed(decimals)} ${name}`;
+}
