@@ -155,7 +155,7 @@ class AutoTest {
     }
 
     @Test
-    void finalistsAreNearTheCheapestAndSequentialIsAlwaysOne() {
+    void finalistsAreNearTheCheapestAndDirectAndSequentialAreAlwaysAmongThem() {
         Candidate ring4 = Candidate.priced(Algorithm.RING, 4, 100);
         Candidate push4 = Candidate.priced(Algorithm.MESH_PUSH, 4, 101);
         Candidate ring16 = Candidate.priced(Algorithm.RING, 16, 102);
@@ -166,7 +166,7 @@ class AutoTest {
         Candidate direct = Candidate.priced(Algorithm.DIRECT, 64, 120);
         Candidate sequential = Candidate.priced(Algorithm.SEQUENTIAL, 64, 300);
         assertEquals(
-                List.of(ring64, push64, pull4, sequential),
+                List.of(ring64, push64, pull4, direct, sequential),
                 AutoChoice.finalists(
                         List.of(
                                 ring4,
@@ -181,7 +181,8 @@ class AutoTest {
                         3));
         assertEquals(
                 List.of(ring16, sequential),
-                AutoChoice.finalists(List.of(ring4, push4, ring16, sequential), 1));
+                AutoChoice.finalists(List.of(ring4, push4, ring16, direct, sequential), 1),
+                "where memory is scarce, one beside sequential");
         assertEquals(List.of(sequential), AutoChoice.finalists(List.of(sequential), 3));
     }
 }

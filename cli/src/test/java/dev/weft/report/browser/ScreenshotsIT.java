@@ -133,7 +133,10 @@ class ScreenshotsIT {
                 Page page = chromium.page()) {
             page.size(WIDTH, 1050);
             page.openReport(weft.address());
-            page.awaitTrue("document.querySelector('progress')?.value > 40", LIMIT);
+            page.awaitTrue(
+                    "document.querySelector('[data-view=pipelined]')"
+                            + " && document.querySelector('progress')?.value > 40",
+                    LIMIT);
             write(page, "live.png", 1050);
         }
     }
