@@ -32,8 +32,8 @@ public final class Calibration implements AutoCloseable {
     /** 16-bit types and narrow products stay above half of it; a disturbed round was at 1/100. */
     private static final double LEAST_OF_WARM = 0.125;
 
-    /** How many times as many rounds may be needed to outvote disturbed ones. */
-    private static final int MOST_PATIENCE = 4;
+    /** A disturbance that lasts longer is what the machine is like. */
+    private static final int MOST_ATTEMPTS = 3;
 
     /**
      * Of what bare copies reach, what those of a call do: they write over rows that a core which
@@ -83,11 +83,14 @@ public final class Calibration implements AutoCloseable {
     /** The same, with products of A of these types alone. */
     public static Machine measure(Gemm gemm, Set<DType> aTypes, Effort effort) {
         try (Calibration calibration = new Calibration(gemm, aTypes, effort)) {
-            for (int round = 0;
-                    round < effort.rounds()
-                            || round < MOST_PATIENCE * effort.rounds() && calibration.isOff();
-                    round++) {
-                calibration.round();
+            for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+                calibration.forget();
+                for (int round = 0; round < effort.rounds(); round++) {
+                    calibration.round();
+                }
+                if (!calibration.isOff()) {
+                    break;
+                }
             }
             return calibration.machine();
         }
@@ -101,6 +104,12 @@ public final class Calibration implements AutoCloseable {
     private boolean isOff() {
         return products.values().stream()
                 .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * operationsPerNs);
+    }
+
+    /** As if nothing had been timed yet. */
+    private void forget() {
+        products.values().forEach(ProductProbe::forget);
+        transports.clear();
     }
 
     /** Times everything once more. */

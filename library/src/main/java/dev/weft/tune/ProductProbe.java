@@ -88,6 +88,11 @@ final class ProductProbe {
         }
     }
 
+    /** As if nothing had been timed yet. */
+    void forget() {
+        rounds.clear();
+    }
+
     /** Times every shape once more. */
     void round(Runnable heartbeat) {
         rounds.add(time(heartbeat));
