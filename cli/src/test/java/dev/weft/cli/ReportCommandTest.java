@@ -1,20 +1,14 @@
 package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
-import dev.weft.cli.PageServerTest.Answer;
 import dev.weft.report.JsonText;
 import dev.weft.report.RecordMaker;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
-import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,8 +30,6 @@ class ReportCommandTest {
 
     private static final Pattern DATA =
             Pattern.compile("<script id=\"weft-data\"[^>]*>(.*?)</script", Pattern.DOTALL);
-    private static final long DEADLINE_NS = 60_000_000_000L;
-
     @TempDir Path folder;
 
     private Path write(String name, String text) throws IOException {
@@ -75,13 +67,17 @@ class ReportCommandTest {
     }
 
     private List<String> files() throws IOException {
+        return files(folder);
+    }
+
+    static List<String> files(Path folder) throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             return files.map(file -> file.getFileName().toString()).sorted().toList();
         }
     }
 
     /** The data of a page that was written. */
-    private static Object page(Path file) throws IOException {
+    static Object page(Path file) throws IOException {
         Matcher data = DATA.matcher(Files.readString(file));
         assertTrue(data.find(), "a page: " + file);
         return JsonText.parse(data.group(1));
@@ -347,113 +343,5 @@ class ReportCommandTest {
         assertEquals(0, help.code());
         assertTrue(help.out().contains("./weft report run.json"), help.out());
         assertTrue(Invocation.of("--help").out().contains("  report "), "is listed");
-    }
-
-    /** A command that runs until it is ended. */
-    private static final class Serving implements AutoCloseable {
-
-        private final StringWriter out = new StringWriter();
-        private final StringWriter err = new StringWriter();
-        private volatile int code = -1;
-        private final Thread thread;
-
-        Serving(String line) {
-            thread =
-                    Thread.ofPlatform()
-                            .start(
-                                    () ->
-                                            code =
-                                                    Main.execute(
-                                                            Main.commandLine()
-                                                                    .setOut(new PrintWriter(out))
-                                                                    .setErr(new PrintWriter(err)),
-                                                            line.split(" ")));
-        }
-
-        URI address() throws InterruptedException {
-            long deadline = System.nanoTime() + DEADLINE_NS;
-            while (!out.toString().endsWith("\n")) {
-                assertTrue(thread.isAlive() && System.nanoTime() < deadline, err.toString());
-                Thread.sleep(2);
-            }
-            return URI.create(out.toString().strip());
-        }
-
-        @Override
-        public void close() {
-            thread.interrupt();
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                throw new AssertionError("was to wait for the command's end", e);
-            }
-        }
-    }
-
-    @Test
-    void aPageIsServedUntilTheCommandEnds() throws Exception {
-        Path run = record("r.json");
-        URI address;
-        try (Serving serving = new Serving("report --serve " + run)) {
-            address = serving.address();
-            Answer page = Answer.get(address);
-            assertEquals(200, page.code());
-            Answer data = Answer.get(address.resolve("data"));
-            Object shown = JsonText.parse(data.body());
-            assertEquals("label of r.json", JsonText.at(shown, "title"));
-            assertEquals(false, JsonText.at(shown, "live"));
-            assertEquals(404, Answer.get(address.resolve("r.json")).code(), "no file is");
-            record("other.json");
-            assertEquals(404, Answer.get(address.resolve("other.json")).code());
-        }
-        URI gone = address;
-        assertThrows(IOException.class, () -> Answer.get(gone));
-        assertEquals(List.of("other.json", "r.json"), files(), "nothing is written");
-    }
-
-    @Test
-    void aServedPageMayBeWrittenToo() throws Exception {
-        Path run = record("r.json");
-        Path html = folder.resolve("x.html");
-        try (Serving serving = new Serving("report --quiet --serve " + run + " --report " + html)) {
-            assertEquals(200, Answer.get(serving.address()).code());
-            assertEquals("run", JsonText.at(page(html), "kind"));
-        }
-    }
-
-    @Test
-    void aWatchedRecordIsShownAsItChanges() throws Exception {
-        Path run = folder.resolve("r.json");
-        try (Serving serving = new Serving("report --serve --watch " + run)) {
-            URI data = serving.address().resolve("data");
-            Object waiting = JsonText.parse(Answer.get(data).body());
-            assertEquals(true, JsonText.at(waiting, "live"));
-            assertEquals("waiting for records", JsonText.at(waiting, "progress.what"));
-            record("part");
-            Files.move(folder.resolve("part"), run);
-            Object shown = JsonText.parse(Answer.get(data).body());
-            assertEquals("label of part", JsonText.at(shown, "title"));
-        }
-    }
-
-    /** Files are written once and a watched page never ends: to ask for both is a mistake. */
-    @ParameterizedTest
-    @ValueSource(strings = {"--report", "--trace"})
-    void aWatchedPageIsNotWritten(String option) throws Exception {
-        Path run = record("r.json");
-        String line = "report --serve --watch " + run + " " + option + " " + folder.resolve("x");
-        try (Serving serving = new Serving(line)) {
-            long deadline = System.nanoTime() + DEADLINE_NS;
-            while (serving.thread.isAlive() && serving.out.toString().isEmpty()) {
-                assertTrue(System.nanoTime() < deadline, "serves or refuses");
-                Thread.sleep(2);
-            }
-            assertFalse(
-                    serving.out.toString().startsWith("http"),
-                    option + " was ignored and the page is served");
-            serving.thread.join();
-            assertEquals(Main.USAGE, serving.code);
-            assertTrue(serving.err.toString().contains(option), serving.err.toString());
-        }
     }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -19,12 +20,13 @@ import java.util.Map;
  */
 public final class JsonText {
 
-    private static final JsonFactory JSON = new JsonFactory();
+    private static final JsonFactory JSON =
+            JsonFactory.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
     private static final String MARK = "@the mark@";
 
     private JsonText() {}
 
-    /** All of the text, which must be one value. */
+    /** All of the text, which must be one value and have no name twice. */
     public static Object parse(String text) {
         try (JsonParser parser = JSON.createParser(text)) {
             parser.nextToken();

@@ -6,9 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -45,7 +42,7 @@ record TraceEvents(List<Map<String, Object>> events, Map<String, Object> otherDa
     private record ArrowKey(Object category, Object name, Object id) {}
 
     static TraceEvents checked(String json) throws IOException {
-        Map<String, Object> top = object(read(json));
+        Map<String, Object> top = object(JsonText.parse(json));
         assertEquals(Set.of("traceEvents", "displayTimeUnit", "otherData"), top.keySet());
         assertTrue(Set.of("ms", "ns").contains(top.get("displayTimeUnit")), "a unit it knows");
         List<Map<String, Object>> events = new ArrayList<>();
@@ -206,38 +203,5 @@ record TraceEvents(List<Map<String, Object>> events, Map<String, Object> otherDa
     @SuppressWarnings("unchecked")
     private static Map<String, Object> object(Object value) {
         return (Map<String, Object>) assertInstanceOf(Map.class, value);
-    }
-
-    private static Object read(String json) throws IOException {
-        try (JsonParser parser = new JsonFactory().createParser(json)) {
-            parser.nextToken();
-            Object value = value(parser);
-            assertNull(parser.nextToken(), "nothing follows");
-            return value;
-        }
-    }
-
-    private static Object value(JsonParser parser) throws IOException {
-        return switch (parser.currentToken()) {
-            case START_OBJECT -> {
-                Map<String, Object> fields = new HashMap<>();
-                while (parser.nextToken() != JsonToken.END_OBJECT) {
-                    String name = parser.currentName();
-                    parser.nextToken();
-                    assertNull(fields.put(name, value(parser)), () -> name + " is there twice");
-                }
-                yield fields;
-            }
-            case START_ARRAY -> {
-                List<Object> values = new ArrayList<>();
-                while (parser.nextToken() != JsonToken.END_ARRAY) {
-                    values.add(value(parser));
-                }
-                yield values;
-            }
-            case VALUE_NUMBER_INT -> parser.getLongValue();
-            case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-            default -> parser.getText();
-        };
     }
 }

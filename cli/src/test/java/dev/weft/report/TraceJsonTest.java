@@ -7,17 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
-import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
-import dev.weft.sim.Machines;
-import dev.weft.sim.Part;
-import dev.weft.sim.Scenario;
-import dev.weft.sim.Simulator;
-import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.StringWriter;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -215,7 +207,7 @@ class TraceJsonTest {
             names = {"AUTO"},
             mode = EnumSource.Mode.EXCLUDE)
     void simulatedCallsKeepToTheFormat(Algorithm algorithm) throws IOException {
-        CallSpans call = simulated("Ascend910B1", algorithm);
+        CallSpans call = Calls.simulated("Ascend910B1", algorithm, Shards.even(4096, 4), 4);
         TraceEvents trace = trace(call);
         assertEquals(call.size(), trace.of("X").size());
         long transfers = trace.ofCategory("transfer");
@@ -225,55 +217,5 @@ class TraceJsonTest {
             assertEquals(3 * 4 * 4, transfers, "four chunks of each rank to the three others");
             assertTrue(trace.arrows().size() >= transfers, "each releases a product at least");
         }
-    }
-
-    /** Four ranks of 4 chunks. */
-    private static CallSpans simulated(String machine, Algorithm algorithm) {
-        Shards shards = Shards.even(4096, 4);
-        Scenario scenario =
-                new Scenario(
-                        algorithm,
-                        false,
-                        Chunks.bySplits(shards, 1024, 4, 256),
-                        2,
-                        Hosts.one(4),
-                        DType.FP16,
-                        DType.FP32,
-                        List.of(1024L),
-                        false,
-                        0,
-                        Map.of());
-        List<Map<String, List<Timeline.Span>>> ranks = new ArrayList<>();
-        for (int rank = 0; rank < 4; rank++) {
-            ranks.add(new TreeMap<>());
-        }
-        Simulator.runEveryRank(
-                Machines.named(machine),
-                scenario,
-                Part.WHOLE,
-                (rank, track, span) ->
-                        ranks.get(rank)
-                                .computeIfAbsent(track, name -> new ArrayList<>())
-                                .add(
-                                        new Timeline.Span(
-                                                Kind.valueOf(span.kind().name()),
-                                                span.source(),
-                                                span.peer(),
-                                                span.to(),
-                                                span.chunk(),
-                                                span.firstRow(),
-                                                span.rows(),
-                                                span.bytes(),
-                                                Math.round(span.startNs()),
-                                                Math.round(span.endNs()))));
-        List<RunRecord.Rank> records = new ArrayList<>();
-        for (Map<String, List<Timeline.Span>> tracks : ranks) {
-            Timeline.Track[] named =
-                    tracks.entrySet().stream()
-                            .map(entry -> new Timeline.Track(entry.getKey(), entry.getValue()))
-                            .toArray(Timeline.Track[]::new);
-            records.add(rank(records.size(), 0, 0, named));
-        }
-        return CallSpans.of(records, 4, 4);
     }
 }

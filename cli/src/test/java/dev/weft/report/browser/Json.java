@@ -2,58 +2,21 @@ package dev.weft.report.browser;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.report.JsonText;
 import java.io.IOException;
 import java.io.StringWriter;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * JSON as maps, lists, strings, {@link Long}, {@link Double}, booleans and null. Knows nothing of
- * Weft's own readers and writers, so that a test which compares with them can fail.
- */
+/** JSON as {@link JsonText} reads it, for Chromium and of its pages. */
 final class Json {
 
     private static final JsonFactory FACTORY = new JsonFactory();
 
     private Json() {}
 
-    static Object parse(String text) throws IOException {
-        try (JsonParser parser = FACTORY.createParser(text)) {
-            parser.nextToken();
-            return value(parser);
-        }
-    }
-
-    private static Object value(JsonParser parser) throws IOException {
-        return switch (parser.currentToken()) {
-            case START_OBJECT -> {
-                Map<String, Object> members = new LinkedHashMap<>();
-                while (parser.nextToken() != JsonToken.END_OBJECT) {
-                    String name = parser.currentName();
-                    parser.nextToken();
-                    members.put(name, value(parser));
-                }
-                yield members;
-            }
-            case START_ARRAY -> {
-                List<Object> elements = new ArrayList<>();
-                while (parser.nextToken() != JsonToken.END_ARRAY) {
-                    elements.add(value(parser));
-                }
-                yield elements;
-            }
-            case VALUE_STRING -> parser.getText();
-            case VALUE_NUMBER_INT -> parser.getLongValue();
-            case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-            case VALUE_TRUE -> true;
-            case VALUE_FALSE -> false;
-            case VALUE_NULL -> null;
-            default -> throw new IOException("no JSON value: " + parser.currentToken());
-        };
+    static Object parse(String text) {
+        return JsonText.parse(text);
     }
 
     static String write(Map<String, ?> members) throws IOException {
