@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
  * byte    0    8 bytes  magic "WEFTCTL1"
  * byte    8    4 bytes  layout version
  * byte   12    4 bytes  ranks in the world
+ * byte   16   16 bytes  run token, zero where ranks meet without a starter
+ * byte   32    8 bytes  build id; zero, like the token, between threads and under MPI
  * byte  128    4 bytes  barriers and exchanges that the owner has entered
  * byte  256   16 bytes  exchanged values of even and odd exchanges
  * byte  384    4 bytes  state: 0 absent, 1 present, 2 left, 3 failed
@@ -25,7 +27,7 @@ import java.nio.charset.StandardCharsets;
 final class ControlBlock {
 
     static final long BYTES = 1536;
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     static final int PRESENT = 1;
     static final int LEFT = 2;
@@ -34,6 +36,8 @@ final class ControlBlock {
     static final long MAGIC_AT = 0;
     static final long VERSION_AT = 8;
     static final long RANKS_AT = 12;
+    static final long TOKEN_AT = 16;
+    static final long BUILD_AT = 32;
     static final long ENTERED_AT = 128;
     static final long EXCHANGED_AT = 256;
     static final long STATE_AT = 384;
@@ -52,6 +56,34 @@ final class ControlBlock {
         block.set(ValueLayout.JAVA_INT, VERSION_AT, VERSION);
         block.set(ValueLayout.JAVA_INT, RANKS_AT, ranks);
         Words.intVolatile(block, STATE_AT, PRESENT);
+    }
+
+    /** Says whose the block is; before others can see it. */
+    static void identify(MemorySegment block, RunToken token, long build) {
+        token.write(block, TOKEN_AT);
+        block.set(ValueLayout.JAVA_LONG, BUILD_AT, build);
+    }
+
+    /** Null if the owner is of this run and this build, otherwise what it is. */
+    static String stranger(MemorySegment block, RunToken token, long build) {
+        RunToken theirs = RunToken.read(block, TOKEN_AT);
+        if (!theirs.equals(token)) {
+            return "is of another run: it has "
+                    + theirs
+                    + ", this rank "
+                    + (theirs.isSet() && token.isSet() ? "another one" : token)
+                    + "; expected the same "
+                    + ShmJob.TOKEN
+                    + " on all ranks, as their starter sets it";
+        }
+        long theirBuild = block.get(ValueLayout.JAVA_LONG, BUILD_AT);
+        return theirBuild == build
+                ? null
+                : "is of build "
+                        + BuildId.text(theirBuild)
+                        + ", this rank of build "
+                        + BuildId.text(build)
+                        + ": expected ranks of one and the same Weft";
     }
 
     /** Null if the block is one of this version and world size, otherwise what is wrong with it. */

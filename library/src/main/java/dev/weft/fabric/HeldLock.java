@@ -5,12 +5,13 @@ import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -42,12 +43,7 @@ final class HeldLock implements AutoCloseable {
             if (isHeldHere(file)) {
                 return null;
             }
-            FileChannel channel =
-                    FileChannel.open(
-                            file,
-                            Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE),
-                            PosixFilePermissions.asFileAttribute(
-                                    PosixFilePermissions.fromString("rw-------")));
+            FileChannel channel = createOrOpen(file);
             HeldLock held = null;
             try {
                 if (channel.tryLock() != null) {
@@ -63,8 +59,17 @@ final class HeldLock implements AutoCloseable {
         }
     }
 
+    private static FileChannel createOrOpen(Path file) throws IOException {
+        try {
+            return PrivateFiles.create(file);
+        } catch (FileAlreadyExistsException e) {
+            return PrivateFiles.open(file, StandardOpenOption.WRITE);
+        }
+    }
+
     private static Object key(Path file) throws IOException {
-        return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+        return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .fileKey();
     }
 
     private static boolean isHeldHere(Path file) throws IOException {
@@ -97,7 +102,7 @@ final class HeldLock implements AutoCloseable {
                 channel =
                         HELD_HERE.contains(key)
                                 ? null
-                                : FileChannel.open(file, StandardOpenOption.READ);
+                                : PrivateFiles.open(file, StandardOpenOption.READ);
             }
         }
 

@@ -40,7 +40,7 @@ final class MpiHost implements AutoCloseable {
         this.first = hosts.first(host);
         int size = hosts.size(host);
         List<String> folders = meeting.texts(job == null ? "" : job.folder().toString());
-        this.folder = Path.of(folders.get(first));
+        this.folder = PrivateFiles.existing(Path.of(folders.get(first)));
         this.lock = HeldLock.take(lockFile(rank));
         if (lock == null) {
             throw new IOException("the lock of rank " + rank + " in " + folder + " is taken");

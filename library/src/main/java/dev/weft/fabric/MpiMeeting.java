@@ -70,6 +70,39 @@ final class MpiMeeting {
     }
 
     /**
+     * MPI has seen to it that these are the ranks of one run; that they are of one build is for
+     * them to find out. The first that they ask each other, in every build.
+     *
+     * @throws IllegalStateException on all ranks alike
+     */
+    void requireSameBuild() {
+        String stranger = stranger(numbers(ControlBlock.VERSION), numbers(BuildId.current()));
+        if (stranger != null) {
+            throw new IllegalStateException(stranger);
+        }
+    }
+
+    /** Null where all ranks are as rank 0, otherwise what the first other one is. */
+    static String stranger(long[] versions, long[] builds) {
+        for (int r = 1; r < builds.length; r++) {
+            if (versions[r] != versions[0] || builds[r] != builds[0]) {
+                return "rank "
+                        + r
+                        + " is of build "
+                        + BuildId.text(builds[r])
+                        + " with layout version "
+                        + versions[r]
+                        + ", rank 0 of build "
+                        + BuildId.text(builds[0])
+                        + " with "
+                        + versions[0]
+                        + ": expected one and the same Weft on all hosts";
+            }
+        }
+        return null;
+    }
+
+    /**
      * Consecutive ranks that MPI says share a host. Where ranks were dealt to hosts in turn each is
      * its own group, and messages between ranks of one host go the way that MPI has for them.
      */

@@ -156,6 +156,7 @@ final class MpiProcess {
         rank = mpi.rank(comm);
         checkLauncher();
         MpiMeeting meeting = new MpiMeeting(mpi, comm);
+        meeting.requireSameBuild();
         hosts = meeting.hosts();
         cores = meeting.cores();
         host = MpiHost.meet(meeting, hosts, rank);

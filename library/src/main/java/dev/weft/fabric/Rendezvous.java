@@ -16,7 +16,8 @@ import java.util.function.IntPredicate;
 /**
  * How processes that know only a folder, a number and a count become ranks. Each takes its lock,
  * lays down its control block under a temporary name and renames it, maps everybody else's, passes
- * a barrier and unlinks its own: from then on the folder holds only locks.
+ * a barrier and unlinks its own: from then on the folder holds only locks. Ranks of another run or
+ * another build are refused.
  */
 final class Rendezvous implements AutoCloseable {
 
@@ -28,17 +29,31 @@ final class Rendezvous implements AutoCloseable {
     private final int rank;
     private final int ranks;
     private final Duration deadline;
+    private final RunToken token;
     private final HeldLock lock;
     private final Arena arena = Arena.ofShared();
     private final HeldLock.Watch[] watches;
     private MemorySegment own;
 
-    private Rendezvous(Path folder, int rank, int ranks, Duration deadline) throws IOException {
-        this.folder = ShmJob.privateFolder(folder);
+    /** Null where ranks meet without a starter. */
+    private StarterWatch starter;
+
+    private Rendezvous(Path folder, int rank, int ranks, RunToken token, Duration deadline)
+            throws IOException {
         this.rank = rank;
         this.ranks = ranks;
+        this.token = token;
         this.deadline = deadline;
         this.watches = new HeldLock.Watch[ranks];
+        try {
+            this.folder =
+                    token.isSet() ? PrivateFiles.existing(folder) : PrivateFiles.folder(folder);
+        } catch (NoSuchFileException e) {
+            if (token.isSet()) {
+                throw StarterWatch.gone(folder);
+            }
+            throw e;
+        }
         this.lock = HeldLock.take(lockFile(rank));
         if (lock == null) {
             throw new IllegalArgumentException(
@@ -46,10 +61,19 @@ final class Rendezvous implements AutoCloseable {
         }
     }
 
-    /** The joined world's fabric; closing it also leaves the folder. */
+    /** The joined world's fabric, of ranks that meet without a starter. */
     static ShmFabric join(Path folder, int rank, int ranks, Duration deadline) {
+        return join(folder, rank, ranks, RunToken.NONE, deadline);
+    }
+
+    /**
+     * The joined world's fabric; closing it also leaves the folder.
+     *
+     * @param token the starter's, which has made the folder
+     */
+    static ShmFabric join(Path folder, int rank, int ranks, RunToken token, Duration deadline) {
         try {
-            Rendezvous meeting = new Rendezvous(folder, rank, ranks, deadline);
+            Rendezvous meeting = new Rendezvous(folder, rank, ranks, token, deadline);
             try {
                 return meeting.meet();
             } catch (IOException | RuntimeException e) {
@@ -83,30 +107,44 @@ final class Rendezvous implements AutoCloseable {
     }
 
     private ShmFabric meet() throws IOException {
+        if (token.isSet()) {
+            starter = new StarterWatch(folder);
+            starter.requireStarter();
+        }
         offerControlBlock();
         MemorySegment[] whole = new MemorySegment[ranks];
         long until = System.nanoTime() + Health.nanoseconds(deadline);
         for (int peer = 0; peer < ranks; peer++) {
             whole[peer] = awaitPeer(peer, until);
             long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
-            String mismatch = ControlBlock.mismatch(whole[peer].asSlice(header), ranks);
-            if (mismatch != null) {
-                throw new IllegalArgumentException(
-                        "the control block of rank "
-                                + peer
-                                + ", "
-                                + controlFile(peer)
-                                + ", "
-                                + mismatch);
-            }
+            checkPeer(peer, whole[peer].asSlice(header));
         }
         MemoryRegion control = new MemoryRegion(whole, this::close);
         IntPredicate alive = peer -> peer == rank || watches[peer].isHeld();
         Health health = new Health(control, ranks, rank, alive, deadline);
         ShmFabric fabric = ShmFabric.world(ranks, rank, control, health, folder);
+        if (starter != null) {
+            starter.guard(fabric);
+        }
         fabric.barrier();
         Files.delete(controlFile(rank));
         return fabric;
+    }
+
+    private void checkPeer(int peer, MemorySegment block) {
+        String mismatch = ControlBlock.mismatch(block, ranks);
+        if (mismatch == null) {
+            mismatch = ControlBlock.stranger(block, token, BuildId.current());
+        }
+        if (mismatch != null) {
+            throw new IllegalArgumentException(
+                    "the control block of rank "
+                            + peer
+                            + ", "
+                            + controlFile(peer)
+                            + ", "
+                            + mismatch);
+        }
     }
 
     private void offerControlBlock() throws IOException {
@@ -114,6 +152,7 @@ final class Rendezvous implements AutoCloseable {
         Files.deleteIfExists(temporary);
         SharedParts.reserve(temporary, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
         own = SharedParts.map(temporary, arena).asSlice(MemoryRegion.HEADER_BYTES);
+        ControlBlock.identify(own, token, BuildId.current());
         ControlBlock.initialise(own, ranks);
         Files.move(
                 temporary,
@@ -132,6 +171,9 @@ final class Rendezvous implements AutoCloseable {
             } catch (NoSuchFileException e) {
                 // Not there yet, or its owner has just given up: both are waited out alike.
                 LOG.log(Level.TRACE, "rank {0} is not there", peer);
+            }
+            if (starter != null) {
+                starter.requireStarter();
             }
             if (System.nanoTime() > until) {
                 throw new StallException(
@@ -162,6 +204,10 @@ final class Rendezvous implements AutoCloseable {
     @Override
     public void close() {
         try {
+            boolean abandoned = starter != null && starter.isGone();
+            if (starter != null) {
+                starter.close();
+            }
             Files.deleteIfExists(controlFile(rank));
             for (HeldLock.Watch watch : watches) {
                 if (watch != null) {
@@ -171,6 +217,9 @@ final class Rendezvous implements AutoCloseable {
             Files.deleteIfExists(lockFile(rank));
             lock.close();
             arena.close();
+            if (abandoned) {
+                ShmJob.removeIfLeft(folder);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);
         }

@@ -10,8 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Set;
 
 /**
  * The parts of one region as files in shared memory: each rank lays down its own, maps those of its
@@ -76,14 +74,7 @@ final class SharedParts {
      * @param heartbeat called now and then, for peers that wait meanwhile
      */
     static void reserve(Path file, long bytes, Runnable heartbeat) throws IOException {
-        Set<StandardOpenOption> options =
-                Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-        try (FileChannel channel =
-                FileChannel.open(
-                        file,
-                        options,
-                        PosixFilePermissions.asFileAttribute(
-                                PosixFilePermissions.fromString("rw-------")))) {
+        try (FileChannel channel = PrivateFiles.create(file)) {
             ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, 1 << 20));
             for (long written = 0; written < bytes; ) {
                 zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - written));
@@ -113,7 +104,7 @@ final class SharedParts {
 
     static MemorySegment map(Path file, Arena arena) throws IOException {
         try (FileChannel channel =
-                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                PrivateFiles.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             return channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size(), arena);
         }
     }

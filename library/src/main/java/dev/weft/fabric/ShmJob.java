@@ -4,13 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
@@ -22,9 +20,9 @@ import java.util.stream.Stream;
 
 /**
  * A start of several processes on one host: a folder in shared memory, private to the user, in
- * which the ranks find each other. No port is opened. The starter holds a lock in it; a folder none
- * of whose locks is held was left by a killed start and is cleaned by the next one. Used by one
- * thread, but any may close it, and more than once.
+ * which the ranks find each other. No port is opened. The starter holds a lock in it and ranks end
+ * when it is gone; a folder none of whose locks is held was left by a killed start and is cleaned
+ * by the next one. Used by one thread, but any may close it, and more than once.
  */
 public final class ShmJob implements AutoCloseable {
 
@@ -32,8 +30,12 @@ public final class ShmJob implements AutoCloseable {
     static final String RANKS = "WEFT_RANKS";
     static final String FOLDER = "WEFT_JOB";
     static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
+    static final String TOKEN = "WEFT_TOKEN";
 
-    private static final String STARTER_LOCK = "starter.lock";
+    static final String STARTER_LOCK = "starter.lock";
+
+    /** Names of folders cannot be guessed. */
+    private static final int NAME_BYTES = 16;
 
     /** The name of a folder until its starter holds the lock in it. */
     private static final String UNFINISHED = "new-";
@@ -43,6 +45,7 @@ public final class ShmJob implements AutoCloseable {
 
     private final Path folder;
     private final HeldLock lock;
+    private final RunToken token = RunToken.random();
     private boolean closed;
 
     private ShmJob(Path folder, HeldLock lock) {
@@ -59,9 +62,9 @@ public final class ShmJob implements AutoCloseable {
         try {
             String prefix = userPrefix();
             cleanStale(shared, prefix);
-            byte[] token = new byte[8];
-            new SecureRandom().nextBytes(token);
-            String name = HexFormat.of().formatHex(token);
+            byte[] random = new byte[NAME_BYTES];
+            new SecureRandom().nextBytes(random);
+            String name = HexFormat.of().formatHex(random);
             Path unfinished = privateFolder(shared.resolve(prefix + UNFINISHED + name));
             HeldLock lock = HeldLock.take(unfinished.resolve(STARTER_LOCK));
             if (lock == null) {
@@ -91,51 +94,24 @@ public final class ShmJob implements AutoCloseable {
 
     /** What the names of all this user's folders start with. */
     private static String userPrefix() throws IOException {
-        Object user = user();
-        return "weft-" + (user == null ? System.getProperty("user.name") : user) + "-";
-    }
-
-    /** The user's number, or null where the system does not tell. */
-    private static Object user() throws IOException {
-        Path self = Path.of("/proc/self");
-        return Files.exists(self) ? Files.getAttribute(self, "unix:uid") : null;
+        return "weft-" + PrivateFiles.user() + "-";
     }
 
     /** Makes the folder, or accepts one of this user's that nobody else can read. */
     static Path privateFolder(Path folder) throws IOException {
-        try {
-            return Files.createDirectory(
-                    folder,
-                    PosixFilePermissions.asFileAttribute(
-                            PosixFilePermissions.fromString("rwx------")));
-        } catch (FileAlreadyExistsException e) {
-            String mode =
-                    PosixFilePermissions.toString(
-                            Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS));
-            // Asked for by number: the superuser may write everywhere, also into a trap.
-            Object user = user();
-            Object owner = Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-            if (!mode.equals("rwx------")
-                    || !Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
-                    || !Files.isWritable(folder)
-                    || user != null && !user.equals(owner)) {
-                throw new IOException(
-                        folder
-                                + " has mode "
-                                + mode
-                                + " and owner "
-                                + owner
-                                + ": expected a folder of yours with rwx------",
-                        e);
-            }
-            return folder;
-        }
+        return PrivateFiles.folder(folder);
+    }
+
+    /** Whether a starter has made the folder, as opposed to ranks that meet without one. */
+    static boolean hasStarter(Path folder) {
+        return Files.exists(folder.resolve(STARTER_LOCK), LinkOption.NOFOLLOW_LINKS);
     }
 
     private static void cleanStale(Path shared, String prefix) throws IOException {
         for (Path folder : list(shared)) {
+            // One that another user has put there under such a name is not touched.
             if (folder.getFileName().toString().startsWith(prefix)
-                    && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
+                    && PrivateFiles.isPrivateFolder(folder)
                     && isStale(folder, prefix)) {
                 System.getLogger("dev.weft")
                         .log(Level.INFO, "removing {0}, left by a killed start", folder);
@@ -149,15 +125,21 @@ public final class ShmJob implements AutoCloseable {
             return false;
         }
         // The starter's first: to look at a lock that a rank is about to take may make it fail.
-        if (HeldLock.isHeld(folder.resolve(STARTER_LOCK))) {
-            return false;
-        }
+        return !isHeld(folder.resolve(STARTER_LOCK)) && !hasHeldLock(folder);
+    }
+
+    private static boolean hasHeldLock(Path folder) throws IOException {
         for (Path file : list(folder)) {
-            if (file.toString().endsWith(".lock") && HeldLock.isHeld(file)) {
-                return false;
+            if (file.toString().endsWith(".lock") && isHeld(file)) {
+                return true;
             }
         }
-        return true;
+        return false;
+    }
+
+    /** What is not private was not made by a rank, and nobody's life depends on it. */
+    private static boolean isHeld(Path lock) throws IOException {
+        return PrivateFiles.isPrivateFile(lock) && HeldLock.isHeld(lock);
     }
 
     private static boolean isYoung(Path folder) throws IOException {
@@ -191,6 +173,13 @@ public final class ShmJob implements AutoCloseable {
         deleteTwice(folder);
     }
 
+    /** The same, unless a rank is still there, which will see to it. */
+    static void removeIfLeft(Path folder) throws IOException {
+        if (!hasHeldLock(folder)) {
+            deleteTwice(folder);
+        }
+    }
+
     /** A rank that was dying may have made one more file after the first look. */
     private static void deleteTwice(Path folder) throws IOException {
         try {
@@ -212,6 +201,7 @@ public final class ShmJob implements AutoCloseable {
         environment.put(RANKS, Integer.toString(ranks));
         environment.put(FOLDER, folder.toString());
         environment.put(DEADLINE_MS, Long.toString(deadline.toMillis()));
+        environment.put(TOKEN, token.hex());
         return environment;
     }
 

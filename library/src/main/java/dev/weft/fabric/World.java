@@ -102,7 +102,16 @@ public final class World implements AutoCloseable {
                         ? Duration.ofMillis(number(environment, ShmJob.DEADLINE_MS))
                         : DEFAULT_DEADLINE;
         checkDeadline(deadline);
-        MemoryFabric fabric = Rendezvous.join(Path.of(folder), rank, ranks, deadline);
+        RunToken token = RunToken.parse(environment.get(ShmJob.TOKEN));
+        if (!token.isSet() && ShmJob.hasStarter(Path.of(folder))) {
+            throw new IllegalArgumentException(
+                    "environment variable "
+                            + ShmJob.TOKEN
+                            + " is not set: expected the one of the command that made "
+                            + folder
+                            + " and starts its ranks");
+        }
+        MemoryFabric fabric = Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
         return new World(new MemoryFabric[] {fabric}, () -> {});
     }
 
@@ -120,8 +129,13 @@ public final class World implements AutoCloseable {
                 "environment variable "
                         + name
                         + " is "
-                        + (value == null ? "not set" : value)
+                        + (value == null ? "not set" : shown(value))
                         + ": expected a number of zero or more");
+    }
+
+    /** Fit for a message of one line. */
+    private static String shown(String value) {
+        return value.matches("[!-~]{1,60}") ? value : "no number";
     }
 
     private static void checkRanks(int ranks) {

@@ -1,6 +1,7 @@
 package dev.weft.fabric;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +22,24 @@ class MpiMeetingTest {
     void ranksDealtToHostsInTurnAreEachOnTheirOwn() {
         assertEquals("1+1+1+1", hosts(0, 0, 1, 0, 1));
         assertEquals("2+1+1", hosts(0, 0, 0, 2, 0));
+    }
+
+    @Test
+    void ranksOfOneBuildAreNoStrangers() {
+        assertNull(MpiMeeting.stranger(new long[] {2}, new long[] {7}));
+        assertNull(MpiMeeting.stranger(new long[] {2, 2, 2}, new long[] {7, 7, 7}));
+    }
+
+    @Test
+    void aRankOfAnotherBuildIsNamedWithBoth() {
+        assertEquals(
+                "rank 2 is of build 0000000000000009 with layout version 2, rank 0 of build"
+                        + " 0000000000000007 with 2: expected one and the same Weft on all hosts",
+                MpiMeeting.stranger(new long[] {2, 2, 2}, new long[] {7, 7, 9}));
+        assertEquals(
+                "rank 1 is of build 0000000000000007 with layout version 3, rank 0 of build"
+                        + " 0000000000000007 with 2: expected one and the same Weft on all hosts",
+                MpiMeeting.stranger(new long[] {2, 3, 3}, new long[] {7, 7, 9}));
     }
 
     @Test

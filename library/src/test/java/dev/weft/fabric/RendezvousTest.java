@@ -15,8 +15,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Random;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -146,9 +148,104 @@ class RendezvousTest {
                             file.set(ValueLayout.JAVA_INT, at + ControlBlock.VERSION_AT, 77);
                         },
                         whole);
-        assertTrue(version.endsWith("has layout version 77, this Weft has 1"), version);
+        assertTrue(version.endsWith("has layout version 77, this Weft has 2"), version);
         String world = refusal(file -> ControlBlock.initialise(file.asSlice(at), 3), whole);
         assertTrue(world.endsWith("expects 3 ranks, this rank 2"), world);
+    }
+
+    /** How rank 0, without a token, refuses a peer that says this of itself. */
+    private String refusal(RunToken token, long build) throws IOException {
+        long at = MemoryRegion.HEADER_BYTES;
+        return refusal(
+                file -> {
+                    ControlBlock.initialise(file.asSlice(at), 2);
+                    ControlBlock.identify(file.asSlice(at), token, build);
+                },
+                ControlBlock.BYTES + at);
+    }
+
+    @Test
+    void aRankOfAnotherRunIsRefusedWithoutItsToken() throws IOException {
+        RunToken token = RunToken.random();
+        String message = refusal(token, BuildId.current());
+        assertTrue(
+                message.endsWith(
+                        "is of another run: it has a token, this rank no token; expected the same"
+                                + " WEFT_TOKEN on all ranks, as their starter sets it"),
+                message);
+        assertFalse(message.contains(token.hex().substring(0, 8)), message);
+    }
+
+    @Test
+    void aRankOfAnotherBuildIsRefusedWithBoth() throws IOException {
+        String message = refusal(RunToken.NONE, 0xabcdef);
+        assertTrue(
+                message.endsWith(
+                        "is of build 0000000000abcdef, this rank of build "
+                                + BuildId.text(BuildId.current())
+                                + ": expected ranks of one and the same Weft"),
+                message);
+    }
+
+    /** Two starts whose ranks were told the same folder. */
+    @Test
+    void ranksOfTwoStartsDoNotMeet() {
+        try (ShmJob job = ShmJob.create(temporary);
+                ShmJob other = ShmJob.create(temporary)) {
+            Queue<String> messages = new ConcurrentLinkedQueue<>();
+            ThreadGroupRun threads = new ThreadGroupRun();
+            for (int r = 0; r < 2; r++) {
+                Map<String, String> environment = job.environment(r, 2, Duration.ofSeconds(3));
+                if (r == 1) {
+                    environment.put("WEFT_TOKEN", other.environment(1, 2, LONG).get("WEFT_TOKEN"));
+                }
+                threads.start(
+                        () ->
+                                messages.add(
+                                        assertThrows(
+                                                        RuntimeException.class,
+                                                        () -> World.joined(environment))
+                                                .getMessage()));
+            }
+            threads.join();
+            // The other one may find that the first has gone again, and wait for it in vain.
+            assertTrue(
+                    messages.stream().anyMatch(m -> m.contains("a token, this rank another one")),
+                    messages.toString());
+        }
+    }
+
+    @Test
+    void aRankWithoutATokenIsRefusedWhereAStarterHasMadeTheFolder() {
+        try (ShmJob job = ShmJob.create(temporary)) {
+            Map<String, String> environment = job.environment(0, 1, LONG);
+            environment.remove("WEFT_TOKEN");
+            assertRefused(
+                    environment,
+                    "environment variable WEFT_TOKEN is not set: expected the one of the command"
+                            + " that made "
+                            + job.folder());
+            environment.put("WEFT_TOKEN", "secret");
+            assertRefused(environment, "WEFT_TOKEN has 6 characters: expected the 32");
+        }
+    }
+
+    @Test
+    void ranksMeetWithoutAStarterInAFolderThatTheyMake() {
+        Path folder = temporary.resolve("by-hand");
+        ThreadGroupRun threads = new ThreadGroupRun();
+        for (int r = 0; r < 2; r++) {
+            Map<String, String> environment =
+                    Map.of("WEFT_RANK", "" + r, "WEFT_RANKS", "2", "WEFT_JOB", folder.toString());
+            threads.start(
+                    () -> {
+                        try (World world = World.joined(environment)) {
+                            world.run(Fabric::barrier);
+                        }
+                    });
+        }
+        threads.join();
+        assertTrue(Files.exists(folder), "whose it is, is for those who start the ranks to say");
     }
 
     /** The control block of a killed rank is not taken for a living one's. */
@@ -157,7 +254,7 @@ class RendezvousTest {
         Path folder = ShmJob.privateFolder(temporary.resolve("job"));
         Path control = folder.resolve("rank-1.control");
         SharedParts.reserve(control, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
-        Files.createFile(folder.resolve("rank-1.lock"));
+        PrivateFiles.create(folder.resolve("rank-1.lock")).close();
         assertThrows(StallException.class, () -> Rendezvous.join(folder, 0, 2, SHORT));
     }
 

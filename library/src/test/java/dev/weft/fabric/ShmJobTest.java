@@ -24,6 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Folders in shared memory are private, and none stays behind. */
 class ShmJobTest {
 
+    private static final Duration LONG = Duration.ofSeconds(60);
+
     @TempDir Path temporary;
 
     /** Starts in a folder of the test's own: other starts on this machine clean up too. */
@@ -47,6 +49,10 @@ class ShmJobTest {
                 ShmJob other = create()) {
             folder = job.folder();
             assertNotEquals(folder, other.folder());
+            assertTrue(folder.toString().matches(".*/weft-[0-9]+-[0-9a-f]{32}"), "" + folder);
+            assertNotEquals(
+                    job.environment(0, 1, LONG).get("WEFT_TOKEN"),
+                    other.environment(0, 1, LONG).get("WEFT_TOKEN"));
             assertTrue(folder.startsWith(temporary));
             assertEquals("rwx------", mode(folder));
             assertEquals("rw-------", mode(folder.resolve("starter.lock")));
@@ -62,6 +68,9 @@ class ShmJobTest {
     void theEnvironmentSaysWhoARankIs() {
         try (ShmJob job = create()) {
             Map<String, String> environment = job.environment(2, 5, Duration.ofSeconds(3));
+            String token = environment.remove("WEFT_TOKEN");
+            assertTrue(token.matches("[0-9a-f]{32}"), "128 bits");
+            assertEquals(token, job.environment(0, 5, LONG).get("WEFT_TOKEN"), "on all ranks");
             assertEquals(
                     Map.of(
                             "WEFT_RANK", "2",
@@ -133,6 +142,33 @@ class ShmJobTest {
         }
     }
 
+    /** Else anybody could keep another user's starts from starting. */
+    @Test
+    void whatLooksLikeAFolderOfThisUsersButIsNotStaysAndDoesNoHarm() throws IOException {
+        String prefix = "weft-" + PrivateFiles.user() + "-";
+        Path open = Files.createDirectory(temporary.resolve(prefix + "open"));
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
+        Path precious = Files.createDirectory(temporary.resolve("precious"));
+        Files.createFile(precious.resolve("file"));
+        Path link = Files.createSymbolicLink(temporary.resolve(prefix + "link"), precious);
+        create().close();
+        assertTrue(Files.exists(open));
+        assertTrue(Files.exists(link));
+        assertTrue(Files.exists(precious.resolve("file")), "no link is followed");
+    }
+
+    /** A lock that no rank has made keeps no folder alive, and is not opened. */
+    @Test
+    void aStaleFolderWithLinksInItIsRemovedAndTheirTargetsStay() throws IOException {
+        Path stale = ShmJob.privateFolder(temporary.resolve("weft-" + PrivateFiles.user() + "-x"));
+        Path precious = Files.createFile(temporary.resolve("precious"));
+        Files.createSymbolicLink(stale.resolve("starter.lock"), precious);
+        Files.createLink(stale.resolve("rank-0.lock"), precious);
+        create().close();
+        assertFalse(Files.exists(stale));
+        assertTrue(Files.exists(precious));
+    }
+
     @Test
     void aFolderThatOthersCanReadIsRefused() throws IOException {
         Path open = Files.createDirectory(temporary.resolve("open"));
@@ -150,7 +186,9 @@ class ShmJobTest {
     void aLinkOrAFileInPlaceOfTheFolderIsRefused() throws IOException {
         Path target = ShmJob.privateFolder(temporary.resolve("target"));
         Path link = Files.createSymbolicLink(temporary.resolve("link"), target);
-        assertThrows(IOException.class, () -> ShmJob.privateFolder(link));
+        String message =
+                assertThrows(IOException.class, () -> ShmJob.privateFolder(link)).getMessage();
+        assertTrue(message.startsWith(link + " is a symbolic link: expected"), message);
         Path file = Files.createFile(temporary.resolve("file"));
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwx------"));
         assertThrows(IOException.class, () -> ShmJob.privateFolder(file));

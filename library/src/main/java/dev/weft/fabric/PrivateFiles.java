@@ -1,0 +1,171 @@
+package dev.weft.fabric;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Folders and files that are this user's alone: made so whatever the umask, and used only if found
+ * so. Links are not followed. A file is looked at by its name, which is safe because nobody else
+ * can change what a name in a private folder stands for. Any thread may call.
+ */
+final class PrivateFiles {
+
+    private static final Set<PosixFilePermission> FOLDER_MODE =
+            PosixFilePermissions.fromString("rwx------");
+    private static final Set<PosixFilePermission> FILE_MODE =
+            PosixFilePermissions.fromString("rw-------");
+
+    private static final int STICKY = 01000;
+    private static final int WRITABLE_BY_OTHERS = 00022;
+    private static final int ALL_BITS = 07777;
+
+    private PrivateFiles() {}
+
+    /** Makes the folder, or accepts one that {@link #existing} accepts. */
+    static Path folder(Path folder) throws IOException {
+        Path parent = folder.toAbsolutePath().getParent();
+        if (parent != null) {
+            requireGuarded(parent);
+        }
+        try {
+            Files.createDirectory(folder, PosixFilePermissions.asFileAttribute(FOLDER_MODE));
+        } catch (FileAlreadyExistsException e) {
+            return existing(folder);
+        }
+        // The umask may have taken away what the user needs.
+        Files.setPosixFilePermissions(folder, FOLDER_MODE);
+        return folder;
+    }
+
+    /** The folder, which must be this user's and closed to others. */
+    static Path existing(Path folder) throws IOException {
+        Map<String, Object> found = attributes(folder);
+        if (!isPrivateFolder(found)) {
+            throw new IOException(
+                    describe(folder, found) + ": expected a folder of yours with rwx------");
+        }
+        return folder;
+    }
+
+    /** Whether {@link #existing} accepts it; what is not there is not accepted. */
+    static boolean isPrivateFolder(Path folder) throws IOException {
+        try {
+            return isPrivateFolder(attributes(folder));
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
+    private static boolean isPrivateFolder(Map<String, Object> found) throws IOException {
+        return Boolean.TRUE.equals(found.get("isDirectory"))
+                && FOLDER_MODE.equals(found.get("permissions"))
+                && user().equals(found.get("uid"));
+    }
+
+    /** A new file, open for writing. */
+    static FileChannel create(Path file) throws IOException {
+        FileChannel channel =
+                FileChannel.open(
+                        file,
+                        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                        PosixFilePermissions.asFileAttribute(FILE_MODE));
+        try {
+            Files.setPosixFilePermissions(file, FILE_MODE);
+            return channel;
+        } catch (IOException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    /** Opens a file that must be this user's, closed to others and known by no other name. */
+    static FileChannel open(Path file, StandardOpenOption... how) throws IOException {
+        // Before it is opened: to open a pipe would wait for its other end.
+        Map<String, Object> found = attributes(file);
+        if (!isPrivateFile(found)) {
+            throw new IOException(
+                    describe(file, found)
+                            + ": expected a file of yours with rw------- and no second name");
+        }
+        OpenOption[] options = new OpenOption[how.length + 1];
+        System.arraycopy(how, 0, options, 0, how.length);
+        options[how.length] = LinkOption.NOFOLLOW_LINKS;
+        return FileChannel.open(file, options);
+    }
+
+    /** Whether {@link #open} accepts it; what is not there is not accepted. */
+    static boolean isPrivateFile(Path file) throws IOException {
+        try {
+            return isPrivateFile(attributes(file));
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
+    private static boolean isPrivateFile(Map<String, Object> found) throws IOException {
+        return Boolean.TRUE.equals(found.get("isRegularFile"))
+                && FILE_MODE.equals(found.get("permissions"))
+                && user().equals(found.get("uid"))
+                && (int) found.get("nlink") <= 1;
+    }
+
+    private static Map<String, Object> attributes(Path file) throws IOException {
+        return Files.readAttributes(
+                file,
+                "unix:isDirectory,isRegularFile,isSymbolicLink,permissions,uid,nlink",
+                LinkOption.NOFOLLOW_LINKS);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static String describe(Path file, Map<String, Object> found) {
+        if (Boolean.TRUE.equals(found.get("isSymbolicLink"))) {
+            return file + " is a symbolic link";
+        }
+        boolean plain = Boolean.TRUE.equals(found.get("isRegularFile"));
+        return file
+                + " has mode "
+                + PosixFilePermissions.toString((Set<PosixFilePermission>) found.get("permissions"))
+                + " and owner "
+                + found.get("uid")
+                + (plain ? " and " + found.get("nlink") + " names" : "");
+    }
+
+    /** What others could rename or replace is not private, however private it looks. */
+    private static void requireGuarded(Path parent) throws IOException {
+        int mode = (int) Files.getAttribute(parent, "unix:mode");
+        if ((mode & WRITABLE_BY_OTHERS) != 0 && (mode & STICKY) == 0) {
+            throw new IOException(
+                    parent
+                            + " has mode "
+                            + Integer.toOctalString(mode & ALL_BITS)
+                            + ", so that others could replace what is in it: expected one that only"
+                            + " its owner can write (chmod go-w) or with the sticky bit (chmod"
+                            + " +t)");
+        }
+    }
+
+    /** The user's number: the superuser may open everything, also a trap. */
+    static Object user() throws IOException {
+        Path self = Path.of("/proc/self");
+        if (Files.exists(self)) {
+            return Files.getAttribute(self, "unix:uid");
+        }
+        Path own = Files.createTempFile("weft-", "-user");
+        try {
+            return Files.getAttribute(own, "unix:uid");
+        } finally {
+            Files.delete(own);
+        }
+    }
+}

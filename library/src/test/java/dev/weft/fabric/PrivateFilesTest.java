@@ -1,0 +1,198 @@
+package dev.weft.fabric;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What is the user's alone, and what only looks so. */
+class PrivateFilesTest {
+
+    @TempDir Path temporary;
+
+    private Path folder() throws IOException {
+        return PrivateFiles.folder(temporary.resolve("job"));
+    }
+
+    private Path file() throws IOException {
+        Path file = folder().resolve("rank-0.lock");
+        PrivateFiles.create(file).close();
+        return file;
+    }
+
+    private static void mode(Path file, String mode) throws IOException {
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(mode));
+    }
+
+    private static String refusal(Path file) throws IOException {
+        assertFalse(PrivateFiles.isPrivateFile(file));
+        return assertThrows(
+                        IOException.class, () -> PrivateFiles.open(file, StandardOpenOption.READ))
+                .getMessage();
+    }
+
+    @Test
+    void aFileOfOnesOwnIsOpened() throws IOException {
+        Path file = file();
+        assertEquals("rw-------", ShmJobTest.mode(file));
+        assertTrue(PrivateFiles.isPrivateFile(file));
+        try (FileChannel channel = PrivateFiles.open(file, StandardOpenOption.READ)) {
+            assertEquals(0, channel.size());
+        }
+        assertThrows(IOException.class, () -> PrivateFiles.create(file), "not a new one");
+        Path missing = temporary.resolve("missing");
+        assertFalse(PrivateFiles.isPrivateFile(missing));
+        assertFalse(PrivateFiles.isPrivateFolder(missing));
+        assertThrows(IOException.class, () -> PrivateFiles.folder(Path.of("/")));
+        assertThrows(
+                NoSuchFileException.class,
+                () -> PrivateFiles.open(missing, StandardOpenOption.READ));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"rw-r-----", "rw----r--", "rw--w----", "rwx------", "r--------"})
+    void aFileOfAnotherModeIsRefused(String mode) throws IOException {
+        Path file = file();
+        mode(file, mode);
+        String message = refusal(file);
+        assertTrue(message.startsWith(file + " has mode " + mode), message);
+        assertTrue(message.endsWith("expected a file of yours with rw------- and no second name"));
+    }
+
+    @Test
+    void aFileWithASecondNameIsRefused() throws IOException {
+        Path file = file();
+        Files.createLink(temporary.resolve("second"), file);
+        String message = refusal(file);
+        assertTrue(message.contains("and 2 names: expected"), message);
+        Files.delete(temporary.resolve("second"));
+        assertTrue(PrivateFiles.isPrivateFile(file));
+    }
+
+    @Test
+    void aLinkIsRefusedWhereverItLeads() throws IOException {
+        Path link = folder().resolve("rank-1.lock");
+        Files.createSymbolicLink(link, file());
+        assertTrue(refusal(link).startsWith(link + " is a symbolic link: expected"));
+        assertThrows(IOException.class, () -> HeldLock.take(link));
+        assertThrows(IOException.class, () -> HeldLock.isHeld(link));
+        Path nowhere = folder().resolve("rank-2.lock");
+        Path target = temporary.resolve("made-by-nobody");
+        Files.createSymbolicLink(nowhere, target);
+        assertThrows(IOException.class, () -> HeldLock.take(nowhere));
+        assertThrows(IOException.class, () -> SharedParts.reserve(nowhere, 100));
+        assertFalse(Files.exists(target), "nothing is made through a link");
+    }
+
+    @Test
+    void whatIsNoFileIsRefusedWithoutAWait() throws Exception {
+        Path folder = Files.createDirectory(folder().resolve("w-0-0"));
+        assertTrue(refusal(folder).startsWith(folder + " has mode "));
+        Path pipe = folder().resolve("w-0-1");
+        Process mkfifo = new ProcessBuilder("mkfifo", "-m", "600", pipe.toString()).start();
+        assumeTrue(mkfifo.waitFor() == 0, "no mkfifo here");
+        assertTrue(refusal(pipe).startsWith(pipe + " has mode rw-------"));
+    }
+
+    @Test
+    void whatIsAnotherUsersIsRefusedEvenWhereItCouldBeOpened() throws IOException {
+        assumeTrue(PrivateFiles.user().equals(0), "only the superuser can give a file away");
+        Path file = file();
+        Files.setAttribute(file, "unix:uid", 12345);
+        String message = refusal(file);
+        assertTrue(message.contains("owner 12345"), message);
+        assertThrows(IOException.class, () -> HeldLock.take(file));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "rwxrwxrwx, false, 777",
+        "rwx----w-, false, 702",
+        "rwxrwx---, false, 770",
+        "rwxrwxrwx, true,",
+        "rwxr-xr-x, false,",
+        "rwx------, false,"
+    })
+    void aParentInWhichOthersCouldReplaceTheFolderIsRefused(
+            String mode, boolean sticky, String refused) throws Exception {
+        Path parent = Files.createDirectory(temporary.resolve("shared"));
+        mode(parent, mode);
+        if (sticky) {
+            assertEquals(0, new ProcessBuilder("chmod", "+t", "" + parent).start().waitFor());
+        }
+        if (refused == null) {
+            try (ShmJob job = ShmJob.create(parent)) {
+                assertTrue(Files.exists(job.folder()));
+            }
+        } else {
+            String message =
+                    assertThrows(RuntimeException.class, () -> ShmJob.create(parent)).getMessage();
+            assertEquals(
+                    "cannot prepare shared memory: "
+                            + parent
+                            + " has mode "
+                            + refused
+                            + ", so that others could replace what is in it: expected one that only"
+                            + " its owner can write (chmod go-w) or with the sticky bit (chmod +t)",
+                    message);
+            try (var left = Files.list(parent)) {
+                assertEquals(List.of(), left.toList());
+            }
+        }
+    }
+
+    /** The system's shared memory may be a link, as /dev/shm is on some. */
+    @Test
+    void theParentMayBeALink() throws IOException {
+        Path real = Files.createDirectory(temporary.resolve("real"));
+        Path link = Files.createSymbolicLink(temporary.resolve("shm"), real);
+        try (ShmJob job = ShmJob.create(link)) {
+            assertEquals("rwx------", ShmJobTest.mode(job.folder()));
+            assertTrue(Files.exists(real.resolve(job.folder().getFileName())));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0000", "0077", "0777", "0277"})
+    void theUmaskChangesNothing(String umask) throws Exception {
+        try (ChildJvm child =
+                ChildJvm.start(
+                        List.of("sh", "-c", "umask " + umask + "; exec \"$0\" \"$@\""),
+                        List.of(),
+                        ModesChild.class,
+                        Map.of(),
+                        temporary.toString())) {
+            assertEquals("rwx------ rw-------", child.awaitLine("modes "));
+            assertEquals(0, child.exitCode());
+        }
+    }
+
+    /** Tells the modes of what it makes. */
+    static final class ModesChild {
+
+        private ModesChild() {}
+
+        public static void main(String[] args) throws IOException {
+            Path folder = PrivateFiles.folder(Path.of(args[0], "job"));
+            Path file = folder.resolve("file");
+            PrivateFiles.create(file).close();
+            System.out.println("modes " + ShmJobTest.mode(folder) + " " + ShmJobTest.mode(file));
+        }
+    }
+}
