@@ -74,19 +74,25 @@ final class LaunchCommand implements Callable<Integer> {
                 start(processes, rank);
             }
             int failed = processes.await(() -> {});
-            return failed < 0 ? 0 : tell(failed, processes.exitCode(failed));
+            return failed < 0 ? 0 : tell(processes, failed);
         }
     }
 
-    private int tell(int rank, int code) {
+    /** Programs have said what they had to say; where they are Weft's, the ranks are compared. */
+    private int tell(RankProcesses processes, int rank) throws IOException {
+        int code = processes.exitCode(rank);
         boolean killed = code > RankProcesses.SIGNAL_EXIT;
-        PrintWriter err = spec.commandLine().getErr();
-        err.println(
-                "weft: rank "
+        String failed =
+                "rank "
                         + rank
                         + (killed
                                 ? " was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
-                                : " failed with exit code " + code));
+                                : " failed with exit code " + code);
+        RunFailedException failure = processes.failure(failed);
+        boolean compared = !failure.details().isEmpty();
+        PrintWriter err = spec.commandLine().getErr();
+        err.println("weft: " + (compared ? failure.getMessage() : failed));
+        failure.details().forEach(err::println);
         err.flush();
         return code;
     }

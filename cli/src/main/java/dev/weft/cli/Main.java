@@ -1,11 +1,14 @@
 package dev.weft.cli;
 
 import dev.weft.cli.bench.BenchCommand;
+import dev.weft.fabric.FabricException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -38,6 +41,11 @@ import picocli.CommandLine.Spec;
             RankCommand.class,
             LabCommand.class,
             TestCommand.class,
+            BadDayCommands.Soak.class,
+            BadDayCommands.Faults.class,
+            BadDayCommands.Stragglers.class,
+            BadDayCommands.Fuzz.class,
+            BadDayCommands.Prove.class,
             DistCommand.class,
             PackKernelsCommand.class
         },
@@ -55,6 +63,9 @@ public final class Main implements Runnable {
     static final int FAILED = 1;
     static final int USAGE = 2;
 
+    /** Longer lines are cut: they repeat what somebody has put in a file or an option. */
+    private static final int MAX_LINE = 900;
+
     @Spec private CommandSpec spec;
 
     public static void main(String[] arguments) {
@@ -71,12 +82,16 @@ public final class Main implements Runnable {
         try {
             return command.execute(arguments);
         } catch (OutOfMemoryError e) {
-            oneLine(command.getErr(), "not enough memory for this problem: " + e.getMessage());
+            String message = "not enough memory for this problem: " + e.getMessage();
+            RankEnd.tellStarter(new RunFailedException(message), false);
+            oneLine(command.getErr(), message);
             return FAILED;
         }
     }
 
     static CommandLine commandLine() {
+        // Of a stray quote in a value it would tell on lines of its own.
+        CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         return new CommandLine(new Main())
                 .setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
@@ -90,15 +105,38 @@ public final class Main implements Runnable {
     private static int usageError(ParameterException failure, String[] arguments) {
         CommandLine command = failure.getCommandLine();
         String help = "; see '" + command.getCommandSpec().qualifiedName() + " --help'";
-        oneLine(command.getErr(), failure.getMessage().lines().findFirst().orElse("") + help);
+        oneLine(command.getErr(), oneLine(failure.getMessage()) + help);
         return USAGE;
     }
 
     private static int executionError(Exception failure, CommandLine command) {
-        oneLine(command.getErr(), message(failure));
-        return failure instanceof UsageException || failure instanceof IllegalArgumentException
-                ? USAGE
-                : FAILED;
+        boolean usage =
+                failure instanceof UsageException || failure instanceof IllegalArgumentException;
+        boolean told = RankEnd.tellStarter(failure, usage);
+        PrintWriter err = command.getErr();
+        if (failure instanceof FabricException e && !told) {
+            tellOfRanks(e, err);
+        } else {
+            oneLine(err, message(failure));
+        }
+        if (failure instanceof RunFailedException e) {
+            e.details().forEach(err::println);
+            err.flush();
+        }
+        return usage ? USAGE : FAILED;
+    }
+
+    /** All ranks are threads of this process, or this is one that nobody here has started. */
+    private static void tellOfRanks(FabricException failure, PrintWriter err) {
+        List<RankEnd> ends = RankEnd.allOf(failure);
+        if (ends.size() == 1) {
+            oneLine(err, message(failure));
+            failure.situation().ifPresent(situation -> err.println(situation.table()));
+        } else {
+            oneLine(err, new Culprit(ends, Map.of()).line().orElse(message(failure)));
+            EndTable.lines(EndTable.ranks(ends), ends, Map.of()).forEach(err::println);
+        }
+        err.flush();
     }
 
     /** The exceptions of files say only which file. */
@@ -116,8 +154,19 @@ public final class Main implements Runnable {
     }
 
     private static void oneLine(PrintWriter err, String message) {
-        err.println("weft: " + message.lines().findFirst().orElse("failed"));
+        err.println("weft: " + oneLine(message));
         err.flush();
+    }
+
+    /** The first line of it, fit for a terminal whatever a user or a file has put in. */
+    static String oneLine(String message) {
+        String line =
+                message.lines()
+                        .filter(one -> !one.isBlank())
+                        .findFirst()
+                        .orElse("failed")
+                        .replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
+        return line.length() <= MAX_LINE ? line : line.substring(0, MAX_LINE - 3) + "...";
     }
 
     @Override

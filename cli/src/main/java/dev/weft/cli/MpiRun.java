@@ -12,6 +12,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,9 +66,33 @@ final class MpiRun {
                         + ": told to end before the run was over; has another rank died?");
     }
 
+    /**
+     * The input that mpirun hands to the first rank ends when the command that started mpirun does,
+     * however it ended: nobody would read what the ranks have to say.
+     */
+    private static void watchStarter(Fabric world) {
+        Thread.ofPlatform()
+                .daemon()
+                .name("weft-starter-watch")
+                .start(
+                        () -> {
+                            try {
+                                System.in.transferTo(OutputStream.nullOutputStream());
+                            } catch (IOException e) {
+                                world.fail(e);
+                            }
+                            world.fail(
+                                    new IllegalStateException(
+                                            "the command that started this run is gone"));
+                        });
+    }
+
     private int asRank(Fabric world) throws IOException {
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
+        if (first && System.getenv(STARTED) != null) {
+            watchStarter(world);
+        }
         RunOutputs outputs = first ? command.outputs() : null;
         Console console = first ? outputs.console() : command.silent();
         Progress terminal =
@@ -140,6 +165,7 @@ final class MpiRun {
         RunOptions.Inputs inputs = options.open(arena);
         if (inputs.fromFiles()) {
             command.check(inputs.problem(), execution);
+            command.tellRunMode(console);
         }
         inputs.folder().discardOutputs();
         return inputs;

@@ -2,7 +2,6 @@ package dev.weft.cli;
 
 import dev.weft.ffi.MpiFamily;
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -35,6 +34,7 @@ final class MpiStart {
     private volatile int code = -1;
 
     private volatile boolean failed;
+    private final EndPieces ends = new EndPieces();
 
     /**
      * @param arguments the options of run, which every rank parses again
@@ -46,7 +46,9 @@ final class MpiStart {
     }
 
     int run() throws IOException {
-        if (options.hostfile != null && !Files.isReadable(Path.of(options.hostfile))) {
+        if (options.hostfile != null
+                && !(Files.isRegularFile(Path.of(options.hostfile))
+                        && Files.isReadable(Path.of(options.hostfile)))) {
             throw new UsageException("--hostfile " + options.hostfile + ": no such file");
         }
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
@@ -54,7 +56,7 @@ final class MpiStart {
         ProcessBuilder builder = new ProcessBuilder(command(starter, family));
         builder.environment().put("WEFT_SKIP_BUILD", "1");
         builder.environment().put(MpiRun.STARTED, "1");
-        builder.redirectInput(new File("/dev/null"));
+        // Its input stays open while this process lives: the first rank listens for its end.
         builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
         Process mpirun = builder.start();
         Thread hook = new Thread(() -> end(mpirun), "weft-abandon");
@@ -64,6 +66,7 @@ final class MpiStart {
             awaitEnd(mpirun);
             reader.join(TimeUnit.SECONDS.toMillis(1));
             Runtime.getRuntime().removeShutdownHook(hook);
+            tellOfRanks();
             return code >= 0 ? code : Main.FAILED;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -95,6 +98,17 @@ final class MpiStart {
         };
     }
 
+    /** Each has said its line; together they tell more. */
+    private void tellOfRanks() {
+        List<RankEnd> told = ends.ends();
+        if (told.stream().anyMatch(end -> end.situation().isPresent())) {
+            new Culprit(told, Map.of())
+                    .line()
+                    .ifPresent(line -> System.err.println("weft: " + line));
+            EndTable.lines(ranks, told, Map.of()).forEach(System.err::println);
+        }
+    }
+
     /** What ranks say to people, and what the first one says to this process. */
     private void passOn(Process mpirun) {
         try (BufferedReader errors = mpirun.errorReader()) {
@@ -103,6 +117,9 @@ final class MpiStart {
                 int exit = line.indexOf(MpiRun.EXIT);
                 if (exit >= 0) {
                     code = exitCode(line.substring(exit + MpiRun.EXIT.length()));
+                    continue;
+                }
+                if (ends.take(line)) {
                     continue;
                 }
                 failed |= line.contains("weft: ");

@@ -42,8 +42,7 @@ final class ProcessLauncher {
                                 LiveFiles.show(job.folder(), ranks, progress);
                             });
             if (failed >= 0) {
-                throw new RunFailedException(
-                        describeFailure(job, failed, processes.exitCode(failed)));
+                throw processes.failure(describeFailure(job, failed, processes.exitCode(failed)));
             }
             return reports(job);
         } finally {

@@ -3,8 +3,13 @@ package dev.weft.cli;
 import dev.weft.fabric.ShmJob;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +33,10 @@ final class RankProcesses implements AutoCloseable {
     private final Duration deadline;
     private final List<Process> processes = new CopyOnWriteArrayList<>();
     private final Thread hook = new Thread(this::abandon, "weft-abandon");
+
+    /** By rank, of those that had to be killed: what is said of them. */
+    private final Map<Integer, String> hung = new TreeMap<>();
+
     private boolean abandoned;
 
     /** Takes over the job and closes it. */
@@ -43,7 +52,12 @@ final class RankProcesses implements AutoCloseable {
             throw new RunFailedException("told to end");
         }
         builder.environment().putAll(job.environment(processes.size(), ranks, deadline));
+        builder.environment().put(RankEnd.FILE, endFile(processes.size()).toString());
         processes.add(builder.start());
+    }
+
+    private Path endFile(int rank) {
+        return job.folder().resolve("end-" + rank);
     }
 
     /** The command is told to end: so are its ranks. */
@@ -92,10 +106,72 @@ final class RankProcesses implements AutoCloseable {
                 giveUpNs = System.nanoTime() + deadline.toNanos() + UNWIND_NS;
             }
             if (failed >= 0 && System.nanoTime() > giveUpNs) {
+                noteThoseThatDoNotEnd();
                 processes.forEach(RankProcesses::kill);
             }
         }
         return failed < 0 ? culprit() : failed;
+    }
+
+    private void noteThoseThatDoNotEnd() {
+        for (int rank = 0; rank < processes.size(); rank++) {
+            if (processes.get(rank).isAlive()) {
+                boolean stopped = isStopped(processes.get(rank).pid());
+                hung.putIfAbsent(rank, stopped ? "is stopped" : "did not end by itself");
+            }
+        }
+    }
+
+    /** Whether a signal has stopped the process, where the system tells. */
+    private static boolean isStopped(long pid) {
+        try {
+            String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
+            return stat.substring(stat.lastIndexOf(')') + 1).startsWith(" T");
+        } catch (IOException e) {
+            // Gone meanwhile, or another system.
+            return false;
+        }
+    }
+
+    /** What the ranks that had something to say have left, once all have ended. */
+    private List<RankEnd> ends() throws IOException {
+        List<RankEnd> ends = new ArrayList<>();
+        for (int rank = 0; rank < processes.size(); rank++) {
+            int known = rank;
+            RankEnd.read(endFile(rank)).ifPresent(end -> ends.add(end.ofRank(known)));
+        }
+        return ends;
+    }
+
+    /**
+     * The error that names the culprit, with a row for each rank where they have said how things
+     * stood.
+     *
+     * @param otherwise what is said if nobody can tell
+     */
+    RunFailedException failure(String otherwise) throws IOException {
+        List<RankEnd> ends = ends();
+        boolean told = ends.stream().anyMatch(end -> end.situation().isPresent());
+        return new RunFailedException(
+                new Culprit(ends, fates()).line().orElse(otherwise),
+                told ? EndTable.lines(processes.size(), ends, fates()) : List.of());
+    }
+
+    /** What is known of the ranks that ended otherwise. */
+    private Map<Integer, Culprit.Fate> fates() {
+        Map<Integer, Culprit.Fate> fates = new TreeMap<>();
+        for (int rank = 0; rank < processes.size(); rank++) {
+            int code = exitCode(rank);
+            if (hung.containsKey(rank)) {
+                fates.put(rank, new Culprit.Fate(false, hung.get(rank)));
+            } else if (code > SIGNAL_EXIT) {
+                int signal = code - SIGNAL_EXIT;
+                fates.put(rank, new Culprit.Fate(true, "was ended by signal " + signal));
+            } else if (code != 0 && !Files.exists(endFile(rank))) {
+                fates.put(rank, new Culprit.Fate(true, "failed with exit code " + code));
+            }
+        }
+        return fates;
     }
 
     int exitCode(int rank) {

@@ -42,13 +42,13 @@ final class RingProcesses {
             for (int rank = 0; rank < ranks; rank++) {
                 List<String> printed = Files.readAllLines(outputFile(job, rank));
                 if (printed.isEmpty()) {
-                    throw new RunFailedException(describeFailure(job, Math.max(failed, 0)));
+                    throw processes.failure(describeFailure(job, Math.max(failed, 0)));
                 }
                 printed.forEach(console::print);
                 printed.stream().filter(line -> line.endsWith("FAIL")).forEach(failures::add);
             }
             if (failed >= 0 && failures.isEmpty()) {
-                throw new RunFailedException(describeFailure(job, failed));
+                throw processes.failure(describeFailure(job, failed));
             }
             return failures;
         } finally {

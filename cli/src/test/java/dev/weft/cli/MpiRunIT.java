@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
@@ -211,6 +212,8 @@ class MpiRunIT {
         assertEquals(Main.FAILED, exitCode(command), errors());
         if (family == MpiFamily.OPEN_MPI) {
             assertTrue(errors().contains("rank 1"), errors());
+            assertTrue(errors().contains("\nrank  call  end"), "a table: " + errors());
+            assertFalse(errors().contains("weft-end"), errors());
         } else {
             // Its launcher ends all ranks before they know who died.
             assertNotEquals("", errors());

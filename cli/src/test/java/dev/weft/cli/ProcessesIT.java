@@ -152,11 +152,50 @@ class ProcessesIT {
         awaitEnd(command);
         assertEquals(Main.FAILED, command.exitValue());
         assertTrue(errors().contains("weft: rank 2 was ended by signal 9"), errors());
+        assertTableOf(3, 2, "was ended by signal 9");
         for (ProcessHandle rank : ranks) {
             assertFalse(rank.isAlive(), "no rank stays behind");
         }
         assertSharedMemoryIsEmpty();
         assertFalse(Files.exists(folder.resolve("out/output_rank0.bin")), "no half-made outputs");
+    }
+
+    /** A row for each rank; those that live tell what they wait for, and of whom they know. */
+    private void assertTableOf(int ranks, int culprit, String fate) throws IOException {
+        List<String> lines = errors().lines().toList();
+        int head = 0;
+        while (head < lines.size() && !lines.get(head).startsWith("rank  call  end")) {
+            head++;
+        }
+        assertTrue(head + ranks < lines.size(), errors());
+        for (int rank = 0; rank < ranks; rank++) {
+            String row = lines.get(head + 1 + rank).strip();
+            assertTrue(row.startsWith(rank + "  "), row);
+            if (rank == culprit) {
+                assertTrue(row.contains(fate), row);
+            } else {
+                assertTrue(row.contains(" from rank "), row);
+                assertTrue(row.contains("rank " + culprit + " "), row);
+            }
+        }
+    }
+
+    @Test
+    void aStoppedRankIsNamedByTheCommandThoughItSaysNothing() throws Exception {
+        Process command =
+                weft("-n 3 --gm 600 --gk 512 --gn 256 --algorithm ring --iterations 100000"
+                                + " --deadline 10s")
+                        .start();
+        ProcessHandle victim = awaitRank(command, 1);
+        String pid = Long.toString(victim.pid());
+        assertEquals(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
+        awaitEnd(command);
+        assertEquals(Main.FAILED, command.exitValue());
+        assertTrue(
+                errors().contains("weft: rank 1 hangs: it gave no sign of life and is stopped; "),
+                errors());
+        assertTableOf(3, 1, "is stopped");
+        assertSharedMemoryIsEmpty();
     }
 
     @Test

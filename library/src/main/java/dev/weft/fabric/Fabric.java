@@ -77,12 +77,21 @@ public interface Fabric extends AutoCloseable {
      * (counted round the 32-bit range). What its writer wrote before the signal is then visible. On
      * another host only published words can be waited for.
      *
-     * @throws FabricException if the awaited rank stalls, dies, leaves or fails
+     * @throws FabricException if the awaited rank stalls, dies, leaves or fails, or if the word is
+     *     past what {@link Awaited#lead} allows
      */
     void await(Region region, int home, long offset, int value, Awaited what);
 
     /** Whether {@link #await} would return at once. Visible like {@link #await} if so. */
     boolean reached(Region region, int home, long offset, int value);
+
+    /**
+     * The same where a word past what {@link Awaited#lead} allows is not taken for a signal. A
+     * fabric that stands before another one passes it on.
+     */
+    default boolean reached(Region region, int home, long offset, int value, Awaited what) {
+        return reached(region, home, offset, value);
+    }
 
     /**
      * One that moves chunks for one thread.

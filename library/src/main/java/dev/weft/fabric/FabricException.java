@@ -1,13 +1,16 @@
 package dev.weft.fabric;
 
+import java.util.Optional;
+
 /** A collective call cannot complete. The world it happened in is of no further use. */
 public abstract sealed class FabricException extends RuntimeException
-        permits PeerFailedException, PeerLostException, StallException {
+        permits CorruptSignalException, PeerFailedException, PeerLostException, StallException {
 
     private static final long serialVersionUID = 1L;
 
     private final int rank;
     private final int peer;
+    private transient volatile Situation situation;
 
     FabricException(String message, int rank, int peer) {
         super(message);
@@ -23,5 +26,15 @@ public abstract sealed class FabricException extends RuntimeException
     /** The world's rank that is the cause, as far as {@link #rank()} can tell. */
     public int peer() {
         return peer;
+    }
+
+    /** How things stood with {@link #rank()} when it gave up, where that is known. */
+    public Optional<Situation> situation() {
+        return Optional.ofNullable(situation);
+    }
+
+    /** Says how things stood; one who knows more than the last replaces what that one said. */
+    public final void attach(Situation known) {
+        situation = known;
     }
 }

@@ -3,7 +3,11 @@ package dev.weft.fabric;
 import dev.weft.plan.Group;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntPredicate;
+import java.util.function.IntToLongFunction;
 
 /**
  * What one rank knows of the others: who is present, has left, has failed or has died, and whether
@@ -18,6 +22,12 @@ final class Health {
     private final Duration deadline;
     private final long deadlineNs;
 
+    /** By world rank: its work when somebody who was blocked last looked, or -1; opaque. */
+    private final AtomicLongArray seenWork;
+
+    /** By world rank: when that was first seen; opaque. */
+    private final AtomicLongArray seenNs;
+
     /**
      * @param control the control blocks of the world's {@code ranks}
      * @param alive whether a world's rank still runs; asked a few times a second at most
@@ -29,6 +39,11 @@ final class Health {
         this.alive = alive;
         this.deadline = deadline;
         this.deadlineNs = nanoseconds(deadline);
+        this.seenWork = new AtomicLongArray(ranks);
+        this.seenNs = new AtomicLongArray(ranks);
+        for (int r = 0; r < ranks; r++) {
+            seenWork.setPlain(r, -1);
+        }
     }
 
     /** Longer than a century is for ever. */
@@ -90,19 +105,34 @@ final class Health {
     }
 
     /**
-     * Work done by the group's ranks together: while it grows, nothing is stuck.
+     * Work done by the group's ranks together: while it grows, nothing is stuck. Notes by the way
+     * whose has grown, for the error in which the wait may end.
      *
      * @param withOwn whether this rank's own work counts, as it does for one who waits for it
      */
-    long workOf(Group group, boolean withOwn) {
+    long workOf(Group group, boolean withOwn, long nowNs) {
         long sum = 0;
         for (int r = 0; r < group.size(); r++) {
             int peer = group.worldRank(r);
             if (withOwn || peer != self) {
-                sum += Words.longAcquire(control.words(peer), ControlBlock.WORK_AT);
+                long work = work(peer);
+                sum += work;
+                if (work != seenWork.getOpaque(peer)) {
+                    seenWork.setOpaque(peer, work);
+                    seenNs.setOpaque(peer, nowNs);
+                }
             }
         }
         return sum;
+    }
+
+    /** The same by one who has no clock at hand. */
+    long workOf(Group group, boolean withOwn) {
+        return workOf(group, withOwn, System.nanoTime());
+    }
+
+    private long work(int worldRank) {
+        return Words.longAcquire(control.words(worldRank), ControlBlock.WORK_AT);
     }
 
     int ownState() {
@@ -110,7 +140,7 @@ final class Health {
     }
 
     long ownWork() {
-        return Words.longAcquire(own(), ControlBlock.WORK_AT);
+        return work(self);
     }
 
     /** What a rank on another host has told of itself; written to its mirror here. */
@@ -173,5 +203,49 @@ final class Health {
 
     private boolean isPresent(int worldRank) {
         return state(worldRank) == ControlBlock.PRESENT;
+    }
+
+    /**
+     * What is known of the group's other ranks, for an error.
+     *
+     * @param silentMs by world rank, as in {@link Situation.Peer}
+     */
+    List<Situation.Peer> peers(Group group, IntToLongFunction silentMs) {
+        long now = System.nanoTime();
+        List<Situation.Peer> peers = new ArrayList<>();
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            if (peer != self) {
+                peers.add(
+                        new Situation.Peer(
+                                peer,
+                                situationOf(peer),
+                                -1,
+                                idleMs(peer, now),
+                                silentMs.applyAsLong(peer)));
+            }
+        }
+        return peers;
+    }
+
+    private long idleMs(int peer, long nowNs) {
+        long seen = seenWork.getOpaque(peer);
+        if (seen < 0) {
+            return -1;
+        }
+        return work(peer) != seen ? 0 : Math.max(0, (nowNs - seenNs.getOpaque(peer)) / 1_000_000);
+    }
+
+    private Situation.State situationOf(int peer) {
+        return switch (state(peer)) {
+            case ControlBlock.PRESENT ->
+                    // Looked at again, as above.
+                    alive.test(peer) || !isPresent(peer)
+                            ? Situation.State.PRESENT
+                            : Situation.State.DEAD;
+            case ControlBlock.LEFT -> Situation.State.LEFT;
+            case ControlBlock.FAILED -> Situation.State.FAILED;
+            default -> Situation.State.ABSENT;
+        };
     }
 }

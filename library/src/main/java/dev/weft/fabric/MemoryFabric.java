@@ -5,6 +5,7 @@ import dev.weft.plan.Hosts;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
@@ -56,7 +57,8 @@ abstract class MemoryFabric implements Fabric {
         this.health = health;
         this.entered = new Awaited[group.size()];
         for (int r = 0; r < entered.length; r++) {
-            entered[r] = Awaited.of("a collective call", r);
+            // A fast rank may be in the next one, but not past it: that one waits for this rank.
+            entered[r] = Awaited.of(Awaited.COLLECTIVE, r).within(1);
         }
     }
 
@@ -139,7 +141,7 @@ abstract class MemoryFabric implements Fabric {
                     "a region of " + bytes + " bytes: expected zero or more");
         }
         String name = id + "-" + allocations++;
-        return allocateParts(name, Math.addExact(bytes, MemoryRegion.HEADER_BYTES));
+        return allocateParts(name, Math.addExact(bytes, MemoryRegion.HEADER_BYTES)).named(name);
     }
 
     /**
@@ -162,6 +164,10 @@ abstract class MemoryFabric implements Fabric {
 
     @Override
     public final void barrier() {
+        // A rank alone waits for nobody, and would never hear that it has been failed.
+        if (health.ownState() == ControlBlock.FAILED) {
+            throw health.failureOf(worldRank(rank));
+        }
         collectives++;
         publish(control, ControlBlock.ENTERED_AT, collectives);
         for (int r = 0; r < size(); r++) {
@@ -217,22 +223,76 @@ abstract class MemoryFabric implements Fabric {
     }
 
     @Override
+    public final boolean reached(Region region, int home, long offset, int value, Awaited what) {
+        int ahead = Words.intAcquire(((MemoryRegion) region).words(home), offset) - value;
+        return ahead >= 0 && ahead <= what.lead();
+    }
+
+    @Override
     public final void await(Region region, int home, long offset, int value, Awaited what) {
+        MemoryRegion memory = (MemoryRegion) region;
         for (int spin = 0; spin < SPINS; spin++) {
-            if (reached(region, home, offset, value)) {
+            if (isSignal(Words.intAcquire(memory.words(home), offset), value, what)) {
                 return;
             }
             Thread.onSpinWait();
         }
-        MemoryRegion memory = (MemoryRegion) region;
         memory.addWaiters(home, 1);
         long began = System.nanoTime();
         try {
             block(memory, home, offset, value, what);
+        } catch (FabricException e) {
+            e.attach(situation(what, value, System.nanoTime() - began));
+            throw e;
         } finally {
             memory.addWaiters(home, -1);
             StallEvent.ended(began, this, what, value);
         }
+    }
+
+    /** A word past what its writer can have signalled is not taken for a signal. */
+    private boolean isSignal(int seen, int value, Awaited what) {
+        int ahead = seen - value;
+        if (ahead > what.lead()) {
+            throw corrupt(seen, value, what);
+        }
+        return ahead >= 0;
+    }
+
+    private CorruptSignalException corrupt(int seen, int value, Awaited what) {
+        CorruptSignalException failure =
+                new CorruptSignalException(
+                        worldRank(rank),
+                        worldRank(what.writer()),
+                        what.source() < 0 ? -1 : worldRank(what.source()),
+                        what.chunk(),
+                        describe(what, value),
+                        seen,
+                        value,
+                        value + what.lead());
+        failure.attach(situation(what, value, 0));
+        return failure;
+    }
+
+    /** How things stand with one who ends this wait with an error. */
+    private Situation situation(Awaited what, int value, long waitedNs) {
+        String prefix = "weft-" + worldRank(rank) + "-";
+        String thread = Thread.currentThread().getName();
+        Situation.Wait wait =
+                new Situation.Wait(
+                        thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
+                        what.what(),
+                        worldRank(what.writer()),
+                        what.source() < 0 ? -1 : worldRank(what.source()),
+                        what.chunk(),
+                        value,
+                        waitedNs / 1_000_000);
+        return Situation.of(worldRank(rank), List.of(wait), health.peers(group, this::silentMs));
+    }
+
+    /** Time since anything came from the world's rank; -1 where its memory is shared. */
+    long silentMs(int worldRank) {
+        return -1;
     }
 
     private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
@@ -240,8 +300,8 @@ abstract class MemoryFabric implements Fabric {
         int writer = worldRank(what.writer());
         // Who waits for another thread of its own rank sees that one's work too.
         boolean ownWork = what.writer() == rank;
-        long work = health.workOf(group, ownWork);
         long now = System.nanoTime();
+        long work = health.workOf(group, ownWork, now);
         long moved = now;
         long checked = now;
         while (true) {
@@ -249,7 +309,7 @@ abstract class MemoryFabric implements Fabric {
             int failed = health.failedRank(group);
             boolean writerLeft = health.hasLeft(writer);
             int seen = Words.intVolatile(part, offset);
-            if (seen - value >= 0) {
+            if (isSignal(seen, value, what)) {
                 return;
             }
             if (failed >= 0) {
@@ -265,7 +325,7 @@ abstract class MemoryFabric implements Fabric {
                     throw lost(dead, "died", what, value);
                 }
             }
-            long workNow = health.workOf(group, ownWork);
+            long workNow = health.workOf(group, ownWork, now);
             if (workNow != work) {
                 work = workNow;
                 moved = now;

@@ -26,6 +26,7 @@ final class MemoryRegion implements Region {
     private final MemorySegment[] whole;
     private final MemorySegment[] words;
     private final Runnable release;
+    private String name = "";
     private boolean closed;
 
     /** All parts are mapped. */
@@ -50,6 +51,17 @@ final class MemoryRegion implements Region {
         for (int r = 0; r < whole.length; r++) {
             words[r] = whole[r].asSlice(HEADER_BYTES);
         }
+    }
+
+    /** Before anybody else sees it. */
+    MemoryRegion named(String given) {
+        name = given;
+        return this;
+    }
+
+    @Override
+    public String name() {
+        return name;
     }
 
     long key() {

@@ -52,7 +52,7 @@ final class MpiCourier implements Courier {
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
             // This rank's mail thread tells of it: a peer that has left may have done its part.
-            awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1);
+            awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1, WINDOW);
         }
         this.underWay = new AtomicIntegerArray(fabric.worldSize());
         mail.register(this);

@@ -205,6 +205,11 @@ final class MpiFabric extends MemoryFabric {
     }
 
     @Override
+    long silentMs(int worldRank) {
+        return mail.silentMs(worldRank);
+    }
+
+    @Override
     public Courier courier(IntConsumer ended) {
         return hosts.count() == 1 ? super.courier(ended) : new MpiCourier(this, mail, ended);
     }

@@ -96,6 +96,13 @@ final class MpiMail {
         return channels[worldRank] != null && System.nanoTime() - heardNs.get(worldRank) > ns;
     }
 
+    /** Time since something came from the world's rank; -1 for one of this host. */
+    long silentMs(int worldRank) {
+        return channels[worldRank] == null
+                ? -1
+                : (System.nanoTime() - heardNs.get(worldRank)) / 1_000_000;
+    }
+
     /** The channel to the world's rank; null where it is on this host. */
     MpiChannel channel(int worldRank) {
         return channels[worldRank];

@@ -18,6 +18,9 @@ public interface Region extends AutoCloseable {
      */
     MemorySegment part(int rank);
 
+    /** The same on every rank of the group, another for every region. */
+    String name();
+
     /** Lets go of this rank's hold on all parts; a peer may still use them through its own. */
     @Override
     void close();

@@ -1,6 +1,7 @@
 package dev.weft.fabric;
 
 import java.time.Duration;
+import java.util.List;
 
 /** Nothing moved for the length of the deadline, though no peer is known to be gone. */
 public final class StallException extends FabricException {
@@ -39,6 +40,15 @@ public final class StallException extends FabricException {
                 peer);
         this.source = source;
         this.chunk = chunk;
+        String thread = Thread.currentThread().getName();
+        long waitedMs = deadline.toMillis();
+        attach(
+                Situation.of(
+                        rank,
+                        List.of(
+                                new Situation.Wait(
+                                        thread, awaited, peer, source, -1, -1, waitedMs)),
+                        List.of()));
     }
 
     /** The world's rank whose rows were awaited, or -1. */

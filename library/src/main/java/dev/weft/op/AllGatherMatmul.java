@@ -2,6 +2,7 @@ package dev.weft.op;
 
 import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
 import dev.weft.fabric.RowGather;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Lane;
@@ -21,7 +22,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * Gemm#sameBitsForAnyRows}). Ranks that share memory and give the same B share one packed copy of
  * it. A call allocates nothing on the heap (between hosts, next to nothing). A rank may be one
  * whole call ahead of a slow peer; there is no barrier. A call that cannot complete ends on every
- * rank with a {@link dev.weft.fabric.FabricException}, after which the operator can only be closed.
+ * rank with a {@link FabricException}, which says how things stood there ({@link
+ * FabricException#situation}), after which the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  */
@@ -35,6 +37,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Holdings holdings;
     private final Releases releases;
     private final CallState state;
+    private final CallSituation situation;
     private final SpanLog staging = new SpanLog("caller", 1);
     private final List<LaneWorker> laneWorkers = new ArrayList<>();
     private final RowGather rowGather;
@@ -70,13 +73,14 @@ public final class AllGatherMatmul implements AutoCloseable {
         this.candidates = settings.candidates();
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = Awaited.of("the start of a call", r);
+            starts[r] = Awaited.of(Awaited.START, r).within(1);
         }
         List<Runnable> tasks = new ArrayList<>();
         List<SpanLog> logs = new ArrayList<>(List.of(staging));
         Workspace workspace = Workspace.of(plan, fabric, memory, settings);
         this.state = workspace.state();
         this.releases = workspace.releases();
+        this.situation = new CallSituation(workspace, laneWorkers);
         this.rowGather = settings.rowGather();
         if (rowGather != null) {
             GatherWorker worker = new GatherWorker(rowGather, workspace);
@@ -250,7 +254,7 @@ public final class AllGatherMatmul implements AutoCloseable {
             }
         } catch (RuntimeException e) {
             failed(e);
-            throw e;
+            throw told(e);
         }
         return memory.shard(plan.rank(), state.call + 1);
     }
@@ -258,7 +262,16 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** Also called by the team's threads. */
     private void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
+        situation.ended(cause);
         fabric.fail(cause);
+    }
+
+    /** The same with how things stand here; no worker runs. */
+    private RuntimeException told(RuntimeException cause) {
+        if (cause instanceof FabricException e) {
+            situation.attachTo(e);
+        }
+        return cause;
     }
 
     boolean isDone() {
@@ -280,7 +293,7 @@ public final class AllGatherMatmul implements AutoCloseable {
                 result.elapsedNs(),
                 cause == null);
         if (cause != null) {
-            throw cause instanceof RuntimeException e ? e : new IllegalStateException(cause);
+            throw cause instanceof RuntimeException e ? told(e) : new IllegalStateException(cause);
         }
         return result;
     }

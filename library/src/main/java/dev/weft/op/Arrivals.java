@@ -29,9 +29,10 @@ final class Arrivals {
                 slots[transfer.source()] = transfer.slot();
                 awaited[transfer.source()][transfer.chunk()] =
                         Awaited.chunk(
-                                put ? transfer.from() : plan.rank(),
-                                transfer.source(),
-                                transfer.chunk());
+                                        put ? transfer.from() : plan.rank(),
+                                        transfer.source(),
+                                        transfer.chunk())
+                                .within(1);
             }
         }
     }

@@ -69,7 +69,7 @@ final class ComputeWorker implements Runnable {
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = new Awaited("the shard", r, r, -1);
+            starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
         }
         this.stepwise = fabric.hosts().count() > 1 && !summaries.active();
         // Two waits at most and a product per block, and a wait per arrival lane or peer; stepwise,
@@ -176,7 +176,8 @@ final class ComputeWorker implements Runnable {
                                     memory.region(),
                                     fabric.rank(),
                                     memory.flagAt(source, c + 1),
-                                    state.call);
+                                    state.call,
+                                    arrivals.of(source, c + 1));
             if (last || !more && ready >= STEP_ROWS) {
                 multiply(source, block.firstRow() + done, ready);
                 done += ready;
@@ -210,16 +211,16 @@ final class ComputeWorker implements Runnable {
         if (summaries.active()) {
             long word = summaries.wordFor(block, memory);
             int value = summaries.valueFor(block, state.call);
-            Awaited need = arrivals.of(source, block.firstChunk() + block.chunkCount() - 1);
+            Awaited need = summaries.awaitedFor(block);
             await(fabric.rank(), word, value, need, block.firstRow(), block.rows());
         }
         long start = 0;
         for (int c = block.firstChunk(); c < block.firstChunk() + block.chunkCount(); c++) {
             long flag = memory.flagAt(source, c);
-            if (!fabric.reached(memory.region(), fabric.rank(), flag, state.call)) {
+            Awaited need = arrivals.of(source, c);
+            if (!fabric.reached(memory.region(), fabric.rank(), flag, state.call, need)) {
                 start = start == 0 ? System.nanoTime() : start;
-                fabric.await(
-                        memory.region(), fabric.rank(), flag, state.call, arrivals.of(source, c));
+                fabric.await(memory.region(), fabric.rank(), flag, state.call, need);
             }
         }
         if (start != 0) {
@@ -229,7 +230,7 @@ final class ComputeWorker implements Runnable {
     }
 
     private void await(int home, long word, int value, Awaited need, long firstRow, long rows) {
-        if (fabric.reached(memory.region(), home, word, value)) {
+        if (fabric.reached(memory.region(), home, word, value, need)) {
             return;
         }
         long start = System.nanoTime();

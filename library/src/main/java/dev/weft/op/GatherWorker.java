@@ -31,7 +31,7 @@ final class GatherWorker implements Runnable {
         this.state = workspace.state();
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = new Awaited("the shard", r, r, -1);
+            starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
         }
     }
 

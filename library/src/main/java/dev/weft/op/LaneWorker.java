@@ -4,11 +4,14 @@ import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Courier;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
+import dev.weft.fabric.Situation;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Executes one lane: for each transfer in order, waits for what it needs and gives it to a courier,
@@ -20,6 +23,9 @@ final class LaneWorker implements Runnable, AutoCloseable {
 
     private static final int FOR_CHUNK = 0;
     private static final int FOR_BUFFER = 1;
+
+    /** What an error tells of a lane that has moved very many pieces. */
+    private static final int MOST_RUNS = 256;
 
     private final String name;
     private final Fabric fabric;
@@ -48,6 +54,9 @@ final class LaneWorker implements Runnable, AutoCloseable {
     private final long[] endNs;
 
     private final SpanLog log;
+
+    /** Transfers of the call that the courier has been given. */
+    private int given;
 
     LaneWorker(Lane lane, Workspace workspace) {
         Chunks cut = workspace.plan().chunks();
@@ -79,13 +88,17 @@ final class LaneWorker implements Runnable, AutoCloseable {
                 needs[i] =
                         transfer.isForward()
                                 ? Awaited.chunk(
-                                        transfer.from(), transfer.source(), transfer.chunk())
-                                : new Awaited("the shard", transfer.from(), transfer.source(), -1);
+                                                transfer.from(),
+                                                transfer.source(),
+                                                transfer.chunk())
+                                        .within(1)
+                                : new Awaited(
+                                        Awaited.SHARD, transfer.from(), transfer.source(), -1, 1);
             } else if (transfer.isForward()) {
                 needs[i] = arrivals.of(transfer.source(), transfer.chunk());
                 fromBuffer = arrivals.slot(transfer.source());
             }
-            credits[i] = Awaited.of("a free buffer", transfer.to());
+            credits[i] = Awaited.of(Awaited.BUFFER, transfer.to()).within(releases.mostAhead());
             places[i] = ++counts[transfer.to()];
             long counterAt = summarised ? memory.summaryAt(fabric.rank(), this.lane) : -1;
             for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
@@ -109,6 +122,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     @Override
     public void run() {
         log.clear();
+        given = 0;
         if (state.view == View.COMPUTE_ONLY) {
             return;
         }
@@ -125,9 +139,47 @@ final class LaneWorker implements Runnable, AutoCloseable {
                         FOR_BUFFER);
             }
             move(i);
+            given = i + 1;
         }
         courier.awaitAll();
         logSpans();
+    }
+
+    /** What was moved in the call, for an error; while the lane does not run. */
+    Situation.Sent sent() {
+        List<Situation.Run> runs = new ArrayList<>();
+        Situation.Run latest = null;
+        for (int i = 0; i < given; i++) {
+            Transfer transfer = transfers[i];
+            latest =
+                    new Situation.Run(
+                            fabric.worldRank(transfer.from()),
+                            fabric.worldRank(transfer.to()),
+                            fabric.worldRank(transfer.source()),
+                            transfer.chunk(),
+                            transfer.chunk());
+            add(latest, runs);
+        }
+        return new Situation.Sent(name, given, transfers.length, latest, runs);
+    }
+
+    /** As the end of a run where it follows on one. */
+    private static void add(Situation.Run chunk, List<Situation.Run> runs) {
+        for (int r = runs.size() - 1; r >= 0; r--) {
+            Situation.Run run = runs.get(r);
+            if (run.from() == chunk.from()
+                    && run.covers(chunk.to(), chunk.source(), chunk.first() - 1)
+                    && run.last() == chunk.first() - 1) {
+                runs.set(
+                        r,
+                        new Situation.Run(
+                                run.from(), run.to(), run.source(), run.first(), chunk.last()));
+                return;
+            }
+        }
+        if (runs.size() < MOST_RUNS) {
+            runs.add(chunk);
+        }
     }
 
     /** Ends what the courier holds; no call may be under way. */
@@ -156,7 +208,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     private void await(int i, int home, long word, int value, Awaited need, int which) {
         int at = 2 * i + which;
         waitStartNs[at] = 0;
-        if (fabric.reached(memory.region(), home, word, value)) {
+        if (fabric.reached(memory.region(), home, word, value, need)) {
             return;
         }
         waitStartNs[at] = System.nanoTime();

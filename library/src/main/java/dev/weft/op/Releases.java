@@ -57,6 +57,14 @@ final class Releases {
         return (ofCall - 1) * remoteShards + credit;
     }
 
+    /**
+     * How far past what a transfer needs the word can be: its owner may have released all shards of
+     * this call, and all of the next one if nothing lands in that.
+     */
+    int mostAhead() {
+        return 2 * remoteShards;
+    }
+
     /** Called before the workers start; {@code ofView} says which uses there will be. */
     synchronized void begin(int ofCall, View ofView) {
         if (!active) {

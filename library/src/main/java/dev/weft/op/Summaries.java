@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.fabric.Awaited;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
@@ -25,6 +26,7 @@ final class Summaries {
     private final int[][] lanes;
     private final int[][] places;
     private final int[][] counts;
+    private final Awaited[][] awaited;
 
     Summaries(RankPlan plan, boolean active) {
         this.active = active;
@@ -34,12 +36,14 @@ final class Summaries {
         lanes = new int[ranks][];
         places = new int[ranks][];
         counts = new int[ranks][];
+        awaited = new Awaited[ranks][];
         for (int s = 0; s < ranks; s++) {
             int chunks = plan.chunks().count(s);
             initiators[s] = new int[chunks];
             lanes[s] = new int[chunks];
             places[s] = new int[chunks];
             counts[s] = new int[chunks];
+            awaited[s] = new Awaited[chunks];
         }
         if (active) {
             plan.arrivals().forEach(this::index);
@@ -51,10 +55,15 @@ final class Summaries {
         for (Transfer transfer : lane.transfers()) {
             int source = transfer.source();
             boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
-            initiators[source][transfer.chunk()] = put ? transfer.from() : rank;
+            int initiator = put ? transfer.from() : rank;
+            int count = lane.transfers().size();
+            initiators[source][transfer.chunk()] = initiator;
+            // The lane may have brought all of the next call as well.
+            awaited[source][transfer.chunk()] =
+                    Awaited.chunk(initiator, source, transfer.chunk()).within(2 * count);
             lanes[source][transfer.chunk()] = lane.index();
             places[source][transfer.chunk()] = ++place;
-            counts[source][transfer.chunk()] = lane.transfers().size();
+            counts[source][transfer.chunk()] = count;
         }
     }
 
@@ -82,6 +91,11 @@ final class Summaries {
     int valueFor(RowBlock block, int call) {
         int chunk = last(block);
         return value(call, places[block.source()][chunk], counts[block.source()][chunk]);
+    }
+
+    /** As what it is awaited. */
+    Awaited awaitedFor(RowBlock block) {
+        return awaited[block.source()][last(block)];
     }
 
     /** What a lane writes after chunk number {@code place} of {@code count} to one destination. */

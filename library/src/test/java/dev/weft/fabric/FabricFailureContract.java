@@ -269,4 +269,122 @@ abstract class FabricFailureContract {
             assertFalse(part.scope().isAlive());
         }
     }
+
+    /** A word that its writer cannot have written is no signal, however the waiter looks at it. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 1 << 20, Integer.MAX_VALUE})
+    void aCorruptSignalIsAnErrorAndNotASignal(int ahead) {
+        int value = Integer.MAX_VALUE - 1;
+        Awaited what = Awaited.chunk(1, 1, 3).within(1);
+        RankRunner.Outcomes outcomes =
+                runner().run(
+                                2,
+                                LONG,
+                                fabric -> {
+                                    Region region = fabric.allocate(64);
+                                    if (fabric.rank() == 1) {
+                                        fabric.signal(region, 0, 0, value + ahead);
+                                    }
+                                    fabric.barrier();
+                                    if (fabric.rank() == 0) {
+                                        assertTrue(fabric.reached(region, 0, 0, value));
+                                        assertFalse(fabric.reached(region, 0, 0, value, what));
+                                        fabric.await(region, 0, 0, value, what);
+                                    }
+                                    fabric.barrier();
+                                });
+        CorruptSignalException failure = outcomes.of(0, CorruptSignalException.class);
+        assertEquals(0, failure.rank());
+        assertEquals(1, failure.peer());
+        assertEquals(1, failure.source());
+        assertEquals(3, failure.chunk());
+        assertEquals(value + ahead, failure.seen());
+        assertEquals(1, failure.getMessage().lines().count());
+        assertTrue(
+                failure.getMessage().contains("holds " + (value + ahead) + ": expected " + value),
+                failure.getMessage());
+        assertEquals(1, outcomes.of(1, PeerFailedException.class).peer());
+    }
+
+    /** One that comes while the waiter sleeps is noticed too. */
+    @Test
+    void aCorruptSignalEndsAWaitThatBlocks() {
+        CountDownLatch waits = new CountDownLatch(1);
+        RankRunner.Outcomes outcomes =
+                runner().run(
+                                2,
+                                LONG,
+                                fabric -> {
+                                    try (Region region = fabric.allocate(64)) {
+                                        if (fabric.rank() == 0) {
+                                            waits.countDown();
+                                            Awaited what = Awaited.of("a word", 1).within(0);
+                                            fabric.await(region, 0, 0, 5, what);
+                                        } else {
+                                            waits.await();
+                                            fabric.signal(region, 0, 0, 6);
+                                            fabric.barrier();
+                                        }
+                                    }
+                                });
+        assertEquals(6, outcomes.of(0, CorruptSignalException.class).seen());
+    }
+
+    @Test
+    void aSignalWithinTheLeadIsTaken() {
+        runner().run(
+                        2,
+                        LONG,
+                        fabric -> {
+                            Region region = fabric.allocate(64);
+                            fabric.publish(region, 0, 7);
+                            fabric.barrier();
+                            int peer = 1 - fabric.rank();
+                            Awaited what = Awaited.of("a word", peer);
+                            fabric.await(region, peer, 0, 7, what.within(0));
+                            fabric.await(region, peer, 0, 5, what.within(2));
+                            fabric.await(region, peer, 0, 7 - Integer.MAX_VALUE, what);
+                            assertTrue(fabric.reached(region, peer, 0, 5, what.within(2)));
+                            assertFalse(fabric.reached(region, peer, 0, 5, what.within(1)));
+                            assertFalse(fabric.reached(region, peer, 0, 8, what));
+                            fabric.barrier();
+                            region.close();
+                        })
+                .assertNoFailure();
+    }
+
+    /** Every rank's error says what that rank waited for, and what it knows of the others. */
+    @Test
+    void anErrorTellsTheSituationOfItsRank() {
+        CountDownLatch stalled = new CountDownLatch(2);
+        RankRunner.Outcomes outcomes =
+                runner().run(
+                                3,
+                                Duration.ofMillis(700),
+                                fabric -> {
+                                    if (fabric.rank() == 2) {
+                                        stalled.await();
+                                        return;
+                                    }
+                                    try {
+                                        fabric.barrier();
+                                    } finally {
+                                        stalled.countDown();
+                                    }
+                                });
+        for (int r = 0; r < 2; r++) {
+            Situation situation = outcomes.of(r, FabricException.class).situation().orElseThrow();
+            assertEquals(r, situation.rank());
+            Situation.Wait wait = situation.waits().getFirst();
+            assertEquals(Awaited.COLLECTIVE, wait.what());
+            assertEquals(2, wait.from());
+            assertTrue(wait.number() > 0, situation.table());
+            assertEquals(2, situation.peers().size());
+            Situation.Peer silent = situation.peers().getLast();
+            assertEquals(2, silent.rank());
+            assertEquals(Situation.State.PRESENT, silent.state());
+            assertTrue(silent.idleMs() >= 0, "somebody looked");
+            assertEquals(situation, Situation.parse(situation.text()));
+        }
+    }
 }

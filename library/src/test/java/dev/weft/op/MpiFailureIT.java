@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ChildJvm;
 import dev.weft.fabric.MpiRanks;
+import dev.weft.fabric.Situation;
 import dev.weft.ffi.MpiFamily;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +45,31 @@ class MpiFailureIT {
             kinds.add(end[0]);
         }
         return kinds;
+    }
+
+    /**
+     * Each of {@code count} ranks tells what it waited for, and that it heard no {@code silent}.
+     */
+    private static void assertSituations(int silent, int count, ChildJvm mpirun) {
+        List<Situation> told =
+                mpirun.output().stream()
+                        .filter(line -> line.startsWith("situation "))
+                        .map(line -> Situation.parse(line.substring("situation ".length())))
+                        .toList();
+        assertEquals(count, told.size());
+        for (Situation situation : told) {
+            assertTrue(situation.call() > 0, situation.table());
+            assertTrue(
+                    situation.waits().stream()
+                            .anyMatch(wait -> wait.from() == silent || wait.source() == silent),
+                    situation.table());
+            Situation.Peer peer =
+                    situation.peers().stream()
+                            .filter(one -> one.rank() == silent)
+                            .findFirst()
+                            .orElseThrow();
+            assertTrue(peer.silentMs() > 0, situation.table());
+        }
     }
 
     private static void assertAllGone(Map<Integer, ProcessHandle> ranks) throws Exception {
@@ -112,6 +138,7 @@ class MpiFailureIT {
             stop(ranks.get(2));
             List<String> ends = endsBy(2, 2, mpirun);
             assertTrue(ends.contains("StallException"), ends.toString());
+            assertSituations(2, 2, mpirun);
             ranks.remove(2).destroyForcibly();
             assertAllGone(ranks);
         }

@@ -1,0 +1,65 @@
+package dev.weft.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Unmatched;
+
+/**
+ * The commands that try Weft's patience. The launcher of a clone runs them out of the stress
+ * module; these exist so that help and completion know them.
+ */
+final class BadDayCommands {
+
+    private BadDayCommands() {}
+
+    /** Answers where there is no clone. */
+    abstract static class InClone implements Runnable {
+
+        @Spec CommandSpec spec;
+        @Unmatched String[] arguments;
+
+        @Override
+        public void run() {
+            throw new UsageException(
+                    "'weft "
+                            + spec.name()
+                            + "' needs a clone: run ./weft "
+                            + spec.name()
+                            + " there");
+        }
+    }
+
+    @Command(
+            name = "soak",
+            description =
+                    "Random problems over random launchers with random faults, for as long as wanted"
+                            + " (./weft soak --help).")
+    static final class Soak extends InClone {}
+
+    @Command(
+            name = "faults",
+            description =
+                    "Every fault in every phase on every fabric, and what became of it"
+                            + " (./weft faults --help).")
+    static final class Faults extends InClone {}
+
+    @Command(
+            name = "stragglers",
+            description =
+                    "Thousands of calls by ranks that are late at random (./weft stragglers --help).")
+    static final class Stragglers extends InClone {}
+
+    @Command(
+            name = "fuzz",
+            description =
+                    "Broken files, records and variables for every reader (./weft fuzz --help).")
+    static final class Fuzz extends InClone {}
+
+    @Command(
+            name = "prove",
+            description =
+                    "Walks through all states of the progress protocol, for small groups"
+                            + " (./weft prove --help).")
+    static final class Prove extends InClone {}
+}
