@@ -1,0 +1,38 @@
+package dev.weft.gemm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.fabric.ChildJvm;
+import dev.weft.ffi.GuardedMemory;
+import dev.weft.ffi.OpenBlas;
+import java.util.Map;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Engines read and write their operands and nothing beside them. In processes of their own: one
+ * that steps too far ends, and thousands of odd shapes would spoil the compiled kernels for others.
+ */
+class GuardProductsTest {
+
+    private static final Map<String, String> TELL_WHERE =
+            Map.of("JAVA_TOOL_OPTIONS", "-XX:+ErrorFileToStdout -XX:-CreateCoredumpOnCrash");
+
+    @ParameterizedTest
+    @ValueSource(strings = {"scalar", "vector", "openblas", "converters", "judges"})
+    void nothingBesideTheOperandsIsTouched(String work) {
+        assumeTrue(
+                GuardedMemory.unavailable().isEmpty(),
+                () -> GuardedMemory.unavailable().orElseThrow());
+        assumeTrue(
+                !work.equals("openblas") || OpenBlas.unavailable().isEmpty(),
+                () -> "no OpenBLAS: " + OpenBlas.unavailable().orElseThrow());
+        try (ChildJvm child = ChildJvm.start(GuardedProducts.class, TELL_WHERE, work)) {
+            assertEquals(0, child.exitCode(), () -> String.join("\n", child.output()));
+            int cases = Integer.parseInt(child.awaitLine("cases "));
+            assertTrue(cases >= 300, cases + " cases of " + work);
+        }
+    }
+}
