@@ -2,9 +2,10 @@
 # expects $home, $build and $jdk, and the launcher's build.
 
 stress_stamp=$build/stress-stamp
+stress_jar=$build/weft-stress.jar
 
 stress_outdated() {
-    [ ! -f "$stress_stamp" ] || [ ! -d "$home/stress/target/classes/dev/weft/stress" ] || [ "$stamp" -nt "$stress_stamp" ] ||
+    [ ! -f "$stress_stamp" ] || [ ! -f "$stress_jar" ] || [ "$stamp" -nt "$stress_stamp" ] ||
         [ -n "$(find "$home/stress/pom.xml" "$home/stress/src/main" -newer "$stress_stamp" | head -n 1)" ]
 }
 
@@ -19,6 +20,8 @@ build_stress() {
         say "the build failed; all of its output is in $build/stress.log"
         exit 1
     fi
+    # A folder on the class path would rule out the class data archive.
+    "$jdk/bin/jar" --create --file "$stress_jar" -C "$home/stress/target/classes" .
     mv "$stress_stamp.next" "$stress_stamp"
 }
 
@@ -27,7 +30,7 @@ run_stress() {
     if [ -z "${WEFT_SKIP_BUILD:-}" ] && stress_outdated; then
         one_at_a_time build_stress
     fi
-    java_command "$home/stress/target/classes"
+    java_command "$stress_jar"
     # Unquoted on purpose: several options in one variable.
     # shellcheck disable=SC2086
     exec "${java[@]}" "-Dweft.home=$home" ${WEFT_JAVA_OPTS:-} dev.weft.stress.Main "$@"

@@ -67,7 +67,8 @@ final class CalibrateCommand implements Callable<Integer> {
         Path file = output == null ? Machines.herePath() : output.toAbsolutePath();
         if (output == null) {
             Files.createDirectories(file.getParent());
-        } else if (!Files.isDirectory(file.getParent())
+        } else if (file.getParent() == null
+                || !Files.isDirectory(file.getParent())
                 || !Files.isWritable(file.getParent())
                 || Files.isDirectory(file)) {
             throw new UsageException(

@@ -15,7 +15,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.stream.LongStream;
 
 /**
@@ -106,9 +105,8 @@ record DataFolder(Path folder, ProblemSpec spec) {
 
     /** After a run: what the outputs are, and of how many ranks from 0 on. */
     void stampOutputs(int ranks) throws IOException {
-        Files.writeString(
-                folder.resolve(OUTPUT_STAMP),
-                spec.outType().label() + " " + ranks + " " + spec.data() + "\n");
+        String stamp = spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
+        WholeFile.write(folder.resolve(OUTPUT_STAMP), part -> Files.writeString(part, stamp));
     }
 
     /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
@@ -116,14 +114,25 @@ record DataFolder(Path folder, ProblemSpec spec) {
         try {
             Path stamp = folder.resolve(OUTPUT_STAMP);
             String[] words = Files.isRegularFile(stamp) ? words(stamp) : new String[0];
-            return words.length == 3 ? Integer.parseInt(words[1]) : spec.ranks();
-        } catch (IOException | NumberFormatException e) {
-            throw new UsageException(
-                    folder.resolve(OUTPUT_STAMP)
-                            + ": cannot be understood ("
-                            + e.getMessage()
-                            + ")");
+            if (words.length != 3) {
+                return spec.ranks();
+            }
+            int ranks = words[1].matches("[0-9]{1,4}") ? Integer.parseInt(words[1]) : 0;
+            if (ranks < 1 || ranks > spec.ranks()) {
+                throw new IOException(
+                        "outputs of '"
+                                + DataStamp.excerpt(words[1])
+                                + "' ranks: expected 1 to "
+                                + spec.ranks());
+            }
+            return ranks;
+        } catch (IOException e) {
+            throw misread(folder.resolve(OUTPUT_STAMP), e);
         }
+    }
+
+    private static UsageException misread(Path stamp, Exception why) {
+        return new UsageException(stamp + ": cannot be understood (" + why.getMessage() + ")");
     }
 
     private static String[] words(Path stamp) throws IOException {
@@ -145,21 +154,22 @@ record DataFolder(Path folder, ProblemSpec spec) {
                             + STAMP
                             + "): run gen-data or run first");
         }
+        DType outType = outType(folder, outTypeOrNull);
         try {
-            return new DataFolder(
-                    folder,
-                    DataStamp.read(Files.readString(stamp), outType(folder, outTypeOrNull)));
-        } catch (IOException | IllegalArgumentException e) {
-            throw new UsageException(stamp + ": cannot be understood (" + e.getMessage() + ")");
+            return new DataFolder(folder, DataStamp.read(Files.readString(stamp), outType));
+        } catch (IOException | UsageException e) {
+            throw misread(stamp, e);
         }
     }
 
-    private static DType outType(Path folder, DType outTypeOrNull) throws IOException {
+    private static DType outType(Path folder, DType outTypeOrNull) {
         Path stamp = folder.resolve(OUTPUT_STAMP);
-        String[] words =
-                Files.isRegularFile(stamp)
-                        ? words(stamp)
-                        : new String[] {DType.FP32.label(), "foreign"};
+        String[] words = {DType.FP32.label(), "foreign"};
+        try {
+            words = Files.isRegularFile(stamp) ? words(stamp) : words;
+        } catch (IOException e) {
+            throw misread(stamp, e);
+        }
         if (words[words.length - 1].equals("files")) {
             throw new UsageException(
                     "--data-dir "
@@ -167,7 +177,11 @@ record DataFolder(Path folder, ProblemSpec spec) {
                             + ": its outputs are of a run with --a and --b, which has verified them"
                             + " itself");
         }
-        return outTypeOrNull == null ? DType.of(words[0]) : outTypeOrNull;
+        try {
+            return outTypeOrNull == null ? DType.of(DataStamp.excerpt(words[0])) : outTypeOrNull;
+        } catch (IllegalArgumentException e) {
+            throw misread(stamp, e);
+        }
     }
 
     /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
@@ -185,9 +199,8 @@ record DataFolder(Path folder, ProblemSpec spec) {
                     writeGolden(arena, progress);
                 }
             }
-            Path part = folder.resolve(STAMP + ".part");
-            Files.writeString(part, DataStamp.write(spec, withGolden));
-            Files.move(part, folder.resolve(STAMP), StandardCopyOption.ATOMIC_MOVE);
+            String stamp = DataStamp.write(spec, withGolden);
+            WholeFile.write(folder.resolve(STAMP), part -> Files.writeString(part, stamp));
             return true;
         } catch (FileSystemException e) {
             throw new UsageException(
@@ -227,7 +240,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
             try {
                 Files.createLink(bFile(rank), original);
             } catch (UnsupportedOperationException | FileSystemException e) {
-                Files.copy(original, bFile(rank));
+                WholeFile.write(bFile(rank), part -> Files.copy(original, part));
             }
             return;
         }

@@ -1,6 +1,5 @@
 package dev.weft.cli;
 
-import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -10,6 +9,12 @@ import java.util.Map;
 final class DataStamp {
 
     private static final String FORMAT = "weft-data-1";
+    private static final String NUMBER = "-?[0-9]{1,18}";
+
+    /** A seed may be any number of 64 bits. */
+    private static final String SEED = "-?[0-9]{1,19}";
+
+    private static final int EXCERPT_CHARS = 60;
 
     private DataStamp() {}
 
@@ -33,7 +38,11 @@ final class DataStamp {
         return text.toString();
     }
 
-    /** The problem that a stamp describes; the type of C is the caller's business. */
+    /**
+     * The problem that a stamp describes; the type of C is the caller's business.
+     *
+     * @throws UsageException with one line, where it describes none
+     */
     static ProblemSpec read(String text, DType outType) {
         Map<String, String> fields = new LinkedHashMap<>();
         for (String line : text.split("\n")) {
@@ -42,23 +51,71 @@ final class DataStamp {
                 fields.put(line.substring(0, space), line.substring(space + 1));
             }
         }
-        if (!FORMAT.equals(fields.get("format")) || fields.size() != 13) {
-            throw new IllegalArgumentException("expected format " + FORMAT);
+        if (!FORMAT.equals(fields.get("format"))) {
+            throw new UsageException("expected format " + FORMAT);
         }
-        long[] shards =
-                Arrays.stream(fields.get("shards").split(",")).mapToLong(Long::parseLong).toArray();
-        return new ProblemSpec(
-                Integer.parseInt(fields.get("ranks")),
-                Integer.parseInt(fields.get("groups")),
-                Shards.of(shards),
-                Long.parseLong(fields.get("k")),
-                Long.parseLong(fields.get("n")),
-                DType.of(fields.get("a")),
-                DType.of(fields.get("b")),
-                outType,
-                Boolean.parseBoolean(fields.get("columnSharded")),
-                Boolean.parseBoolean(fields.get("transposeB")),
-                fields.get("data"),
-                Long.parseLong(fields.get("seed")));
+        // Checked as the options are that made it: whatever it says, no other problem is read.
+        ProblemOptions options = new ProblemOptions();
+        options.ranks = Math.clamp(number(fields, "ranks"), -1, Integer.MAX_VALUE);
+        options.groups = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
+        options.shards = shards(fields);
+        options.k = number(fields, "k");
+        options.n = number(fields, "n");
+        options.aDtype = field(fields, "a", "[a-z0-9]{1,9}");
+        options.bDtype = field(fields, "b", "[a-z0-9]{1,9}");
+        options.outDtype = outType.label();
+        options.rhs = flag(fields, "columnSharded") ? "column-sharded" : "replicated";
+        options.transposeB = flag(fields, "transposeB");
+        options.data = field(fields, "data", "[a-z0-9]{1,9}");
+        options.seed = seed(fields);
+        return options.spec();
+    }
+
+    private static String field(Map<String, String> fields, String name, String form) {
+        String value = fields.get(name);
+        if (value == null || !value.matches(form)) {
+            throw wrong(name, value);
+        }
+        return value;
+    }
+
+    /**
+     * @param value null where there is none
+     */
+    private static UsageException wrong(String name, String value) {
+        String shown = value == null ? "missing" : "'" + excerpt(value) + "'";
+        return new UsageException(name + " is " + shown + ": expected what gen-data writes");
+    }
+
+    /** Text out of a file, made fit for a message: on one line, and not too long. */
+    static String excerpt(String text) {
+        String head =
+                text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS) + "...";
+        return head.isEmpty() ? head : Main.oneLine(head);
+    }
+
+    private static long[] shards(Map<String, String> fields) {
+        String[] parts = field(fields, "shards", "[0-9,]+").split(",", -1);
+        if (!Arrays.stream(parts).allMatch(part -> part.matches(NUMBER))) {
+            throw wrong("shards", fields.get("shards"));
+        }
+        return Arrays.stream(parts).mapToLong(Long::parseLong).toArray();
+    }
+
+    private static long number(Map<String, String> fields, String name) {
+        return Long.parseLong(field(fields, name, NUMBER));
+    }
+
+    private static boolean flag(Map<String, String> fields, String name) {
+        return field(fields, name, "true|false").equals("true");
+    }
+
+    private static long seed(Map<String, String> fields) {
+        String seed = field(fields, "seed", SEED);
+        try {
+            return Long.parseLong(seed);
+        } catch (NumberFormatException e) {
+            throw wrong("seed", seed);
+        }
     }
 }

@@ -105,12 +105,18 @@ final class RankProcesses implements AutoCloseable {
                 failed = culprit;
                 giveUpNs = System.nanoTime() + deadline.toNanos() + UNWIND_NS;
             }
-            if (failed >= 0 && System.nanoTime() > giveUpNs) {
+            if (failed >= 0 && (System.nanoTime() > giveUpNs || onlyStoppedOnesAreLeft())) {
                 noteThoseThatDoNotEnd();
                 processes.forEach(RankProcesses::kill);
             }
         }
         return failed < 0 ? culprit() : failed;
+    }
+
+    private boolean onlyStoppedOnesAreLeft() {
+        return processes.stream()
+                .filter(Process::isAlive)
+                .allMatch(process -> isStopped(process.pid()));
     }
 
     private void noteThoseThatDoNotEnd() {

@@ -2,18 +2,11 @@ package dev.weft.cli;
 
 import dev.weft.op.Candidate;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Algorithm;
-import java.io.BufferedInputStream;
-import java.io.BufferedOutputStream;
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -77,12 +70,8 @@ record RankReport(
     }
 
     void write(Path file) throws IOException {
-        Path part = file.resolveSibling(file.getFileName() + ".part");
-        try (DataOutputStream out =
-                new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part)))) {
-            write(out);
-        }
-        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        byte[] bytes = toBytes();
+        WholeFile.write(file, part -> Files.write(part, bytes));
     }
 
     private void write(DataOutputStream out) throws IOException {
@@ -113,37 +102,15 @@ record RankReport(
         return bytes.toByteArray();
     }
 
+    /**
+     * @throws IOException with one line, where these are not the bytes of a report
+     */
     static RankReport of(byte[] bytes) throws IOException {
-        return read(new DataInputStream(new ByteArrayInputStream(bytes)));
+        return RankReportReader.read(bytes);
     }
 
     static RankReport read(Path file) throws IOException {
-        try (DataInputStream in =
-                new DataInputStream(new BufferedInputStream(Files.newInputStream(file)))) {
-            return read(in);
-        }
-    }
-
-    private static RankReport read(DataInputStream in) throws IOException {
-        return new RankReport(
-                in.readUTF(),
-                in.readUTF(),
-                in.readUTF(),
-                in.readInt(),
-                in.readInt(),
-                in.readLong(),
-                in.readInt(),
-                readLongs(in),
-                readLongs(in),
-                readLongs(in),
-                readLongs(in),
-                readLongs(in),
-                in.readDouble(),
-                in.readBoolean(),
-                in.readBoolean(),
-                in.readBoolean(),
-                readCandidates(in),
-                readTimeline(in));
+        return of(Files.readAllBytes(file));
     }
 
     private static void writeLongs(DataOutputStream out, long[] values) throws IOException {
@@ -151,14 +118,6 @@ record RankReport(
         for (long value : values) {
             out.writeLong(value);
         }
-    }
-
-    private static long[] readLongs(DataInputStream in) throws IOException {
-        long[] values = new long[in.readInt()];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = in.readLong();
-        }
-        return values;
     }
 
     private static void writeCandidates(DataOutputStream out, List<Candidate> candidates)
@@ -171,20 +130,6 @@ record RankReport(
             out.writeDouble(candidate.measuredNs());
             out.writeBoolean(candidate.chosen());
         }
-    }
-
-    private static List<Candidate> readCandidates(DataInputStream in) throws IOException {
-        List<Candidate> candidates = new ArrayList<>();
-        for (int count = in.readInt(); count > 0; count--) {
-            candidates.add(
-                    new Candidate(
-                            Algorithm.values()[in.readByte()],
-                            in.readInt(),
-                            in.readDouble(),
-                            in.readDouble(),
-                            in.readBoolean()));
-        }
-        return candidates;
     }
 
     private static void writeTimeline(DataOutputStream out, Timeline timeline) throws IOException {
@@ -208,34 +153,5 @@ record RankReport(
                 out.writeLong(span.endNs());
             }
         }
-    }
-
-    private static Timeline readTimeline(DataInputStream in) throws IOException {
-        int rank = in.readInt();
-        long startNs = in.readLong();
-        long elapsedNs = in.readLong();
-        int trackCount = in.readInt();
-        List<Timeline.Track> tracks = new ArrayList<>();
-        for (int t = 0; t < trackCount; t++) {
-            String name = in.readUTF();
-            int spanCount = in.readInt();
-            List<Timeline.Span> spans = new ArrayList<>();
-            for (int s = 0; s < spanCount; s++) {
-                spans.add(
-                        new Timeline.Span(
-                                Timeline.Kind.values()[in.readByte()],
-                                in.readInt(),
-                                in.readInt(),
-                                in.readInt(),
-                                in.readInt(),
-                                in.readLong(),
-                                in.readLong(),
-                                in.readLong(),
-                                in.readLong(),
-                                in.readLong()));
-            }
-            tracks.add(new Timeline.Track(name, spans));
-        }
-        return new Timeline(rank, startNs, elapsedNs, tracks);
     }
 }

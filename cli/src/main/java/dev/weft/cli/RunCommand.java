@@ -147,6 +147,7 @@ final class RunCommand implements Callable<Integer> {
             ProblemSpec problem = inputs.problem();
             if (inputs.fromFiles()) {
                 check(problem, execution);
+                tellRunMode(console);
             }
             Hosts hosts = Hosts.one(problem.ranks());
             Progress progress =
@@ -259,10 +260,14 @@ final class RunCommand implements Callable<Integer> {
         return spec.commandLine().getOut();
     }
 
-    void prepareData(ExecutionSpec execution, Console console, Progress progress) {
+    /** Not before everything has been checked: whoever asks for nonsense gets one line. */
+    void tellRunMode(Console console) {
         if ("auto".equals(options.execution.runMode)) {
             console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
         }
+    }
+
+    void prepareData(ExecutionSpec execution, Console console, Progress progress) {
         if (options.fromFiles()) {
             return;
         }
@@ -270,6 +275,7 @@ final class RunCommand implements Callable<Integer> {
         check(problem, execution);
         DataFolder folder = new DataFolder(options.problem.dataDir, problem);
         boolean fresh = folder.generate(Verifier.goldenIsAffordable(problem), progress);
+        tellRunMode(console);
         console.info(
                 (fresh ? "Generated " : "Reusing ")
                         + problem.data()

@@ -5,6 +5,7 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;
 import java.util.List;
+import java.util.Map;
 import picocli.CommandLine.ParseResult;
 
 /** What a simulated run refuses, before anything is priced or written. */
@@ -82,5 +83,22 @@ final class SimRules {
                             + machine.name()
                             + " multiply");
         }
+    }
+
+    /** Before anything is printed; a scenario would refuse the same, later. */
+    static void checkSlow(Map<Integer, Double> slow, int ranks) {
+        slow.forEach(
+                (rank, factor) -> {
+                    if (rank < 0 || rank >= ranks || !(factor > 0 && Double.isFinite(factor))) {
+                        throw new UsageException(
+                                "--slow: rank "
+                                        + rank
+                                        + " "
+                                        + factor
+                                        + " times as slow: expected one of "
+                                        + ranks
+                                        + " ranks and a positive factor");
+                    }
+                });
     }
 }

@@ -47,6 +47,7 @@ final class SimRun {
             ProblemSpec spec =
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
             options.execution.checkStrict(spec);
+            SimRules.checkSlow(options.slow, spec.ranks());
             SimProblem problem = problem(machine, spec);
             console.info("Simulated on " + machine.name() + ": " + machine.description());
             console.info(spec.ranks() + " ranks (sim" + hosts(problem) + "): " + spec.describe());

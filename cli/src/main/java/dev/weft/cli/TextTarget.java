@@ -5,7 +5,6 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 
 /**
  * Where an option such as {@code --json} or {@code --csv} writes: nowhere, standard output, or a
@@ -78,15 +77,12 @@ final class TextTarget {
             out.flush();
             return;
         }
-        Path file = Path.of(target).toAbsolutePath();
-        Path part = file.resolveSibling(file.getFileName() + ".part");
-        try {
-            try (Writer writer = Files.newBufferedWriter(part)) {
-                content.write(writer);
-            }
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
-        }
+        WholeFile.write(
+                Path.of(target),
+                part -> {
+                    try (Writer writer = Files.newBufferedWriter(part)) {
+                        content.write(writer);
+                    }
+                });
     }
 }

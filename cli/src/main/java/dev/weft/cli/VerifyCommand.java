@@ -1,7 +1,6 @@
 package dev.weft.cli;
 
 import dev.weft.report.Verification;
-import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -52,7 +51,9 @@ final class VerifyCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         DataFolder folder =
-                DataFolder.existing(dataDir, outDtype == null ? null : DType.of(outDtype));
+                DataFolder.existing(
+                        dataDir,
+                        outDtype == null ? null : ProblemOptions.type("--out-dtype", outDtype));
         Console console = new Console(spec.commandLine().getOut(), quiet);
         try (Arena arena = Arena.ofShared()) {
             Verification found =

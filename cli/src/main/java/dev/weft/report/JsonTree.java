@@ -37,6 +37,9 @@ final class JsonTree {
     /** More than anything that is counted or timed; the page's numbers hold it exactly. */
     static final long MOST = 1L << 53;
 
+    /** Longer texts are cut in messages. */
+    private static final int EXCERPT_CHARS = 60;
+
     private final String path;
     private final Map<String, Object> values;
 
@@ -61,7 +64,7 @@ final class JsonTree {
         } catch (JacksonException e) {
             String where = e.getLocation() == null ? "" : " in line " + e.getLocation().getLineNr();
             throw new IllegalArgumentException(
-                    name + ": is not JSON" + where + ": " + e.getOriginalMessage(), e);
+                    name + ": is not JSON" + where + ": " + excerpt(e.getOriginalMessage()), e);
         } catch (IOException e) {
             throw new IllegalArgumentException(name + ": cannot be read: " + e.getMessage(), e);
         }
@@ -247,13 +250,17 @@ final class JsonTree {
         return new JsonTree(path, values);
     }
 
+    /** Text out of a record, made fit for a message: on one line, and not too long. */
+    static String excerpt(String text) {
+        String head = text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS);
+        String line = head.replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
+        return head.length() == text.length() ? line : line + "...";
+    }
+
     private static String kind(Object value) {
         return switch (value) {
             case null -> "null";
-            case String text ->
-                    "the text \""
-                            + (text.length() > 60 ? text.substring(0, 60) + "..." : text)
-                            + "\"";
+            case String text -> "the text \"" + excerpt(text) + "\"";
             case Map<?, ?> map -> "an object";
             case List<?> list -> "an array";
             default -> value.toString();

@@ -73,7 +73,12 @@ public final class RecordReader {
             default ->
                     throw json.wrong(
                             "schema",
-                            "is " + schema + ": expected " + RunRecord.SCHEMA + " or " + SWEEP);
+                            "is "
+                                    + JsonTree.excerpt(schema)
+                                    + ": expected "
+                                    + RunRecord.SCHEMA
+                                    + " or "
+                                    + SWEEP);
         };
     }
 
@@ -115,7 +120,7 @@ public final class RecordReader {
 
     private static String type(JsonTree json, String field) {
         try {
-            return DType.of(json.text(field)).label();
+            return DType.of(JsonTree.excerpt(json.text(field))).label();
         } catch (IllegalArgumentException e) {
             throw json.wrong(field, "is wrong: " + e.getMessage());
         }
@@ -164,7 +169,11 @@ public final class RecordReader {
                 Arrays.stream(Promise.values())
                         .filter(one -> one.label().equals(promise))
                         .findFirst()
-                        .orElseThrow(() -> json.wrong("promise", "is unknown: " + promise)),
+                        .orElseThrow(
+                                () ->
+                                        json.wrong(
+                                                "promise",
+                                                "is unknown: " + JsonTree.excerpt(promise))),
                 json.flagOrNull("gatheredExact"),
                 json.flag("bitwiseEqualToUnfused"),
                 json.flag("withinBound"),
@@ -298,7 +307,7 @@ public final class RecordReader {
                     "has "
                             + field
                             + " "
-                            + parser.getText()
+                            + JsonTree.excerpt(parser.getText())
                             + ": expected "
                             + least
                             + " to "
@@ -348,7 +357,10 @@ public final class RecordReader {
         return Arrays.stream(Timeline.Kind.values())
                 .filter(kind -> kind.name().toLowerCase(Locale.ROOT).equals(label))
                 .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("has the unknown kind " + label));
+                .orElseThrow(
+                        () ->
+                                new IllegalArgumentException(
+                                        "has the unknown kind " + JsonTree.excerpt(label)));
     }
 
     private static void expect(JsonParser parser, JsonToken token, String has) throws IOException {

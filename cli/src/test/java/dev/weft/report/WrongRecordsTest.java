@@ -296,4 +296,22 @@ class WrongRecordsTest {
             assertThrows(IllegalArgumentException.class, () -> read(start));
         }
     }
+
+    /** What a record says is repeated on one line, however long it is and whatever is in it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"a\\nb", "\\u001b[31m", "\\u009b", "\\u2028"})
+    void textsOfARecordAreRepeatedOnOneLine(String text) {
+        String value = '"' + text + "x".repeat(3000) + '"';
+        for (String path :
+                List.of(
+                        "schema",
+                        "problem.ranks",
+                        "problem.aDtype",
+                        "verification.promise",
+                        "ranks.1.tracks.0.spans.0.kind")) {
+            String message = refused(JsonText.with(small(), path, value));
+            assertTrue(message.length() < 300, message);
+            assertTrue(message.chars().noneMatch(c -> Character.isISOControl(c) || c == 0x2028));
+        }
+    }
 }

@@ -113,8 +113,12 @@ final class KernelCache {
             Files.createDirectories(file.getParent());
             // Whole or absent: another process may look for it at this moment.
             Path part = Files.createTempFile(file.getParent(), "kernel", ".part");
-            Files.write(part, image);
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+            try {
+                Files.write(part, image);
+                Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                Files.deleteIfExists(part);
+            }
         } catch (IOException e) {
             System.getLogger("dev.weft")
                     .log(

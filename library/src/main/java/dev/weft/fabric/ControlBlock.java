@@ -122,6 +122,11 @@ final class ControlBlock {
         long room = BYTES - MESSAGE_AT;
         long length = Math.clamp(block.get(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT), 0, room);
         byte[] utf8 = block.asSlice(MESSAGE_AT, length).toArray(ValueLayout.JAVA_BYTE);
-        return new String(utf8, StandardCharsets.UTF_8);
+        // What another process wrote may hold anything; it becomes part of a message of one line.
+        return new String(utf8, StandardCharsets.UTF_8)
+                .lines()
+                .findFirst()
+                .orElse("")
+                .replaceAll("\\p{Cntrl}", "?");
     }
 }

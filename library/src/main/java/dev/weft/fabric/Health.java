@@ -184,8 +184,9 @@ final class Health {
     /** What a rank that has failed left to say. */
     PeerFailedException failureOf(int failed) {
         MemorySegment block = control.words(failed);
-        return new PeerFailedException(
-                self, ControlBlock.culprit(block), ControlBlock.failure(block));
+        int culprit = ControlBlock.culprit(block);
+        boolean known = culprit >= 0 && culprit < ranks;
+        return new PeerFailedException(self, known ? culprit : failed, ControlBlock.failure(block));
     }
 
     /** A rank of the group (in the world's numbers) that has died, or -1. */

@@ -1,5 +1,7 @@
 package dev.weft.fabric;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -231,6 +233,7 @@ public final class World implements AutoCloseable {
         switch (cause) {
             case RuntimeException e -> throw e;
             case Error e -> throw e;
+            case IOException e -> throw new UncheckedIOException(e.getMessage(), e);
             default -> throw new IllegalStateException(cause.toString(), cause);
         }
     }

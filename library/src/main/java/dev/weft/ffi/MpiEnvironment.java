@@ -70,7 +70,10 @@ public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, Optio
             return Integer.parseUnsignedInt(value);
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(
-                    name + "=" + value + " in the environment: expected a number from 0", e);
+                    name
+                            + (value.matches("[!-~]{0,60}") ? "=" + value : " is not a number")
+                            + " in the environment: expected a number from 0",
+                    e);
         }
     }
 }

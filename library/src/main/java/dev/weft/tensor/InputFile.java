@@ -76,7 +76,7 @@ final class InputFile implements Closeable {
     /** Text out of a file, made fit for a message: on one line, and not too long. */
     static String excerpt(String text) {
         String head = text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS);
-        String line = head.replaceAll("[\\p{Cntrl}\\u2028\\u2029]", "?");
+        String line = head.replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
         return head.length() == text.length() ? line : line + "...";
     }
 

@@ -6,6 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -40,6 +41,11 @@ final class WholeFileWriter {
             throw new IllegalArgumentException(
                     target + ": no permission to write into the folder " + destination.getParent(),
                     e);
+        } catch (FileSystemException e) {
+            throw e;
+        } catch (IOException e) {
+            // A full disk is told without the file that did not fit.
+            throw new IOException("cannot write " + target + ": " + e.getMessage(), e);
         } finally {
             Files.deleteIfExists(temporary);
         }

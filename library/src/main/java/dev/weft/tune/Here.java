@@ -88,7 +88,7 @@ public final class Here {
 
     private static Machine keptOrMeasured(
             Gemm gemm, DType aType, Machine here, Runnable heartbeat) {
-        Machine kept = kept(Calibration.description(gemm));
+        Machine kept = kept(Machines.herePath(), Calibration.description(gemm));
         Machine known = kept == null ? here : kept;
         if (known != null && known.engine().knows(aType)) {
             return known;
@@ -134,8 +134,7 @@ public final class Here {
     }
 
     /** The file's model, unless it is of another engine or another number of cores. */
-    private static Machine kept(String description) {
-        Path file = Machines.herePath();
+    static Machine kept(Path file, String description) {
         if (!Files.isRegularFile(file)) {
             return null;
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -74,6 +75,19 @@ class MpiEnvironmentTest {
                             IllegalArgumentException.class, () -> MpiEnvironment.of(environment));
             assertEquals(
                     "PMI_RANK=" + value + " in the environment: expected a number from 0",
+                    e.getMessage());
+        }
+    }
+
+    @Test
+    void whatIsNoLineIsNotRepeated() {
+        for (String value : List.of("1\n2", "\u001b[31m", "9".repeat(500))) {
+            IllegalArgumentException e =
+                    assertThrows(
+                            IllegalArgumentException.class,
+                            () -> MpiEnvironment.of(Map.of("PMI_RANK", value)));
+            assertEquals(
+                    "PMI_RANK is not a number in the environment: expected a number from 0",
                     e.getMessage());
         }
     }

@@ -337,4 +337,11 @@ class MachineFileTest {
             default -> 1e3 * random.nextGaussian() * random.nextGaussian() + 1e5;
         };
     }
+
+    /** A terminal takes some characters beyond ASCII for commands. */
+    @Test
+    void controlCharactersOfAFieldAreNotRepeated() {
+        byte[] json = "{\"schema\": \"weft\\u009b31m\"}".getBytes(StandardCharsets.UTF_8);
+        assertRefused("m.json", () -> MachineFile.parse("m.json", json), "weft?31m");
+    }
 }

@@ -215,4 +215,13 @@ class NpyFileTest {
         out.write(new byte[elementBytes]);
         return out.toByteArray();
     }
+
+    /** A terminal takes some characters beyond ASCII for commands. */
+    @Test
+    void controlCharactersOfAHeaderAreNotRepeated() throws IOException {
+        for (char control : new char[] {'\n', '\r', '\u001b', '\u0085', '\u009b', '\u2028'}) {
+            Path path = save(file(3, "{'des" + control + "cr': '<f4'}", 8));
+            assertRefused(path, () -> NpyFile.read(path, arena), "'des?cr'");
+        }
+    }
 }

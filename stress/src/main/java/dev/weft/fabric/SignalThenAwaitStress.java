@@ -18,8 +18,8 @@ import org.openjdk.jcstress.infra.results.I_Result;
 public class SignalThenAwaitStress {
 
     private static final Slots SLOTS = new Slots();
-    private static final MemoryRegion WORDS = Slots.region(Integer.BYTES);
-    private static final MemoryRegion DATA = Slots.region(2 * Long.BYTES);
+    private static final Region WORDS = Slots.region(Integer.BYTES);
+    private static final Region DATA = Slots.region(2 * Long.BYTES);
     private static final Awaited CHUNK = Awaited.chunk(0, 0, 0);
 
     private final long word;

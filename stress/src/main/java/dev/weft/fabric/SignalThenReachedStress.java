@@ -20,8 +20,8 @@ import org.openjdk.jcstress.infra.results.II_Result;
 public class SignalThenReachedStress {
 
     private static final Slots SLOTS = new Slots();
-    private static final MemoryRegion WORDS = Slots.region(Integer.BYTES);
-    private static final MemoryRegion DATA = Slots.region(Long.BYTES);
+    private static final Region WORDS = Slots.region(Integer.BYTES);
+    private static final Region DATA = Slots.region(Long.BYTES);
 
     private final long word;
     private final long data;

@@ -27,7 +27,7 @@ public class TwoSlotReuseStress {
     private static final long BYTES = 12;
 
     private static final Slots SLOTS = new Slots();
-    private static final MemoryRegion MEMORY = Slots.region(BYTES);
+    private static final Region MEMORY = Slots.region(BYTES);
     private static final Awaited[] STARTS = {Awaited.of("a start", 0), Awaited.of("a start", 1)};
 
     private final long at;

@@ -2,6 +2,7 @@ package dev.weft.cli.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -14,11 +15,20 @@ record Lab(String link, int hosts) {
 
     /** By what a lab leaves in the environment. */
     static Optional<Lab> current() {
-        String link = System.getenv("WEFT_LAB_LINK");
-        String hosts = System.getenv("WEFT_LAB_HOSTS");
-        return link == null || hosts == null
-                ? Optional.empty()
-                : Optional.of(new Lab(link, Integer.parseInt(hosts)));
+        return of(System.getenv());
+    }
+
+    static Optional<Lab> of(Map<String, String> environment) {
+        String link = environment.get("WEFT_LAB_LINK");
+        String hosts = environment.get("WEFT_LAB_HOSTS");
+        if (link == null || hosts == null) {
+            return Optional.empty();
+        }
+        if (!hosts.matches("[1-9][0-9]{0,4}")) {
+            throw new IllegalArgumentException(
+                    "environment variable WEFT_LAB_HOSTS is not a number of hosts: run in ./weft lab");
+        }
+        return Optional.of(new Lab(link, Integer.parseInt(hosts)));
     }
 
     /** Why an item is skipped where there is none. */

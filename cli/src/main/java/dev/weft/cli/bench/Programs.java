@@ -1,5 +1,6 @@
 package dev.weft.cli.bench;
 
+import dev.weft.cli.WholeFile;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -21,7 +22,7 @@ final class Programs {
             if (source == null) {
                 throw new FileNotFoundException(name + " is not among Weft's classes");
             }
-            Files.copy(source, target);
+            WholeFile.write(target, part -> Files.copy(source, part));
         }
         return target;
     }

@@ -1,8 +1,10 @@
 package dev.weft.cli.bench;
 
+import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -18,13 +20,21 @@ record RunFigures(Map<String, Double> numbers) {
     /** Long lists of which the bench needs nothing. */
     private static final Set<String> LEFT_OUT = Set.of("samplesUs", "tracks");
 
+    /** A record is shallow; where each number lies is told by a path as long as it is deep. */
+    private static final JsonFactory JSON =
+            JsonFactory.builder()
+                    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                    .streamReadConstraints(
+                            StreamReadConstraints.builder().maxNestingDepth(16).build())
+                    .build();
+
     RunFigures {
         numbers = Map.copyOf(numbers);
     }
 
     static RunFigures read(Path record) throws IOException {
         Map<String, Double> numbers = new HashMap<>();
-        try (JsonParser json = new JsonFactory().createParser(record.toFile())) {
+        try (JsonParser json = JSON.createParser(record.toFile())) {
             for (JsonToken token = json.nextToken(); token != null; token = json.nextToken()) {
                 if (token.isStructStart() && LEFT_OUT.contains(field(json))) {
                     json.skipChildren();
@@ -33,6 +43,9 @@ record RunFigures(Map<String, Double> numbers) {
                     numbers.put(pointer, json.getDoubleValue());
                 }
             }
+        } catch (JacksonException e) {
+            String why = e.getOriginalMessage().replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
+            throw new IOException(record + ": is not JSON: " + why, e);
         }
         return new RunFigures(numbers);
     }

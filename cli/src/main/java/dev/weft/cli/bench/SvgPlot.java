@@ -1,9 +1,9 @@
 package dev.weft.cli.bench;
 
+import dev.weft.cli.WholeFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Locale;
 
@@ -55,13 +55,7 @@ record SvgPlot(String title, String xLabel, String yLabel, List<Series> series) 
     void write(Path file) throws IOException {
         Path target = file.toAbsolutePath();
         Files.createDirectories(target.getParent());
-        Path part = target.resolveSibling(target.getFileName() + ".part");
-        try {
-            Files.writeString(part, svg());
-            Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
-        }
+        WholeFile.write(target, part -> Files.writeString(part, svg()));
     }
 
     String svg() {

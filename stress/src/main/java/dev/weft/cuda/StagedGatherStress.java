@@ -1,0 +1,112 @@
+package dev.weft.cuda;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.Slots;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Planner;
+import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
+import dev.weft.tensor.DType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/**
+ * Shards that are staged in host memory and gathered in one go, by copies in place of MPI: who sees
+ * a flag sees the peer's rows of this call, though a fast rank stages the next call meanwhile. Both
+ * actors make their calls in the same order, so that one region serves all.
+ */
+@JCStressTest
+@Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Every call gathered its own rows.")
+@Outcome(expect = FORBIDDEN, desc = "A call gathered rows of another one, or raised no flag.")
+@State
+public class StagedGatherStress {
+
+    private static final int CALLS = 3;
+    private static final List<Rank> RANKS = Slots.onBothRanks(Rank::of);
+
+    /** By rank, each its actor's. */
+    private static final int[] CALLS_MADE = new int[2];
+
+    @Actor
+    public void rank0(II_Result r) {
+        r.r1 = wrongCalls(0);
+    }
+
+    @Actor
+    public void rank1(II_Result r) {
+        r.r2 = wrongCalls(1);
+    }
+
+    private static int wrongCalls(int rank) {
+        int wrong = 0;
+        for (int i = 0; i < CALLS; i++) {
+            wrong += RANKS.get(rank).isRight(++CALLS_MADE[rank]) ? 0 : 1;
+        }
+        return wrong;
+    }
+
+    /** One row of one element on each rank. */
+    private record Rank(Fabric fabric, Region region, StagedLayout layout, StagedGather gather) {
+
+        static Rank of(Fabric fabric) {
+            Chunks chunks = Chunks.byRows(Shards.of(1, 1), 1, 1, 1);
+            StagedLayout layout = new StagedLayout(chunks, DType.FP32);
+            Region region = fabric.allocate(layout.bytes(fabric.rank()));
+            List<Transfer> arrivals =
+                    StagedCopies.arrivals(
+                            Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, fabric.rank()));
+            StagedGather gather =
+                    new StagedGather(
+                            (parts, fromAt, toAt, rowBytes, rows) ->
+                                    copyAll(fabric, parts, fromAt, toAt, rowBytes),
+                            fabric,
+                            region,
+                            layout,
+                            arrivals);
+            return new Rank(fabric, region, layout, gather);
+        }
+
+        /** Shards are equally large, so they lie at the same place in every part. */
+        private static void copyAll(
+                Fabric fabric, Region region, long fromAt, long toAt, long rowBytes) {
+            MemorySegment own = region.part(fabric.rank());
+            for (int r = 0; r < fabric.size(); r++) {
+                MemorySegment.copy(region.part(r), fromAt, own, toAt + r * rowBytes, rowBytes);
+            }
+        }
+
+        boolean isRight(int call) {
+            int rank = fabric.rank();
+            int slot = call & 1;
+            region.part(rank).set(ValueLayout.JAVA_INT, layout.shardAt(rank, slot), call);
+            fabric.publish(region, StagedLayout.STAGED_AT, layout.staged(call, rank, 0));
+            gather.accept(call);
+            // The peer may be late: its flag need not be raised, but must not be too early.
+            boolean peerIsDone = fabric.reached(region, 1 - rank, flagAt(rank), call);
+            return fabric.reached(region, rank, flagAt(1 - rank), call)
+                    && gathered(rank, slot) == call
+                    && (!peerIsDone || gathered(1 - rank, slot) == call);
+        }
+
+        private long flagAt(int source) {
+            return layout.flagAt(layout.chunks().tag(source, 0));
+        }
+
+        /** What has come to a rank from the other one. */
+        private int gathered(int rank, int slot) {
+            long row = layout.landingAt(rank, slot) + (1 - rank) * layout.pitchBytes();
+            return region.part(rank).get(ValueLayout.JAVA_INT, row);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package dev.weft.model;
+
+import dev.weft.model.Memory.Rows;
+import dev.weft.op.View;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+
+/**
+ * One call of one rank.
+ *
+ * @param index 1 for the first call that is looked at, whatever its number
+ */
+record Call(Protocol protocol, RankPlan plan, int index) {
+
+    int rank() {
+        return plan.rank();
+    }
+
+    /** What words hold of the call. */
+    int number() {
+        return protocol.setting().firstCall() + index - 1;
+    }
+
+    View view() {
+        return protocol.setting().views().get(index - 1);
+    }
+
+    int slot() {
+        return protocol.mutant() == Mutant.ONE_SLOT ? 0 : number() & 1;
+    }
+
+    boolean pingPong() {
+        return plan.storage() == Storage.PING_PONG;
+    }
+
+    Rows allRows(int source) {
+        return new Rows(0, plan.chunks().shards().rows(source), 0, plan.chunks().cols());
+    }
+
+    /** The step of a ping-pong ring in which a shard arrives, from 0 on. */
+    int arrivalStep(int source) {
+        return Math.floorMod(rank() - source, plan.ranks()) - 1;
+    }
+
+    /** By arrival step: what must be done with the shard before it is released. */
+    int[] uses() {
+        int[] uses = new int[plan.ranks() - 1];
+        if (view() == View.COMPUTE_ONLY) {
+            return uses;
+        }
+        for (RowBlock block : plan.consumption()) {
+            if (view() != View.COMM_ONLY && block.source() != rank()) {
+                uses[arrivalStep(block.source())]++;
+            }
+        }
+        for (Lane lane : plan.lanes()) {
+            for (Transfer transfer : lane.transfers()) {
+                if (transfer.source() != rank()) {
+                    uses[arrivalStep(transfer.source())]++;
+                }
+            }
+        }
+        return uses;
+    }
+}

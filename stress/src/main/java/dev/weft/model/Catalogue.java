@@ -1,0 +1,138 @@
+package dev.weft.model;
+
+import static dev.weft.op.View.COMM_ONLY;
+import static dev.weft.op.View.COMPUTE_ONLY;
+import static dev.weft.op.View.PIPELINED;
+
+import dev.weft.model.Explorer.Search;
+import dev.weft.op.View;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the command looks at. */
+final class Catalogue {
+
+    /** One line of the table. */
+    record Entry(Setting setting, Search search) {}
+
+    private static final int CALLS = 4;
+
+    private Catalogue() {}
+
+    /** Seconds: two ranks, and three where a rank has no rows. */
+    static List<Entry> smoke() {
+        List<Entry> entries = new ArrayList<>();
+        for (Algorithm algorithm : Algorithm.values()) {
+            if (algorithm != Algorithm.AUTO) {
+                full(entries, Setting.of(algorithm, 2, CALLS, 2, 2));
+                full(entries, Setting.of(algorithm, 1, CALLS, 1, 0));
+                full(entries, Setting.of(algorithm, 1, CALLS, 1, 1, 0));
+            }
+        }
+        full(entries, Setting.pingPong(CALLS, 2, 2));
+        full(entries, Setting.pingPong(CALLS, 1, 0, 1));
+        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withWrap());
+        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withViews(views()));
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2).withAnyWorkers());
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2).withSummaries().withWrap());
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1).withViews(views()));
+        reduced(entries, Setting.pingPong(CALLS, 2, 2, 0, 2, 1));
+        reduced(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
+        return entries;
+    }
+
+    /** The smoke set and up to a minute more: three and four ranks. */
+    static List<Entry> standard() {
+        List<Entry> entries = smoke();
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2, 2));
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 2, 1).withSummaries());
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 1, 1, 1).withAnyWorkers());
+        full(entries, Setting.of(Algorithm.RING, 1, 3, 1, 1, 1, 0));
+        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 3, 3));
+        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 0));
+        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, CALLS, 2, 2, 1));
+        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1, 1, 0));
+        full(entries, Setting.of(Algorithm.MESH_PULL, 1, CALLS, 2, 2, 1));
+        full(entries, Setting.of(Algorithm.MESH_PULL, 2, CALLS, 2, 1, 1));
+        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2));
+        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 1, 1, 1, 1));
+        full(entries, Setting.of(Algorithm.SEQUENTIAL, 2, CALLS, 2, 2, 2));
+        full(entries, Setting.pingPong(CALLS, 2, 2, 2));
+        full(entries, Setting.pingPong(CALLS, 1, 1, 1, 1));
+        full(entries, Setting.pingPong(CALLS, 2, 1, 0, 1));
+        full(entries, Setting.pingPong(CALLS, 1, 1, 1).withAnyWorkers());
+        full(entries, Setting.pingPong(5, 1, 1, 1, 1).withViews(views()));
+        for (Algorithm algorithm :
+                List.of(
+                        Algorithm.RING,
+                        Algorithm.BIDIRECTIONAL_RING,
+                        Algorithm.MESH_PUSH,
+                        Algorithm.MESH_PULL)) {
+            full(entries, Setting.of(algorithm, 1, Hosts.of(2, 1), 3, 1, 1, 1));
+            reduced(entries, Setting.of(algorithm, 2, Hosts.of(2, 2), CALLS, 2, 2, 0, 2));
+            reduced(entries, Setting.of(algorithm, 2, CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
+        }
+        reduced(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 3, 3, 0, 3, 1, 3));
+        reduced(entries, Setting.pingPong(CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
+        return entries;
+    }
+
+    /** The standard set and some minutes more. */
+    static List<Entry> all() {
+        List<Entry> entries = standard();
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 1, 1, 1, 1));
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1, 1).withAnyWorkers());
+        full(entries, Setting.of(Algorithm.RING, 1, CALLS, 3, 3, 3));
+        full(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, CALLS, 2, 1, 1));
+        full(entries, Setting.of(Algorithm.MESH_PUSH, 1, 5, 2, 2, 2));
+        full(entries, Setting.of(Algorithm.MESH_PULL, 1, CALLS, 1, 1, 1, 0));
+        full(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 2, 2, 2, 2));
+        full(entries, Setting.pingPong(6, 3, 3, 3));
+        full(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), 3, 1, 0, 1, 0));
+        reduced(entries, Setting.of(Algorithm.RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Setting.of(Algorithm.MESH_PULL, 2, 6, 4, 4, 4, 4, 0, 4, 4, 4));
+        reduced(entries, Setting.pingPong(6, 4, 4, 4, 4, 0, 4, 4, 4));
+        return entries;
+    }
+
+    private static View[] views() {
+        return new View[] {PIPELINED, COMM_ONLY, PIPELINED, COMPUTE_ONLY, PIPELINED};
+    }
+
+    private static void full(List<Entry> entries, Setting setting) {
+        entries.add(new Entry(setting, Search.FULL));
+    }
+
+    private static void reduced(List<Entry> entries, Setting setting) {
+        entries.add(new Entry(setting, Search.REDUCED));
+    }
+
+    /** Where a mutant goes wrong. A rank without rows is one whom nobody waits for otherwise. */
+    static Setting against(Mutant mutant) {
+        return switch (mutant) {
+            case NONE -> throw new IllegalArgumentException("the protocol itself is no mutant");
+            case OWN_CALL_ONLY, FINISH_WORD -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 0);
+            case REUSE_OFF_BY_ONE -> Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 0);
+            case ONE_SLOT -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1);
+            case START_FIRST -> Setting.of(Algorithm.DIRECT, 1, 3, 1, 1);
+            case FLAG_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1);
+            case COUNTER_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1).withSummaries();
+            case NEED_IGNORED -> Setting.of(Algorithm.RING, 1, 3, 1, 1, 1);
+            case CREDIT_IGNORED, RELEASE_EARLY -> Setting.pingPong(3, 1, 1);
+            case CREDIT_OFF_BY_ONE -> Setting.pingPong(3, 1, 1, 1);
+        };
+    }
+
+    /** Where signals are lost and doubled. */
+    static List<Setting> forFaults() {
+        return List.of(
+                Setting.of(Algorithm.RING, 1, 3, 2, 1, 0).withSummaries(),
+                Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 0),
+                Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 1, 1),
+                Setting.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
+                Setting.pingPong(3, 1, 1, 1));
+    }
+}

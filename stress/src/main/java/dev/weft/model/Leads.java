@@ -1,0 +1,69 @@
+package dev.weft.model;
+
+import java.util.EnumMap;
+import java.util.Map;
+
+/**
+ * How far a word can be past what somebody still awaits, over all reachable states: the waiter is
+ * held at its wait, all others go as far as they can. Words within a rank are left out.
+ */
+final class Leads {
+
+    private boolean allowed = true;
+    private final Map<Word.Kind, Integer> most = new EnumMap<>(Word.Kind.class);
+
+    /** Of no state yet. */
+    Leads() {}
+
+    static Leads of(Model model) {
+        Leads leads = new Leads();
+        for (int thread = 0; thread < model.threads(); thread++) {
+            for (int i = 0; i < model.stepCount(thread); i++) {
+                if (concerns(model.step(thread, i))) {
+                    int[] at = new int[model.threads()];
+                    model.runHolding(thread, i, at);
+                    leads.look(model, at, thread);
+                }
+            }
+        }
+        return leads;
+    }
+
+    /** Takes in what every waiter would see in one more state. */
+    void look(Model model, int[] at) {
+        for (int thread = 0; thread < model.threads(); thread++) {
+            look(model, at, thread);
+        }
+    }
+
+    private static boolean concerns(Step step) {
+        return step.waits().stream().anyMatch(wait -> wait.word().kind() != Word.Kind.LOCAL);
+    }
+
+    private void look(Model model, int[] at, int thread) {
+        Step next = model.next(at, thread);
+        if (next == null) {
+            return;
+        }
+        for (Wait wait : next.waits()) {
+            if (wait.word().kind() != Word.Kind.LOCAL) {
+                int lead = wait.word().value(at) - wait.value();
+                allowed &= lead <= wait.word().mostAhead();
+                most.merge(wait.word().kind(), lead, Math::max);
+            }
+        }
+    }
+
+    /** The largest, or -1 where nobody awaits such a word. */
+    int of(Word.Kind kind) {
+        return Math.max(-1, most.getOrDefault(kind, -1));
+    }
+
+    /**
+     * Whether no word is further on than the operators allow: start words and flags one call,
+     * counters and release words two calls' worth.
+     */
+    boolean areAllowed() {
+        return allowed;
+    }
+}

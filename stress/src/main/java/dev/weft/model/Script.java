@@ -1,0 +1,124 @@
+package dev.weft.model;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Writes down what one thread does, step after step over all calls. A wait belongs to the next step
+ * that touches memory: nothing that a wait has seen can be undone, so to wait and go on later is to
+ * wait later.
+ */
+final class Script {
+
+    private final int thread;
+    private final String name;
+    private final Signals signals;
+    private final List<Step> steps = new ArrayList<>();
+    private final List<Wait> pending = new ArrayList<>();
+    private String call = "";
+
+    Script(int thread, String name, Signals signals) {
+        this.thread = thread;
+        this.name = name;
+        this.signals = signals;
+    }
+
+    int thread() {
+        return thread;
+    }
+
+    List<Step> steps() {
+        return steps;
+    }
+
+    /** How the steps that follow are told from those of other calls. */
+    void inCall(int number) {
+        call = ", call " + number;
+    }
+
+    void await(Word word, int value) {
+        pending.add(new Wait(word, value));
+    }
+
+    /** Reads in two steps; between them anything may happen. */
+    void read(String what, Part part) {
+        if (part.isEmpty()) {
+            return;
+        }
+        add("begins to read " + what, part, List.of(), null);
+        add("has read " + what, part, List.of(), null);
+    }
+
+    /**
+     * Writes, out of what it reads meanwhile, in two steps; between them the target is torn.
+     *
+     * @param what it begins to do
+     * @param done the same when it is done
+     */
+    void copy(String what, String done, Part from, Part to) {
+        if (to.isEmpty()) {
+            return;
+        }
+        for (History cell : to.cells()) {
+            cell.write(thread, steps.size() + 1, Memory.torn());
+        }
+        add("begins to " + what, from, to.cells(), null);
+        for (int i = 0; i < to.cells().size(); i++) {
+            to.cells().get(i).write(thread, steps.size() + 1, to.tags().get(i));
+        }
+        add("has " + done, from, to.cells(), null);
+    }
+
+    void raise(OwnedWord word, int value) {
+        settle();
+        if (signals.isLost(word, value)) {
+            add("raises " + word + " to " + value + ", which is lost", null);
+            return;
+        }
+        for (int times = signals.areDoubled() ? 2 : 1; times > 0; times--) {
+            word.raise(thread, steps.size() + 1, value);
+            add("raises " + word + " to " + value, word);
+        }
+    }
+
+    /** A call begins in which the shards of the word have these uses. */
+    void begin(ReleaseWord word, int[] uses) {
+        settle();
+        word.begin(steps.size() + 1, uses);
+        add("begins to count " + word, word);
+    }
+
+    /** One use of a shard is over. */
+    void use(ReleaseWord word, int shard) {
+        settle();
+        word.use(thread, steps.size() + 1, shard);
+        add("gives back its use of shard " + (shard + 1) + " to " + word, word);
+    }
+
+    /** The last step raises the word as well. */
+    void end(OwnedWord word, int value) {
+        settle();
+        word.raise(thread, steps.size(), value);
+    }
+
+    /** Waits that no step has taken become a step. */
+    void settle() {
+        if (!pending.isEmpty()) {
+            add("has waited", null);
+        }
+    }
+
+    private void add(String text, Word raises) {
+        add(text, Part.NONE, List.of(), raises);
+    }
+
+    private void add(String text, Part reads, List<History> writes, Word raises) {
+        steps.add(new Step(name + call + ": " + text, pending, reads, writes, raises));
+        pending.clear();
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

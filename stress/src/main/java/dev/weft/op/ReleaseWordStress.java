@@ -1,0 +1,102 @@
+package dev.weft.op;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.Slots;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+/**
+ * Ping-pong reuse: the predecessor's lane overwrites a buffer only when {@link Releases} has told
+ * that its shard is multiplied. Two ranks, so that every call overwrites what the one before read;
+ * both actors make their calls in the same order, so that one operator's memory serves all.
+ */
+@JCStressTest
+@Outcome(id = "0", expect = ACCEPTABLE, desc = "Every block was of its own call.")
+@Outcome(expect = FORBIDDEN, desc = "A buffer was overwritten while it was in use.")
+@State
+public class ReleaseWordStress {
+
+    private static final int CALLS = 4;
+    private static final Awaited CREDIT = Awaited.of("a free buffer", 1);
+    private static final Awaited CHUNK = Awaited.chunk(0, 0, 0);
+    private static final Successor SUCCESSOR = Slots.onBothRanks(Successor::of).get(1);
+
+    /** Each is one actor's. */
+    private static int sentCalls;
+
+    private static int multipliedCalls;
+
+    @Actor
+    public void predecessor() {
+        for (int i = 0; i < CALLS; i++) {
+            SUCCESSOR.send(++sentCalls);
+        }
+    }
+
+    @Actor
+    public void successor(I_Result r) {
+        for (int i = 0; i < CALLS; i++) {
+            r.r1 += SUCCESSOR.wrongBlocks(++multipliedCalls);
+        }
+    }
+
+    /** Rank 1, to whom rank 0 sends its shard of two row blocks in one chunk. */
+    private record Successor(
+            RankPlan plan, Region region, MemorySegment buffer, long flag, Releases releases) {
+
+        static Successor of(Fabric fabric) {
+            Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 1);
+            RankPlan plan = Planner.pingPongRing(chunks, fabric.rank());
+            OperatorMemory memory =
+                    new OperatorMemory(fabric, chunks, DType.FP32, Landing.PING_PONG, 0);
+            return new Successor(
+                    plan,
+                    memory.region(),
+                    memory.landing(1, 0, 0).data(),
+                    memory.flagAt(0, 0),
+                    new Releases(plan, fabric, memory));
+        }
+
+        void send(int call) {
+            int credit = plan.arrivals().getFirst().transfers().getFirst().credit();
+            int needed = releases.needed(call, credit);
+            Slots.rank(0).await(region, 1, OperatorMemory.RELEASED_AT, needed, CREDIT);
+            buffer.setAtIndex(ValueLayout.JAVA_INT, 0, call);
+            buffer.setAtIndex(ValueLayout.JAVA_INT, 1, call);
+            Slots.rank(0).signal(region, 1, flag, call);
+        }
+
+        int wrongBlocks(int call) {
+            releases.begin(call, View.PIPELINED);
+            Slots.rank(1).await(region, 1, flag, call, CHUNK);
+            int wrong = 0;
+            List<RowBlock> blocks = plan.consumption();
+            for (int i = 0; i < blocks.size(); i++) {
+                RowBlock block = blocks.get(i);
+                if (block.source() == 0) {
+                    int seen = buffer.getAtIndex(ValueLayout.JAVA_INT, block.firstRow());
+                    wrong += seen == call ? 0 : 1;
+                }
+                releases.used(block.source());
+            }
+            return wrong;
+        }
+    }
+}

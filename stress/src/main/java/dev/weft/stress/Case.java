@@ -1,0 +1,184 @@
+package dev.weft.stress;
+
+import dev.weft.plan.Algorithm;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * All there is to say about one run: its problems follow from the seed. Written as words such as
+ * {@code launcher=processes ranks=4 algorithm=ring fault=kill phase=close rank=1 ...}, and read
+ * back from them.
+ *
+ * @param launcher how the ranks come about
+ * @param algorithm of every operator, or null: each takes another one
+ * @param calls all operators' calls together, per rank
+ * @param everyRank whether delays happen to all ranks, not only to the fault's
+ * @param delayMicros the longest delay
+ */
+record Case(
+        Launcher launcher,
+        int ranks,
+        Algorithm algorithm,
+        int calls,
+        Fault fault,
+        long deadlineMs,
+        long seed,
+        boolean everyRank,
+        long delayMicros) {
+
+    /** Calls of one pair of operators, before others take their place. */
+    static final int CALLS_PER_PAIR = 24;
+
+    /** The call of an operator in which a fault happens: both of its slots have been used. */
+    private static final int FAULT_CALL = 3;
+
+    /** How ranks come about. */
+    enum Launcher {
+        THREADS,
+        PROCESSES,
+        /** By mpirun, sharing memory. */
+        MPI,
+        /** By mpirun, two ranks to a host as far as Weft can tell. */
+        HOSTS;
+
+        String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        boolean isMpi() {
+            return this == MPI || this == HOSTS;
+        }
+    }
+
+    int faultCall() {
+        return FAULT_CALL;
+    }
+
+    /** Whether operators have no lanes, so that a start word stands for the chunks it announces. */
+    boolean startsAreChunks() {
+        return algorithm == Algorithm.DIRECT
+                || algorithm == Algorithm.SEQUENTIAL && launcher.isMpi();
+    }
+
+    /** Any problem with any fault that can happen to it. */
+    static Case random(long seed, Launcher launcher, long deadlineMs) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int ranks = 2 + random.nextInt(launcher == Launcher.THREADS ? 7 : 3);
+        Fault.Kind[] kinds = Fault.Kind.values();
+        // Half of all runs are to go well.
+        Fault.Kind kind =
+                random.nextBoolean()
+                        ? random.nextBoolean() ? Fault.Kind.NONE : Fault.Kind.DELAY
+                        : kinds[random.nextInt(kinds.length)];
+        if (kind == Fault.Kind.REORDER && launcher == Launcher.HOSTS) {
+            kind = Fault.Kind.DELAY;
+        }
+        Fault.Phase phase = kind.phases().get(random.nextInt(kind.phases().size()));
+        if (phase == Fault.Phase.RENDEZVOUS && launcher != Launcher.PROCESSES) {
+            phase = Fault.Phase.ALLOCATION;
+        }
+        Algorithm[] algorithms = Algorithm.values();
+        Algorithm algorithm =
+                kind == Fault.Kind.REORDER
+                        ? Algorithm.MESH_PUSH
+                        // Past auto, which is one of the others after a while.
+                        : algorithms[1 + random.nextInt(algorithms.length - 1)];
+        if (algorithm == Algorithm.DIRECT && launcher == Launcher.HOSTS) {
+            algorithm = Algorithm.RING;
+        }
+        return new Case(
+                launcher,
+                ranks,
+                kind.isHarmless() && kind != Fault.Kind.REORDER ? null : algorithm,
+                CALLS_PER_PAIR * (kind.isHarmless() ? 1 + random.nextInt(4) : 1),
+                new Fault(kind, phase, random.nextInt(ranks)),
+                deadlineMs,
+                seed,
+                random.nextBoolean(),
+                1 + random.nextLong(2_000));
+    }
+
+    String words() {
+        Map<String, Object> words = new LinkedHashMap<>();
+        words.put("launcher", launcher.label());
+        words.put("ranks", ranks);
+        words.put("algorithm", algorithm == null ? "any" : algorithm.label());
+        words.put("calls", calls);
+        words.put("fault", fault.kind().label());
+        words.put("phase", fault.phase().label());
+        words.put("rank", fault.rank());
+        words.put("deadline", deadlineMs);
+        words.put("seed", seed);
+        words.put("every", everyRank);
+        words.put("delay", delayMicros);
+        StringBuilder text = new StringBuilder();
+        words.forEach((key, value) -> text.append(key).append('=').append(value).append(' '));
+        return text.toString().strip();
+    }
+
+    /** The case that {@link #words} tells; words left out have the values of a small case. */
+    static Case parse(String text) {
+        Map<String, String> words = new LinkedHashMap<>();
+        for (String word : text.strip().split("\\s+")) {
+            int at = word.indexOf('=');
+            if (at < 1) {
+                throw new IllegalArgumentException(
+                        "a case with the word '" + word + "': expected name=value");
+            }
+            words.put(word.substring(0, at), word.substring(at + 1));
+        }
+        String algorithm = take(words, "algorithm", "any");
+        Fault.Kind kind = Fault.Kind.of(take(words, "fault", "none"));
+        Case parsed =
+                new Case(
+                        launcher(take(words, "launcher", "threads")),
+                        (int) number(words, "ranks", 4, 1, 256),
+                        algorithm.equals("any") ? null : Algorithm.of(algorithm),
+                        (int) number(words, "calls", CALLS_PER_PAIR, 1, 100_000_000),
+                        new Fault(
+                                kind,
+                                Fault.Phase.of(take(words, "phase", "first-chunk")),
+                                (int) number(words, "rank", 0, 0, 255)),
+                        number(words, "deadline", 2_000, 1, 86_400_000),
+                        number(words, "seed", 1, Long.MIN_VALUE, Long.MAX_VALUE),
+                        Boolean.parseBoolean(take(words, "every", "false")),
+                        number(words, "delay", 500, 0, 10_000_000));
+        if (!words.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "a case with the unknown word '" + words.keySet().iterator().next() + "'");
+        }
+        return parsed;
+    }
+
+    private static Launcher launcher(String label) {
+        for (Launcher launcher : Launcher.values()) {
+            if (launcher.label().equals(label)) {
+                return launcher;
+            }
+        }
+        throw new IllegalArgumentException(
+                "unknown launcher '" + label + "': expected threads, processes, mpi or hosts");
+    }
+
+    private static String take(Map<String, String> words, String name, String otherwise) {
+        String value = words.remove(name);
+        return value == null ? otherwise : value;
+    }
+
+    private static long number(
+            Map<String, String> words, String name, long otherwise, long least, long most) {
+        String value = take(words, name, Long.toString(otherwise));
+        try {
+            long number = Long.parseLong(value);
+            if (number >= least && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // reported below, with the value
+        }
+        throw new IllegalArgumentException(
+                name + "=" + value + ": expected a number from " + least + " to " + most);
+    }
+}

@@ -1,0 +1,75 @@
+package dev.weft.stress;
+
+import java.io.PrintWriter;
+
+/** The table of faults, as Markdown, row by row as they happen. */
+final class FaultTable {
+
+    private final PrintWriter out;
+    private boolean begun;
+    private int rows;
+    private int problems;
+
+    FaultTable(PrintWriter out) {
+        this.out = out;
+    }
+
+    void line(String text) {
+        out.println(text);
+        out.flush();
+    }
+
+    void row(Ending ending) {
+        Case run = ending.run();
+        row(
+                run.fault().kind().label(),
+                run.fault().kind() == Fault.Kind.NONE ? "" : run.fault().phase().label(),
+                run.launcher().label(),
+                ending.describe() + (ending.happened() || ending.errors() > 0 ? "" : ", no fault"),
+                ending.errorMs(),
+                "faults --case \"" + run.words() + "\"",
+                String.join("; ", ending.problems()));
+    }
+
+    /**
+     * @param ms until the last error, or -1 where there was none
+     * @param problem what is not as promised, or empty
+     */
+    void row(
+            String fault,
+            String phase,
+            String fabric,
+            String what,
+            long ms,
+            String replay,
+            String problem) {
+        if (!begun) {
+            begun = true;
+            line(
+                    "| fault | phase | fabric | what happened | ms to the last error | replay: ./weft |");
+            line("|---|---|---|---|---|---|");
+        }
+        rows++;
+        problems += problem.isEmpty() ? 0 : 1;
+        line(
+                "| "
+                        + String.join(
+                                " | ",
+                                fault,
+                                phase,
+                                fabric,
+                                problem.isEmpty() ? what : what + " **" + problem + "**",
+                                ms < 0 ? "" : Long.toString(ms),
+                                "`" + replay + "`")
+                        + " |");
+    }
+
+    int problems() {
+        return problems;
+    }
+
+    void end() {
+        line("");
+        line(rows + " cases, " + problems + " not as promised");
+    }
+}

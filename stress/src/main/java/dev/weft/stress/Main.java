@@ -1,0 +1,56 @@
+package dev.weft.stress;
+
+import dev.weft.fuzz.FuzzCommand;
+import dev.weft.model.ProveCommand;
+import java.io.PrintWriter;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** What the launcher runs for the commands that try Weft's patience. */
+@Command(
+        name = "weft",
+        subcommands = {
+            FaultsCommand.class,
+            StragglersCommand.class,
+            SoakCommand.class,
+            FuzzCommand.class,
+            ProveCommand.class
+        })
+public final class Main implements Runnable {
+
+    private static final int FAILED = 1;
+    private static final int USAGE = 2;
+
+    @Spec private CommandSpec spec;
+
+    public static void main(String[] arguments) {
+        System.exit(commandLine().execute(arguments));
+    }
+
+    static CommandLine commandLine() {
+        return new CommandLine(new Main())
+                .setUsageHelpAutoWidth(false)
+                .setUsageHelpWidth(100)
+                .setParameterExceptionHandler(
+                        (failure, words) ->
+                                oneLine(failure.getCommandLine().getErr(), failure, USAGE))
+                .setExecutionExceptionHandler(
+                        (failure, command, parsed) -> oneLine(command.getErr(), failure, FAILED));
+    }
+
+    private static int oneLine(PrintWriter err, Exception failure, int code) {
+        String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        err.println("weft: " + text.lines().findFirst().orElse("failed"));
+        err.flush();
+        return code;
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(
+                spec.commandLine(), "expected faults, stragglers, soak, fuzz or prove");
+    }
+}

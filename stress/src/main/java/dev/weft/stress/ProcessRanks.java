@@ -1,0 +1,83 @@
+package dev.weft.stress;
+
+import dev.weft.fabric.ShmJob;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** Runs a case with processes that meet in a folder of shared memory. */
+final class ProcessRanks {
+
+    private final Case run;
+    private final ShmJob job;
+
+    private ProcessRanks(Case run, ShmJob job) {
+        this.run = run;
+        this.job = job;
+    }
+
+    static Ending run(Case run) {
+        ShmJob job = ShmJob.create();
+        Ending ending;
+        try (job;
+                Witnesses witnesses = new Witnesses(run)) {
+            ending = new ProcessRanks(run, job).run(witnesses);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot start the ranks: " + e.getMessage(), e);
+        }
+        if (Files.exists(job.folder())) {
+            List<String> left = new ArrayList<>(ending.left());
+            left.add(job.folder() + " is still there");
+            return new Ending(run, ending.happened(), ending.ranks(), left);
+        }
+        return ending;
+    }
+
+    private Ending run(Witnesses witnesses) throws IOException {
+        // Somebody comes late where a fault is to find the others waiting.
+        boolean meeting =
+                run.fault().phase() == Fault.Phase.RENDEZVOUS && run.fault() != Fault.NONE;
+        int late = meeting ? (run.fault().rank() + 1) % run.ranks() : -1;
+        for (int rank = 0; rank < run.ranks(); rank++) {
+            if (rank != late) {
+                witnesses.add(rank, start(rank));
+            }
+        }
+        if (meeting) {
+            awaitControlBlock(run.fault().rank());
+            witnesses.faultFromOutside();
+            boolean freeze = run.fault().kind() == Fault.Kind.FREEZE;
+            Signals.send(
+                    witnesses.of(run.fault().rank()).pid(), freeze ? Signals.STOP : Signals.KILL);
+            witnesses.add(late, start(late));
+            // Deadlines count from the last step forward, which this is.
+            awaitControlBlock(late);
+            witnesses.faultFromOutside();
+        }
+        return witnesses.await();
+    }
+
+    private Witness start(int rank) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(ChildJava.command(run));
+        Duration deadline = Duration.ofMillis(run.deadlineMs());
+        builder.environment().putAll(job.environment(rank, run.ranks(), deadline));
+        return new Witness(builder);
+    }
+
+    private void awaitControlBlock(int rank) {
+        Path control = job.folder().resolve("rank-" + rank + ".control");
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!Files.exists(control)) {
+            if (System.nanoTime() > until) {
+                throw new IllegalStateException(control + " did not come");
+            }
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package dev.weft.stress;
+
+/**
+ * How one rank ended, or that it said nothing.
+ *
+ * @param how as the words of {@link RankMain}
+ * @param afterMs from the fault to its error
+ * @param peer whom the error names, or -1
+ * @param calls done, and found right
+ */
+record RankEnd(
+        int rank,
+        How how,
+        String kind,
+        int peer,
+        long afterMs,
+        String message,
+        long calls,
+        long bytes) {
+
+    /** The kinds of end. */
+    enum How {
+        /** All calls done, all results right. */
+        RIGHT,
+        /** A typed error. */
+        ERROR,
+        /** A wrong result: the worst that can happen. */
+        WRONG,
+        /** An error of another type. */
+        OTHER,
+        /** Its process is gone and said nothing. */
+        DIED,
+        /** It had to be killed. */
+        HUNG
+    }
+
+    static RankEnd right(int rank, Workload.Tally tally) {
+        return new RankEnd(rank, How.RIGHT, "", -1, 0, "", tally.calls(), tally.bytes());
+    }
+
+    static RankEnd of(int rank, How how, String kind, int peer, long afterMs, String message) {
+        return new RankEnd(rank, how, kind, peer, afterMs, message, 0, 0);
+    }
+}

@@ -1,0 +1,167 @@
+package dev.weft.stress;
+
+import java.io.PrintWriter;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Random problems on random launchers with random faults, for as long as wanted. */
+@Command(
+        name = "soak",
+        mixinStandardHelpOptions = true,
+        description =
+                "Runs random problems over random launchers with random faults, compares every"
+                        + " result bit for bit, and watches memory, file handles, threads and shared"
+                        + " memory for growth. Prints a seed; with it all is the same again.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft soak --minutes 30",
+            "  ./weft soak --seed 42 --case 17      that case of that soak alone"
+        })
+final class SoakCommand implements Callable<Integer> {
+
+    private static final long TELL_NS = TimeUnit.SECONDS.toNanos(60);
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = "--minutes",
+            paramLabel = "N",
+            description = "How long (default: ${DEFAULT-VALUE}); fractions are allowed.")
+    double minutes = 1;
+
+    @Option(names = "--seed", paramLabel = "N", description = "Default: another one each time.")
+    Long seed;
+
+    @Option(names = "--case", paramLabel = "N", description = "Only the case of this number.")
+    Integer single;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "MS",
+            description = "The deadline of every wait (default: ${DEFAULT-VALUE}).")
+    long deadlineMs = 3_000;
+
+    private final Growth growth = new Growth();
+    private final Map<Fault.Kind, Integer> faults = new EnumMap<>(Fault.Kind.class);
+    private final Map<Case.Launcher, Integer> launchers = new EnumMap<>(Case.Launcher.class);
+    private final List<String> problems = new ArrayList<>();
+    private Workload.Tally tally = new Workload.Tally(0, 0);
+    private long errors;
+    private int cases;
+
+    @Override
+    public Integer call() {
+        if (!(minutes > 0 && minutes <= 100_000)) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--minutes " + minutes + ": expected more than 0, at most 100000");
+        }
+        if (deadlineMs < 100) {
+            throw new ParameterException(
+                    spec.commandLine(), "--deadline " + deadlineMs + ": expected at least 100 ms");
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        long start = seed == null ? new SecureRandom().nextInt(Integer.MAX_VALUE) : seed;
+        out.println("seed " + start + ": ./weft soak --seed " + start + " replays it");
+        MpiRanks.unavailable().ifPresent(why -> out.println("without MPI: " + why));
+        out.flush();
+        if (single != null) {
+            one(start, single);
+        } else {
+            soak(start, out);
+        }
+        tell(out);
+        return problems.isEmpty() ? 0 : 1;
+    }
+
+    private void soak(long start, PrintWriter out) {
+        long until = System.nanoTime() + (long) (minutes * TimeUnit.MINUTES.toNanos(1));
+        long told = System.nanoTime();
+        for (int number = 0; System.nanoTime() < until; number++) {
+            one(start, number);
+            growth.add(Footprint.now());
+            if (System.nanoTime() - told > TELL_NS) {
+                told = System.nanoTime();
+                tell(out);
+            }
+        }
+        problems.addAll(growth.leaks());
+    }
+
+    private void one(long start, int number) {
+        SplittableRandom random = new SplittableRandom(start * 1_000_003 + number);
+        Case run = Case.random(random.nextLong(), launcher(random.nextInt(10)), deadlineMs);
+        Ending ending = Cases.run(run);
+        cases++;
+        launchers.merge(run.launcher(), 1, Integer::sum);
+        if (ending.happened() || run.fault().kind().isHarmless()) {
+            faults.merge(run.fault().kind(), 1, Integer::sum);
+        }
+        errors += ending.errors();
+        tally = tally.plus(ending.tally());
+        for (String problem : ending.problems()) {
+            problems.add("case " + number + " (" + run.words() + "): " + problem);
+            spec.commandLine().getErr().println("weft: " + problems.getLast());
+            spec.commandLine().getErr().flush();
+        }
+    }
+
+    private static Case.Launcher launcher(int draw) {
+        if (draw < 6) {
+            return Case.Launcher.THREADS;
+        }
+        if (draw < 8 || MpiRanks.unavailable().isPresent()) {
+            return Case.Launcher.PROCESSES;
+        }
+        return draw == 8 ? Case.Launcher.MPI : Case.Launcher.HOSTS;
+    }
+
+    private void tell(PrintWriter out) {
+        int injected =
+                faults.entrySet().stream()
+                        .filter(fault -> fault.getKey() != Fault.Kind.NONE)
+                        .mapToInt(Map.Entry::getValue)
+                        .sum();
+        long wrong = problems.stream().filter(problem -> problem.contains("WRONG")).count();
+        out.printf(
+                Locale.ROOT,
+                "%d cases %s, %,d calls, faults injected %d %s, errors raised %d, %,d bytes verified,"
+                        + " wrong results %d, problems %d%n",
+                cases,
+                launchers,
+                tally.calls(),
+                injected,
+                faults,
+                errors,
+                tally.bytes(),
+                wrong,
+                problems.size());
+        if (growth.size() > 0) {
+            Footprint last = growth.last();
+            out.printf(
+                    Locale.ROOT,
+                    "  heap %d MiB, resident %d MiB, %d file handles, %d threads, %d folders in shared"
+                            + " memory; leaks %s%n",
+                    last.heapBytes() >> 20,
+                    last.residentBytes() >> 20,
+                    last.handles(),
+                    last.threads(),
+                    last.sharedFolders(),
+                    growth.leaks().isEmpty() ? "0" : growth.leaks());
+        }
+        out.flush();
+    }
+}

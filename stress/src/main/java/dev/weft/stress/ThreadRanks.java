@@ -1,0 +1,109 @@
+package dev.weft.stress;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.World;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Runs a case with threads of this process as ranks. */
+final class ThreadRanks {
+
+    private final Case run;
+    private final AtomicLong faultMs = new AtomicLong();
+    private final AtomicInteger running;
+    private final CountDownLatch othersEnded = new CountDownLatch(1);
+    private final RankEnd[] ends;
+
+    private ThreadRanks(Case run) {
+        this.run = run;
+        this.running = new AtomicInteger(run.ranks());
+        this.ends = new RankEnd[run.ranks()];
+    }
+
+    static Ending run(Case run) {
+        return new ThreadRanks(run).run();
+    }
+
+    private Ending run() {
+        try (World world = World.threads(run.ranks(), Duration.ofMillis(run.deadlineMs()))) {
+            world.run(
+                    fabric -> {
+                        int rank = fabric.rank();
+                        try {
+                            ends[rank] = live(rank, fabric);
+                        } catch (RuntimeException | Error e) {
+                            ends[rank] = end(rank, e);
+                            throw e;
+                        } finally {
+                            if (running.decrementAndGet() <= 1) {
+                                othersEnded.countDown();
+                            }
+                        }
+                    });
+        } catch (RuntimeException | Error e) {
+            // Each rank's own error is in its end.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "the case's error", e);
+        }
+        return new Ending(run, faultMs.get() > 0, List.of(ends), List.of());
+    }
+
+    private RankEnd live(int rank, Fabric fabric) {
+        Injector injector =
+                new Injector(
+                        run, rank, new ThreadEnd(), () -> faultMs.set(System.currentTimeMillis()));
+        Workload.Tally tally = new Workload(run, injector).on(fabric);
+        injector.at(Fault.Phase.CLOSE);
+        return RankEnd.right(rank, tally);
+    }
+
+    private RankEnd end(int rank, Throwable failure) {
+        long after = System.currentTimeMillis() - faultMs.get();
+        return switch (failure) {
+            case FabricException e ->
+                    RankEnd.of(
+                            rank,
+                            RankEnd.How.ERROR,
+                            RankMain.kind(e),
+                            e.peer(),
+                            after,
+                            RankMain.line(e));
+            case CheckedOperator.WrongResult e ->
+                    RankEnd.of(rank, RankEnd.How.WRONG, "", -1, after, RankMain.line(e));
+            default ->
+                    RankEnd.of(
+                            rank,
+                            RankEnd.How.OTHER,
+                            RankMain.kind(failure),
+                            -1,
+                            after,
+                            RankMain.line(failure));
+        };
+    }
+
+    /**
+     * A thread cannot be killed: it throws what nobody expects, or sits until all others are gone.
+     */
+    private final class ThreadEnd implements Injector.End {
+        @Override
+        public void kill() {
+            throw new Injector.Killed("killed");
+        }
+
+        @Override
+        public void freeze() {
+            try {
+                if (!othersEnded.await(3 * run.deadlineMs() + 30_000, TimeUnit.MILLISECONDS)) {
+                    throw new Injector.Killed("frozen, and the others did not end");
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            throw new Injector.Killed("frozen");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package dev.weft.fuzz;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+/** Every reader with some thousand damaged inputs, always the same ones. */
+class FuzzCommandTest {
+
+    private static final long SEED = 20261115;
+
+    @TempDir private Path folder;
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    private int run(String... arguments) {
+        return new CommandLine(new FuzzCommand())
+                .setOut(new PrintWriter(out))
+                .setErr(new PrintWriter(err))
+                .execute(arguments);
+    }
+
+    @Test
+    void noReaderIsSurprised() throws IOException {
+        int code = run("--smoke", "--seed", Long.toString(SEED), "--keep", folder.toString());
+        assertEquals(0, code, out + "\n" + err);
+        List<String> lines = out.toString().lines().toList();
+        assertEquals("seed " + SEED, lines.getFirst());
+        for (String target : List.of("npy", "safetensors", "run-record", "control-file")) {
+            assertTrue(lines.stream().anyMatch(line -> line.startsWith(target + " ")), target);
+        }
+        assertTrue(lines.getLast().endsWith(" inputs, 0 findings"), lines.getLast());
+        try (Stream<Path> kept = Files.list(folder)) {
+            assertEquals(0, kept.count());
+        }
+    }
+
+    @Test
+    void anInputIsReadAgain() throws IOException {
+        Path input = Files.writeString(folder.resolve("numbers"), "1,,2");
+        assertEquals(0, run("--target", "number-list", "--input", input.toString()), err::toString);
+        assertTrue(out.toString().startsWith("refused"), out.toString());
+    }
+
+    @Test
+    void wrongOptionsAreRefused() {
+        assertEquals(2, run("--target", "nothing"));
+        assertTrue(err.toString().contains("--target 'nothing': expected one of npy"));
+        assertEquals(2, run("--seconds", "0"));
+        assertEquals(2, run("--input", "/nowhere", "--target", "npy"));
+    }
+}

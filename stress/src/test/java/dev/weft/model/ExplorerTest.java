@@ -1,0 +1,137 @@
+package dev.weft.model;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.model.Explorer.Search;
+import dev.weft.model.Outcome.Verdict;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class ExplorerTest {
+
+    private static final int MOST_STATES = 2_000_000;
+
+    private static Outcome explore(Setting setting, Mutant mutant, Search search) {
+        Model model = Protocol.model(setting, mutant, Signals.sound());
+        return Explorer.explore(model, search, MOST_STATES);
+    }
+
+    static Stream<Setting> settings() {
+        return Stream.of(
+                Setting.of(Algorithm.RING, 1, 3, 2, 1),
+                Setting.of(Algorithm.RING, 1, 3, 1, 1, 0),
+                Setting.of(Algorithm.BIDIRECTIONAL_RING, 2, 3, 2, 1),
+                Setting.of(Algorithm.MESH_PUSH, 1, 4, 2, 0),
+                Setting.of(Algorithm.MESH_PULL, 1, 4, 1, 1),
+                Setting.of(Algorithm.DIRECT, 1, 4, 1, 1, 0),
+                Setting.of(Algorithm.SEQUENTIAL, 1, 4, 1, 1),
+                Setting.of(Algorithm.MESH_PUSH, 1, Hosts.of(2, 1), 2, 1, 0, 1),
+                Setting.pingPong(4, 2, 1),
+                Setting.pingPong(3, 1, 1, 0),
+                Setting.pingPong(4, 1, 1).withAnyWorkers().withWrap(),
+                Setting.of(Algorithm.RING, 1, 3, 1, 1).withSummaries());
+    }
+
+    @ParameterizedTest
+    @MethodSource("settings")
+    void everySearchProvesTheProtocol(Setting setting) {
+        Outcome every = explore(setting, Mutant.NONE, Search.EVERY_STEP);
+        Outcome full = explore(setting, Mutant.NONE, Search.FULL);
+        Outcome reduced = explore(setting, Mutant.NONE, Search.REDUCED);
+        assertEquals(Verdict.PROVEN, every.verdict(), every.problem());
+        assertEquals(Verdict.PROVEN, full.verdict(), full.problem());
+        assertEquals(Verdict.PROVEN, reduced.verdict(), reduced.problem());
+        // All runs end in the same state, after the same number of steps.
+        assertEquals(full.depth(), reduced.depth());
+        assertTrue(reduced.states() < full.states() && full.states() < every.states());
+    }
+
+    @ParameterizedTest
+    @EnumSource(mode = Mode.EXCLUDE, names = "NONE")
+    void everySearchFindsTheMutant(Mutant mutant) {
+        for (Search search : Search.values()) {
+            Outcome outcome = explore(Catalogue.against(mutant), mutant, search);
+            assertEquals(Verdict.WRONG_READ, outcome.verdict(), search.name());
+            assertFalse(outcome.trace().isEmpty());
+            assertTrue(outcome.problem().contains("expected row"), outcome.problem());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(mode = Mode.EXCLUDE, names = "NONE")
+    void whereAMutantIsFoundTheProtocolItselfIsProven(Mutant mutant) {
+        assertTrue(explore(Catalogue.against(mutant), Mutant.NONE, Search.FULL).isProven());
+    }
+
+    @Test
+    void searchesAgreeOnRandomSettingsAndMutants() {
+        long seed = 20261115;
+        SplittableRandom random = new SplittableRandom(seed);
+        int wrong = 0;
+        for (int i = 0; i < 60; i++) {
+            Setting setting = randomSetting(random);
+            Mutant mutant = Mutant.values()[random.nextInt(Mutant.values().length)];
+            String what = "seed " + seed + ", case " + i + ": " + mutant + " in " + setting;
+            Verdict every = explore(setting, mutant, Search.EVERY_STEP).verdict();
+            assertEquals(every, explore(setting, mutant, Search.FULL).verdict(), what);
+            assertEquals(every, explore(setting, mutant, Search.REDUCED).verdict(), what);
+            wrong += every == Verdict.WRONG_READ ? 1 : 0;
+        }
+        assertTrue(wrong > 10, "only " + wrong + " cases were wrong: the test says little");
+    }
+
+    private static Setting randomSetting(SplittableRandom random) {
+        long[] rows = new long[2 + random.nextInt(2)];
+        for (int r = 0; r < rows.length; r++) {
+            rows[r] = random.nextInt(rows.length == 2 ? 3 : 2);
+        }
+        int calls = 3;
+        Algorithm[] algorithms = Algorithm.values();
+        Algorithm algorithm = algorithms[random.nextInt(algorithms.length)];
+        Setting setting =
+                algorithm == Algorithm.AUTO
+                        ? Setting.pingPong(calls, rows)
+                        : Setting.of(algorithm, 1, calls, rows);
+        return random.nextInt(3) == 0 ? setting.withSummaries() : setting;
+    }
+
+    @Test
+    void aLostSignalIsADeadlockThatNamesTheWait() {
+        Setting setting = Setting.of(Algorithm.MESH_PULL, 1, 2, 1, 1);
+        Model model = Protocol.model(setting, Mutant.NONE, Signals.without(0));
+        Outcome outcome = Explorer.explore(model, Search.FULL, MOST_STATES);
+        assertEquals(Verdict.DEADLOCK, outcome.verdict());
+        assertTrue(
+                outcome.problem().contains("rank 1 lane-0 waits for start[0] to reach 1"),
+                outcome.problem());
+    }
+
+    @Test
+    void tooManyStatesProveNothing() {
+        Setting setting = Setting.of(Algorithm.RING, 1, 3, 2, 1);
+        Model model = Protocol.model(setting, Mutant.NONE, Signals.sound());
+        Outcome outcome = Explorer.explore(model, Search.FULL, 100);
+        assertEquals(Verdict.LIMIT, outcome.verdict());
+        assertFalse(outcome.isProven());
+        assertEquals("more than 100 states", outcome.problem());
+    }
+
+    @Test
+    void theFirstTraceIsAsShortAsAny() {
+        Setting setting = Setting.of(Algorithm.DIRECT, 1, 3, 1, 0);
+        Outcome outcome = explore(setting, Mutant.START_FIRST, Search.EVERY_STEP);
+        assertEquals(
+                "rank 1 compute-0, call 1: begins to read row 0 of rank 0",
+                outcome.trace().getLast());
+        assertEquals(outcome.depth() + 1, outcome.trace().size());
+    }
+}

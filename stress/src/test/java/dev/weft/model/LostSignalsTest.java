@@ -1,0 +1,41 @@
+package dev.weft.model;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.model.Explorer.Search;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class LostSignalsTest {
+
+    private static final int MOST_STATES = 1_000_000;
+
+    static Stream<Setting> settings() {
+        return Catalogue.forFaults().stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("settings")
+    void areMadeGoodOrAwaited(Setting setting) {
+        LostSignals lost = LostSignals.of(setting, MOST_STATES);
+        assertEquals(0, lost.wrong());
+        assertTrue(lost.awaited() > 0, "no lost signal was missed by anybody");
+        assertEquals(lost.signals(), lost.madeGood() + lost.awaited());
+    }
+
+    @ParameterizedTest
+    @MethodSource("settings")
+    void doubledSignalsDoNoHarm(Setting setting) {
+        Outcome sound = explore(setting, Signals.sound());
+        Outcome doubled = explore(setting, Signals.twice());
+        assertTrue(doubled.isProven());
+        assertEquals(sound.states(), doubled.states());
+    }
+
+    private static Outcome explore(Setting setting, Signals signals) {
+        return Explorer.explore(
+                Protocol.model(setting, Mutant.NONE, signals), Search.FULL, MOST_STATES);
+    }
+}

@@ -1,0 +1,47 @@
+package dev.weft.model;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+
+class ProveCommandTest {
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    private int run(String... arguments) {
+        return new CommandLine(new ProveCommand())
+                .setOut(new PrintWriter(out))
+                .setErr(new PrintWriter(err))
+                .execute(arguments);
+    }
+
+    @Test
+    void theSmokeSetIsProvenAndEveryMutantFound() {
+        assertEquals(0, run("--smoke"), out::toString);
+        String text = out.toString();
+        int entries = Catalogue.smoke().size();
+        assertTrue(text.contains(entries + " of " + entries + " proven."), text);
+        long found = text.lines().filter(line -> line.contains("): found after ")).count();
+        assertEquals(Mutant.values().length - 1, found, text);
+    }
+
+    @Test
+    void tooFewStatesAreNoProof() {
+        assertEquals(1, run("--smoke", "--states", "10"));
+        assertTrue(out.toString().contains("-> more than 10 states"), out.toString());
+        assertTrue(out.toString().endsWith("NOT PROVEN: see above." + System.lineSeparator()));
+    }
+
+    @Test
+    void wrongOptionsAreWrongUsage() {
+        assertEquals(2, run("--smoke", "--all"));
+        assertTrue(err.toString().contains("--smoke and --all: expected one of the two"));
+        assertEquals(2, run("--states", "0"));
+        assertTrue(err.toString().contains("--states 0: expected 1 or more"));
+    }
+}

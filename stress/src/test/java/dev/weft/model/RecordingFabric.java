@@ -1,0 +1,110 @@
+package dev.weft.model;
+
+import dev.weft.fabric.Courier;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.Region;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntConsumer;
+
+/** Writes down, thread by thread, which words of which region a rank awaits and raises. */
+final class RecordingFabric {
+
+    /**
+     * @param isWait otherwise the word is raised
+     */
+    record Event(Region region, boolean isWait, int home, long offset, int value) {}
+
+    private final Fabric below;
+    private final Map<String, List<Event>> events = new ConcurrentHashMap<>();
+
+    RecordingFabric(Fabric below) {
+        this.below = below;
+    }
+
+    /** The same fabric, of which is recorded what matters. */
+    Fabric fabric() {
+        return (Fabric)
+                Proxy.newProxyInstance(
+                        Fabric.class.getClassLoader(),
+                        new Class<?>[] {Fabric.class},
+                        (proxy, method, arguments) -> call(method, arguments));
+    }
+
+    /** By the name of the thread. */
+    Map<String, List<Event>> events() {
+        return events;
+    }
+
+    private Object call(Method method, Object[] arguments) throws Throwable {
+        switch (method.getName()) {
+            case "await", "reached" ->
+                    add(
+                            (Region) arguments[0],
+                            true,
+                            (int) arguments[1],
+                            (long) arguments[2],
+                            (int) arguments[3]);
+            case "publish" ->
+                    add(
+                            (Region) arguments[0],
+                            false,
+                            below.rank(),
+                            (long) arguments[1],
+                            (int) arguments[2]);
+            case "courier" -> {
+                return new RecordingCourier(below.courier((IntConsumer) arguments[0]));
+            }
+            default -> {}
+        }
+        try {
+            return method.invoke(below, arguments);
+        } catch (InvocationTargetException e) {
+            throw e.getCause();
+        }
+    }
+
+    /** Who looks at a word and then waits for it has one wait. */
+    private void add(Region region, boolean isWait, int home, long offset, int value) {
+        List<Event> ofThread =
+                events.computeIfAbsent(Thread.currentThread().getName(), n -> new ArrayList<>());
+        Event event = new Event(region, isWait, home, offset, value);
+        if (!isWait || ofThread.isEmpty() || !ofThread.getLast().equals(event)) {
+            ofThread.add(event);
+        }
+    }
+
+    private final class RecordingCourier implements Courier {
+
+        private final Courier courier;
+
+        RecordingCourier(Courier courier) {
+            this.courier = courier;
+        }
+
+        @Override
+        public void move(int index, Move move, int flag, int counter) {
+            add(move.region(), false, move.to(), move.flagAt(), flag);
+            if (move.counterAt() >= 0) {
+                add(move.region(), false, move.to(), move.counterAt(), counter);
+            }
+            courier.move(index, move, flag, counter);
+        }
+
+        @Override
+        public void awaitAll() {
+            courier.awaitAll();
+        }
+
+        @Override
+        public void close() {
+            courier.close();
+        }
+    }
+}

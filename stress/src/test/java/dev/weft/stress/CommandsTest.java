@@ -1,0 +1,76 @@
+package dev.weft.stress;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** The commands themselves: what they print, and what they refuse. */
+class CommandsTest {
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    private int run(String... words) {
+        CommandLine command = Main.commandLine();
+        command.setOut(new PrintWriter(out));
+        command.setErr(new PrintWriter(err));
+        return command.execute(words);
+    }
+
+    @Test
+    void stragglersTellWhatWasCompared() {
+        assertEquals(
+                0, run("stragglers", "--calls", "48", "-n", "3", "--delay", "50"), err::toString);
+        assertTrue(out.toString().startsWith("3 ranks (threads): 48 calls, "), out.toString());
+        assertTrue(out.toString().contains(" 0 problems, "), out.toString());
+    }
+
+    @Test
+    void aSoakTellsItsSeedAndWhatItDid() {
+        assertEquals(0, run("soak", "--minutes", "0.05", "--seed", "3"), err::toString);
+        assertTrue(out.toString().startsWith("seed 3: ./weft soak --seed 3"), out.toString());
+        assertTrue(out.toString().contains("wrong results 0, problems 0"), out.toString());
+    }
+
+    @Test
+    void oneCaseIsReplayedFromItsWords() {
+        int code = run("faults", "--case", "ranks=2 fault=throw phase=first-chunk algorithm=ring");
+        assertEquals(0, code, err::toString);
+        assertTrue(
+                out.toString().contains("| throw | first-chunk | threads | 1 PeerFailed |"),
+                out.toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "soak --minutes 0",
+                "soak --minutes -3",
+                "soak --minutes much",
+                "soak --minutes NaN",
+                "soak --deadline 5",
+                "soak --seed x",
+                "faults --launcher cloud",
+                "faults --case ranks=0",
+                "faults --case nonsense",
+                "faults --deadline soon",
+                "stragglers --calls 0",
+                "stragglers --num_ranks 1000",
+                "stragglers --launcher cloud",
+                "stragglers --delay -1",
+                "stragglers --nonsense",
+                ""
+            })
+    void wrongValuesAreRefusedInOneLine(String words) {
+        assertEquals(2, run(words.isEmpty() ? new String[0] : words.split(" ")));
+        assertEquals("", out.toString());
+        assertEquals(1, err.toString().lines().count(), err.toString());
+        assertTrue(err.toString().startsWith("weft: "), err.toString());
+    }
+}

@@ -1,0 +1,70 @@
+package dev.weft.stress;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Faults in ranks that are processes, by real signals. The whole table is the command's. */
+class RankFaultsIT {
+
+    private static Ending check(String words) {
+        Ending ending = Cases.run(Case.parse("rank=1 deadline=5000 " + words));
+        assertEquals(List.of(), ending.problems(), ending.run().words());
+        return ending;
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "fault=kill phase=rendezvous",
+                "fault=kill phase=last-chunk algorithm=ring",
+                "fault=kill phase=close",
+                "fault=freeze phase=first-chunk algorithm=mesh-push",
+                "fault=corrupt phase=first-chunk algorithm=ring",
+                "fault=delay every=true calls=96"
+            })
+    void processes(String words) {
+        Ending ending = check("launcher=processes " + words);
+        assertTrue(ending.happened() || words.contains("delay"), words);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "launcher=mpi fault=freeze phase=between-calls algorithm=mesh-pull",
+                "launcher=hosts fault=kill phase=first-chunk algorithm=ring",
+                "launcher=hosts fault=delay every=true calls=48"
+            })
+    void mpi(String words) {
+        assumeTrue(MpiRanks.unavailable().isEmpty(), () -> MpiRanks.unavailable().orElse(""));
+        check(words);
+    }
+
+    @Tag("long")
+    @ParameterizedTest
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "THREADS")
+    void everyPhase(Case.Launcher launcher) {
+        assumeTrue(
+                !launcher.isMpi() || MpiRanks.unavailable().isEmpty(),
+                () -> MpiRanks.unavailable().orElse(""));
+        for (Fault.Kind kind : List.of(Fault.Kind.KILL, Fault.Kind.FREEZE)) {
+            for (Fault.Phase phase : kind.phases()) {
+                if (phase != Fault.Phase.RENDEZVOUS || launcher == Case.Launcher.PROCESSES) {
+                    check(
+                            "launcher="
+                                    + launcher.label()
+                                    + " algorithm=ring fault="
+                                    + kind.label()
+                                    + " phase="
+                                    + phase.label());
+                }
+            }
+        }
+    }
+}
