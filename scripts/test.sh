@@ -66,12 +66,12 @@ install_extras() {
     fi
 }
 
-# The memory-order tests: one Java configuration of each, or every one at full length with --all, which takes an hour.
+# The memory-order tests: one Java configuration of each, or many with --all, which takes over half an hour.
 stress() {
     local folder=$home/stress/target options="-m quick -sc false -jvmArgs --enable-native-access=ALL-UNNAMED" code=0
     [ -f "$folder/jcstress.jar" ] || return 0
     if $1; then
-        options="-m default"
+        options="-m default -fsm 1"
     fi
     echo "memory-order tests: jcstress $options, log in $folder/jcstress.log"
     # shellcheck disable=SC2086

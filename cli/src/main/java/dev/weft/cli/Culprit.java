@@ -170,15 +170,15 @@ final class Culprit {
 
     /** What {@code there} has done that {@code here} still waits for; null if it has not. */
     private static String sent(Wait wait, Situation here, Situation there) {
+        if (here.operator().isEmpty() || !here.operator().equals(there.operator())) {
+            return null;
+        }
         if (wait.what().equals(Awaited.COLLECTIVE)) {
             boolean entered =
                     there.waits().stream()
                             .filter(other -> other.what().equals(Awaited.COLLECTIVE))
                             .anyMatch(other -> other.number() - wait.number() >= 0);
             return entered ? "entered collective call " + wait.number() : null;
-        }
-        if (here.operator().isEmpty() || !here.operator().equals(there.operator())) {
-            return null;
         }
         if (wait.what().equals(Awaited.START) || wait.what().equals(Awaited.SHARD)) {
             return there.call() - wait.number() >= 0 ? "started call " + wait.number() : null;

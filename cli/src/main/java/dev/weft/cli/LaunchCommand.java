@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description = {
             "Starts a program once per rank. Each process has its rank, the number of ranks and",
-            "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB and",
+            "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
             "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
             "LOCAL_WORLD_SIZE as torchrun sets them. Output goes where this command's goes; there",
             "is no standard input. When one fails the others have the deadline and 5 s to end."

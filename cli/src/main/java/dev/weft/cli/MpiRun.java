@@ -68,7 +68,8 @@ final class MpiRun {
 
     /**
      * The input that mpirun hands to the first rank ends when the command that started mpirun does,
-     * however it ended: nobody would read what the ranks have to say.
+     * however it ended: nobody would read what the ranks have to say. An mpirun that hands on
+     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
      */
     private static void watchStarter(Fabric world) {
         Thread.ofPlatform()
@@ -77,13 +78,15 @@ final class MpiRun {
                 .start(
                         () -> {
                             try {
-                                System.in.transferTo(OutputStream.nullOutputStream());
+                                long heard = System.in.transferTo(OutputStream.nullOutputStream());
+                                if (heard > 0) {
+                                    world.fail(
+                                            new IllegalStateException(
+                                                    "the command that started this run is gone"));
+                                }
                             } catch (IOException e) {
                                 world.fail(e);
                             }
-                            world.fail(
-                                    new IllegalStateException(
-                                            "the command that started this run is gone"));
                         });
     }
 

@@ -59,6 +59,7 @@ final class MpiStart {
         // Its input stays open while this process lives: the first rank listens for its end.
         builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
         Process mpirun = builder.start();
+        tellOfLife(mpirun);
         Thread hook = new Thread(() -> end(mpirun), "weft-abandon");
         Runtime.getRuntime().addShutdownHook(hook);
         try {
@@ -96,6 +97,17 @@ final class MpiStart {
             case "2" -> Main.USAGE;
             default -> Main.FAILED;
         };
+    }
+
+    /** Only who has heard this takes the end of its input for the end of this process. */
+    private static void tellOfLife(Process mpirun) {
+        try {
+            mpirun.getOutputStream().write('\n');
+            mpirun.getOutputStream().flush();
+        } catch (IOException e) {
+            // It has ended already, or takes no input: so be it.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input for mpirun", e);
+        }
     }
 
     /** Each has said its line; together they tell more. */

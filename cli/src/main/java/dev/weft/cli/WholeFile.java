@@ -26,8 +26,15 @@ public final class WholeFile {
         void make(Path part) throws IOException;
     }
 
-    /** Replaces {@code file}; a link stays, the file that it names is replaced. */
+    /**
+     * Replaces {@code file}; a link stays, the file that it names is replaced.
+     *
+     * @throws IllegalArgumentException if it is there and is not a regular file
+     */
     public static void write(Path file, Maker maker) throws IOException {
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new IllegalArgumentException(file + ": not a regular file, and so not replaced");
+        }
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
         Path part = target.resolveSibling(".weft-" + UUID.randomUUID() + ".part");
         try {

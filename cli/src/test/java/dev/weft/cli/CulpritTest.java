@@ -245,8 +245,18 @@ class CulpritTest {
         assertEquals(
                 "a signal was lost: rank 1 has entered collective call 4, rank 0 never got it",
                 line(
-                        rank(0).in("", -1).forWhat(Awaited.COLLECTIVE, 1, 4).end(),
-                        rank(1).in("", -1).forWhat(Awaited.COLLECTIVE, 0, 5).end()));
+                        rank(0).in("w", -1).forWhat(Awaited.COLLECTIVE, 1, 4).end(),
+                        rank(1).in("w", -1).forWhat(Awaited.COLLECTIVE, 0, 5).end()));
+    }
+
+    /** The world and each part of it count their own: rank 0 is in one, rank 1 in another. */
+    @Test
+    void collectiveCallsOfAnotherGroupTellNothing() {
+        String line =
+                line(
+                        rank(0).in("w", -1).forWhat(Awaited.COLLECTIVE, 1, 4).end(),
+                        rank(1).in("w.0-0", -1).forWhat(Awaited.COLLECTIVE, 2, 5).end());
+        assertTrue(line.startsWith("rank 2 hangs"), line);
     }
 
     @Test

@@ -138,7 +138,8 @@ class RingCommandTest {
                                         json -> {
                                             throw full;
                                         }));
-        assertSame(full, told);
+        assertEquals("cannot write " + file + ": no space", told.getMessage());
+        assertSame(full, told.getCause());
         try (Stream<Path> left = Files.list(folder)) {
             assertEquals(List.of(), left.toList());
         }

@@ -37,7 +37,7 @@ class WholeFileTest {
         Path file = folder.resolve("new");
         IOException e =
                 assertThrows(IOException.class, () -> WholeFile.write(file, WholeFileTest::fail));
-        assertEquals("No space left on device", e.getMessage());
+        assertEquals("cannot write " + file + ": No space left on device", e.getMessage());
         assertEquals(List.of(), names());
     }
 
@@ -56,6 +56,20 @@ class WholeFileTest {
         WholeFile.write(link, part -> Files.writeString(part, "new"));
         assertTrue(Files.isSymbolicLink(link));
         assertEquals("new", Files.readString(real));
+    }
+
+    /** Such as a folder, or a device that root could rename a file over. */
+    @Test
+    void whatIsNoRegularFileIsRefused() throws IOException {
+        Path inside = Files.createDirectory(folder.resolve("inside"));
+        for (Path target : List.of(inside, Path.of("/dev/null"))) {
+            IllegalArgumentException e =
+                    assertThrows(
+                            IllegalArgumentException.class,
+                            () -> WholeFile.write(target, WholeFileTest::fail));
+            assertEquals(target + ": not a regular file, and so not replaced", e.getMessage());
+        }
+        assertEquals(List.of("inside"), names());
     }
 
     @Test

@@ -47,7 +47,7 @@ final class HostSteps {
         this.region = region;
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
-            awaited[r] = Awaited.of("the start of a call", r);
+            awaited[r] = Awaited.of(Awaited.START, r);
         }
     }
 

@@ -37,7 +37,7 @@ final class StagedGather implements IntConsumer {
         this.shards = new Awaited[fabric.size()];
         this.rows = new long[fabric.size()];
         for (int r = 0; r < rows.length; r++) {
-            shards[r] = new Awaited("the shard", r, r, -1);
+            shards[r] = new Awaited(Awaited.SHARD, r, r, -1);
             rows[r] = layout.chunks().shards().rows(r);
         }
     }

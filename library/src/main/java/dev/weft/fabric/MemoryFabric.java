@@ -5,7 +5,6 @@ import dev.weft.plan.Hosts;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
@@ -35,6 +34,7 @@ abstract class MemoryFabric implements Fabric {
     final String id;
     final Group group;
     final Health health;
+    final WaitErrors errors = new WaitErrors(this);
     private final int rank;
     private final MemoryRegion control;
     private final WordWaiter waiter = WordWaiter.best();
@@ -166,7 +166,7 @@ abstract class MemoryFabric implements Fabric {
     public final void barrier() {
         // A rank alone waits for nobody, and would never hear that it has been failed.
         if (health.ownState() == ControlBlock.FAILED) {
-            throw health.failureOf(worldRank(rank));
+            throw errors.failedBefore();
         }
         collectives++;
         publish(control, ControlBlock.ENTERED_AT, collectives);
@@ -242,7 +242,7 @@ abstract class MemoryFabric implements Fabric {
         try {
             block(memory, home, offset, value, what);
         } catch (FabricException e) {
-            e.attach(situation(what, value, System.nanoTime() - began));
+            e.attach(errors.situation(what, value, System.nanoTime() - began));
             throw e;
         } finally {
             memory.addWaiters(home, -1);
@@ -254,40 +254,9 @@ abstract class MemoryFabric implements Fabric {
     private boolean isSignal(int seen, int value, Awaited what) {
         int ahead = seen - value;
         if (ahead > what.lead()) {
-            throw corrupt(seen, value, what);
+            throw errors.corrupt(seen, value, what);
         }
         return ahead >= 0;
-    }
-
-    private CorruptSignalException corrupt(int seen, int value, Awaited what) {
-        CorruptSignalException failure =
-                new CorruptSignalException(
-                        worldRank(rank),
-                        worldRank(what.writer()),
-                        what.source() < 0 ? -1 : worldRank(what.source()),
-                        what.chunk(),
-                        describe(what, value),
-                        seen,
-                        value,
-                        value + what.lead());
-        failure.attach(situation(what, value, 0));
-        return failure;
-    }
-
-    /** How things stand with one who ends this wait with an error. */
-    private Situation situation(Awaited what, int value, long waitedNs) {
-        String prefix = "weft-" + worldRank(rank) + "-";
-        String thread = Thread.currentThread().getName();
-        Situation.Wait wait =
-                new Situation.Wait(
-                        thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
-                        what.what(),
-                        worldRank(what.writer()),
-                        what.source() < 0 ? -1 : worldRank(what.source()),
-                        what.chunk(),
-                        value,
-                        waitedNs / 1_000_000);
-        return Situation.of(worldRank(rank), List.of(wait), health.peers(group, this::silentMs));
     }
 
     /** Time since anything came from the world's rank; -1 where its memory is shared. */
@@ -316,13 +285,13 @@ abstract class MemoryFabric implements Fabric {
                 throw health.failureOf(failed);
             }
             if (writerLeft) {
-                throw lost(writer, "left", what, value);
+                throw errors.lost(writer, "left", what, value);
             }
             if (now - checked > ALIVE_CHECK_NS) {
                 checked = now;
                 int dead = health.deadPeer(group);
                 if (dead >= 0) {
-                    throw lost(dead, "died", what, value);
+                    throw errors.lost(dead, "died", what, value);
                 }
             }
             long workNow = health.workOf(group, ownWork, now);
@@ -330,51 +299,16 @@ abstract class MemoryFabric implements Fabric {
                 work = workNow;
                 moved = now;
             } else if (now - moved > health.deadlineNs()) {
-                throw stalled(what, value);
+                throw errors.stalled(what, value);
             }
             waiter.block(part, offset, seen);
             now = System.nanoTime();
         }
     }
 
-    private PeerLostException lost(int peer, String how, Awaited what, int value) {
-        return new PeerLostException(worldRank(rank), peer, how, describe(what, value));
-    }
-
-    private StallException stalled(Awaited what, int value) {
-        // Who waits for its own lane waits for the rank that the lane waits for.
-        boolean ownLane = what.writer() == rank && what.source() >= 0;
-        int awaited = worldRank(ownLane ? what.source() : what.writer());
-        int silent = silentPeer();
-        return new StallException(
-                worldRank(rank),
-                silent < 0 ? awaited : silent,
-                what.source() < 0 ? -1 : worldRank(what.source()),
-                what.chunk(),
-                describe(what, value),
-                deadline(),
-                silent >= 0);
-    }
-
     /** The one rank of the group, by its number in the world, that is not heard of; else -1. */
     int silentPeer() {
         return -1;
-    }
-
-    /** The awaited thing in words, ranks by their number in the world. */
-    final String describe(Awaited what, int value) {
-        StringBuilder text = new StringBuilder(what.what());
-        if (what.chunk() >= 0) {
-            text.append(' ').append(what.chunk());
-        }
-        if (what.source() >= 0) {
-            text.append(" of rank ").append(worldRank(what.source()));
-        }
-        return text.append(" (number ")
-                .append(value)
-                .append(") from rank ")
-                .append(worldRank(what.writer()))
-                .toString();
     }
 
     @Override

@@ -75,12 +75,14 @@ final class MpiProcess {
         try {
             return process.joined.get(patienceNs, TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw new IllegalStateException(
-                    "the ranks that MPI started have not met within "
-                            + TimeUnit.NANOSECONDS.toMillis(patienceNs)
-                            + " ms: is each of them a Weft, and is the network between their hosts"
-                            + " up?",
-                    e);
+            throw new StallException(
+                    MpiEnvironment.current().rank().orElse(-1),
+                    -1,
+                    -1,
+                    -1,
+                    "the meeting of all ranks that MPI started (is each of them a Weft, and is the"
+                            + " network between their hosts up?)",
+                    Duration.ofNanos(patienceNs));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while joining", e);

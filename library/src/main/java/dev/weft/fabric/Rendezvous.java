@@ -89,7 +89,13 @@ final class Rendezvous implements AutoCloseable {
     /** Peers that have come so far learn why this rank does not come along. */
     private void abandon(Exception cause) {
         try (this) {
-            if (own != null) {
+            if (starter != null) {
+                // It fails the same block, from a thread of its own.
+                starter.stop();
+            }
+            // The first cause stays.
+            if (own != null
+                    && Words.intAcquire(own, ControlBlock.STATE_AT) != ControlBlock.FAILED) {
                 int culprit = cause instanceof FabricException e ? e.peer() : rank;
                 ControlBlock.fail(own, culprit, String.valueOf(cause.getMessage()));
             }

@@ -12,7 +12,6 @@ import java.util.HexFormat;
 record RunToken(long first, long second) {
 
     static final RunToken NONE = new RunToken(0, 0);
-    static final long BYTES = 2 * Long.BYTES;
 
     private static final int DIGITS = 32;
 

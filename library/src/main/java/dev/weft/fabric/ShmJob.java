@@ -65,7 +65,7 @@ public final class ShmJob implements AutoCloseable {
             byte[] random = new byte[NAME_BYTES];
             new SecureRandom().nextBytes(random);
             String name = HexFormat.of().formatHex(random);
-            Path unfinished = privateFolder(shared.resolve(prefix + UNFINISHED + name));
+            Path unfinished = PrivateFiles.folder(shared.resolve(prefix + UNFINISHED + name));
             HeldLock lock = HeldLock.take(unfinished.resolve(STARTER_LOCK));
             if (lock == null) {
                 throw new IOException("the lock in the new folder " + unfinished + " is taken");
@@ -95,11 +95,6 @@ public final class ShmJob implements AutoCloseable {
     /** What the names of all this user's folders start with. */
     private static String userPrefix() throws IOException {
         return "weft-" + PrivateFiles.user() + "-";
-    }
-
-    /** Makes the folder, or accepts one of this user's that nobody else can read. */
-    static Path privateFolder(Path folder) throws IOException {
-        return PrivateFiles.folder(folder);
     }
 
     /** Whether a starter has made the folder, as opposed to ranks that meet without one. */

@@ -10,7 +10,8 @@ import java.util.Locale;
  * anyway, and only for the error. Ranks are numbered as in the world. Immutable.
  *
  * @param rank whose situation it is
- * @param operator the name of the operator's memory, the same on every rank; empty outside of calls
+ * @param operator the name of the operator's memory, the same on every rank; outside of calls that
+ *     of the group whose collective call was awaited, or empty
  * @param call the latest call that the rank had started, or -1 outside of calls
  */
 public record Situation(
@@ -32,6 +33,15 @@ public record Situation(
     /** Of a rank that waits outside of an operator's calls. */
     public static Situation of(int rank, List<Wait> waits, List<Peer> peers) {
         return new Situation(rank, "", -1, waits, List.of(), List.of(), peers);
+    }
+
+    /**
+     * Of a rank that waits in a barrier or an exchange: each group counts its own.
+     *
+     * @param group its name, the same on every rank of it
+     */
+    static Situation ofCollective(int rank, String group, Wait wait, List<Peer> peers) {
+        return new Situation(rank, group, -1, List.of(wait), List.of(), List.of(), peers);
     }
 
     /**

@@ -37,7 +37,7 @@ final class StallEvent extends Event {
         }
         StallEvent event = new StallEvent();
         event.rank = fabric.worldRank(fabric.rank());
-        event.awaited = fabric.describe(what, value);
+        event.awaited = fabric.errors.describe(what, value);
         event.blockedNs = System.nanoTime() - beganNs;
         event.commit();
     }

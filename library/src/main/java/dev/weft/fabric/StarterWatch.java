@@ -16,7 +16,7 @@ final class StarterWatch implements AutoCloseable {
 
     private final Path folder;
     private final HeldLock.Watch lock;
-    private boolean closed;
+    private boolean stopped;
 
     /**
      * @throws IllegalStateException if no starter has been there
@@ -57,11 +57,11 @@ final class StarterWatch implements AutoCloseable {
 
     /** Under the lock, without which {@link #close} would let the fabric's memory go meanwhile. */
     private synchronized void look(MemoryFabric fabric) {
-        while (!closed) {
+        while (!stopped) {
             try {
                 requireStarter();
                 wait(LOOK_MS);
-            } catch (IllegalStateException e) {
+            } catch (RuntimeException e) {
                 fabric.fail(e);
                 return;
             } catch (InterruptedException e) {
@@ -71,10 +71,15 @@ final class StarterWatch implements AutoCloseable {
         }
     }
 
+    /** From now on no fabric is failed by this. */
+    synchronized void stop() {
+        stopped = true;
+        notifyAll();
+    }
+
     @Override
     public synchronized void close() {
-        closed = true;
-        notifyAll();
+        stop();
         try {
             lock.close();
         } catch (IOException e) {

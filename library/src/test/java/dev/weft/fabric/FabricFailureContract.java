@@ -120,6 +120,7 @@ abstract class FabricFailureContract {
             PeerFailedException failure = outcomes.of(r, PeerFailedException.class);
             assertEquals(1, failure.peer());
             assertEquals("first", failure.reason(), "the first cause stays");
+            assertEquals(r, failure.situation().orElseThrow().rank());
         }
     }
 
@@ -375,6 +376,7 @@ abstract class FabricFailureContract {
         for (int r = 0; r < 2; r++) {
             Situation situation = outcomes.of(r, FabricException.class).situation().orElseThrow();
             assertEquals(r, situation.rank());
+            assertEquals(MemoryFabric.WORLD_ID, situation.operator(), "whose collective call");
             Situation.Wait wait = situation.waits().getFirst();
             assertEquals(Awaited.COLLECTIVE, wait.what());
             assertEquals(2, wait.from());

@@ -65,7 +65,7 @@ class FullSharedMemoryTest {
 
     @Test
     void oneRankWithoutRoomEndsTheAllocationOnAll() throws IOException {
-        Path folder = ShmJob.privateFolder(small.resolve("job"));
+        Path folder = PrivateFiles.folder(small.resolve("job"));
         ThreadGroupRun threads = new ThreadGroupRun();
         for (int r = 0; r < 2; r++) {
             int rank = r;

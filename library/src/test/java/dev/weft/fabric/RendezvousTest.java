@@ -72,7 +72,7 @@ class RendezvousTest {
 
     @Test
     void filesInTheFolderArePrivate() throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job"));
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
         Path region = folder.resolve("region");
         SharedParts.reserve(region, 3_000_000);
         assertEquals("rw-------", ShmJobTest.mode(region));
@@ -85,7 +85,7 @@ class RendezvousTest {
 
     @Test
     void aRankThatDoesNotComeIsNamed() throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job"));
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
         StallException stall =
                 assertThrows(StallException.class, () -> Rendezvous.join(folder, 0, 2, SHORT));
         assertEquals(1, stall.peer());
@@ -95,7 +95,7 @@ class RendezvousTest {
 
     @Test
     void aRankThatIsTakenIsRefused() throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job"));
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
         try (ShmFabric fabric = Rendezvous.join(folder, 0, 1, LONG)) {
             String message =
                     assertThrows(
@@ -110,7 +110,7 @@ class RendezvousTest {
 
     /** Lays down a control file of "rank 1" and tells how rank 0 refuses it. */
     private String refusal(Consumer<MemorySegment> content, long bytes) throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job" + System.nanoTime()));
+        Path folder = PrivateFiles.folder(temporary.resolve("job" + System.nanoTime()));
         Path control = folder.resolve("rank-1.control");
         SharedParts.reserve(control, bytes);
         try (Arena arena = Arena.ofConfined();
@@ -251,7 +251,7 @@ class RendezvousTest {
     /** The control block of a killed rank is not taken for a living one's. */
     @Test
     void aControlFileWithoutAHeldLockIsNotMet() throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job"));
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
         Path control = folder.resolve("rank-1.control");
         SharedParts.reserve(control, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
         PrivateFiles.create(folder.resolve("rank-1.lock")).close();
@@ -261,7 +261,7 @@ class RendezvousTest {
     /** Peers that wait for the rest learn why one who has come gave up. */
     @Test
     void ranksThatDisagreeOnTheWorldAllEnd() throws IOException {
-        Path folder = ShmJob.privateFolder(temporary.resolve("job"));
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
         ThreadGroupRun threads = new ThreadGroupRun();
         for (int r = 0; r < 2; r++) {
             int rank = r;

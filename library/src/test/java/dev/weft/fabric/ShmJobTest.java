@@ -129,7 +129,7 @@ class ShmJobTest {
             String user = job.folder().getFileName().toString().split("-")[1];
             Path stray = Files.createTempFile(base, "stray", ".txt");
             Path unfinished =
-                    ShmJob.privateFolder(
+                    PrivateFiles.folder(
                             base.resolve("weft-" + user + "-new-test" + System.nanoTime()));
             create().close();
             assertTrue(Files.exists(unfinished), "its starter may be about to take the lock");
@@ -160,7 +160,7 @@ class ShmJobTest {
     /** A lock that no rank has made keeps no folder alive, and is not opened. */
     @Test
     void aStaleFolderWithLinksInItIsRemovedAndTheirTargetsStay() throws IOException {
-        Path stale = ShmJob.privateFolder(temporary.resolve("weft-" + PrivateFiles.user() + "-x"));
+        Path stale = PrivateFiles.folder(temporary.resolve("weft-" + PrivateFiles.user() + "-x"));
         Path precious = Files.createFile(temporary.resolve("precious"));
         Files.createSymbolicLink(stale.resolve("starter.lock"), precious);
         Files.createLink(stale.resolve("rank-0.lock"), precious);
@@ -184,24 +184,24 @@ class ShmJobTest {
 
     @Test
     void aLinkOrAFileInPlaceOfTheFolderIsRefused() throws IOException {
-        Path target = ShmJob.privateFolder(temporary.resolve("target"));
+        Path target = PrivateFiles.folder(temporary.resolve("target"));
         Path link = Files.createSymbolicLink(temporary.resolve("link"), target);
         String message =
-                assertThrows(IOException.class, () -> ShmJob.privateFolder(link)).getMessage();
+                assertThrows(IOException.class, () -> PrivateFiles.folder(link)).getMessage();
         assertTrue(message.startsWith(link + " is a symbolic link: expected"), message);
         Path file = Files.createFile(temporary.resolve("file"));
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwx------"));
-        assertThrows(IOException.class, () -> ShmJob.privateFolder(file));
+        assertThrows(IOException.class, () -> PrivateFiles.folder(file));
     }
 
     @Test
     void aFolderOfAnotherUserIsRefusedEvenWhereItCouldBeUsed() throws IOException {
         boolean superuser = Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
         assumeTrue(superuser, "only the superuser can give a folder away");
-        Path trap = ShmJob.privateFolder(temporary.resolve("trap"));
+        Path trap = PrivateFiles.folder(temporary.resolve("trap"));
         Files.setAttribute(trap, "unix:uid", 12345);
         String message =
-                assertThrows(IOException.class, () -> ShmJob.privateFolder(trap)).getMessage();
+                assertThrows(IOException.class, () -> PrivateFiles.folder(trap)).getMessage();
         assertTrue(message.contains("owner 12345"), message);
     }
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class MpiRanksIT {
 
     static Stream<Arguments> worlds() {
-        int[][] sizes = {{1, 0}, {2, 1}, {3, 1}, {4, 0}, {4, 2}};
+        int[][] sizes = {{2, 1}, {3, 1}, {4, 2}};
         Stream<Arguments> small =
                 Stream.of(MpiFamily.values())
                         .flatMap(
@@ -28,10 +28,12 @@ class MpiRanksIT {
                                                         size ->
                                                                 Arguments.of(
                                                                         family, size[0], size[1])));
-        // Many ranks take their time on few cores, and differ by no more than their number.
+        // On one host no message is sent, and many ranks take their time on few cores: once each.
         return Stream.concat(
                 small,
                 Stream.of(
+                        Arguments.of(MpiFamily.OPEN_MPI, 1, 0),
+                        Arguments.of(MpiFamily.MPICH, 4, 0),
                         Arguments.of(MpiFamily.MPICH, 5, 2),
                         Arguments.of(MpiFamily.OPEN_MPI, 8, 3)));
     }

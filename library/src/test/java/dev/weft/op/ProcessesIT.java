@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -53,8 +54,15 @@ class ProcessesIT {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 2, 3, 5, 8})
+    @ValueSource(ints = {1, 2, 3})
     void everyAlgorithmTypeAndLayoutIsRightOnAnyNumberOfProcesses(int count) throws IOException {
+        assertAllRight(count, "types");
+    }
+
+    @Tag("long")
+    @ParameterizedTest
+    @ValueSource(ints = {5, 8})
+    void soItIsOnMany(int count) throws IOException {
         assertAllRight(count, "types");
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.fuzz;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -81,7 +82,7 @@ final class Fuzzer {
                         .daemon()
                         .uncaughtExceptionHandler((thread, e) -> broken = e)
                         .start(this::feed);
-        while (!reader.join(java.time.Duration.ofMillis(LOOK_MS))) {
+        while (!reader.join(Duration.ofMillis(LOOK_MS))) {
             if (System.nanoTime() - currentSinceNs > HUNG_NS) {
                 return hung(reader, beganNs);
             }

@@ -1,10 +1,12 @@
 package dev.weft.stress;
 
+import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.stream.Collectors;
 
 /**
  * All there is to say about one run: its problems follow from the seed. Written as words such as
@@ -52,6 +54,41 @@ record Case(
         }
     }
 
+    Case {
+        if (fault.rank() >= ranks) {
+            throw new IllegalArgumentException(
+                    "rank=" + fault.rank() + " of ranks=" + ranks + ": expected one of them");
+        }
+        if (!fault.kind().phases().contains(fault.phase())) {
+            throw new IllegalArgumentException(
+                    "fault="
+                            + fault.kind().label()
+                            + " with phase="
+                            + fault.phase().label()
+                            + ": expected one of "
+                            + fault.kind().phases().stream()
+                                    .map(Fault.Phase::label)
+                                    .collect(Collectors.joining(", ")));
+        }
+    }
+
+    /**
+     * From the fault to the last error: the deadline and a second. Ranks that MPI starts come when
+     * they come, so that the wait for all of them is never shorter than the usual deadline.
+     */
+    long promisedMs() {
+        boolean starting = launcher.isMpi() && fault.phase() == Fault.Phase.RENDEZVOUS;
+        long deadline = starting ? World.DEFAULT_DEADLINE.toMillis() : 0;
+        return Math.max(deadlineMs, deadline) + 1_000;
+    }
+
+    /**
+     * How long its ranks may take before they count as hung: Java starts slowly on a busy machine.
+     */
+    long patienceMs() {
+        return 60_000 + 2 * deadlineMs + 500L * ranks + 60L * calls;
+    }
+
     int faultCall() {
         return FAULT_CALL;
     }
@@ -76,7 +113,7 @@ record Case(
             kind = Fault.Kind.DELAY;
         }
         Fault.Phase phase = kind.phases().get(random.nextInt(kind.phases().size()));
-        if (phase == Fault.Phase.RENDEZVOUS && launcher != Launcher.PROCESSES) {
+        if (phase == Fault.Phase.RENDEZVOUS && launcher == Launcher.THREADS) {
             phase = Fault.Phase.ALLOCATION;
         }
         Algorithm[] algorithms = Algorithm.values();

@@ -7,6 +7,9 @@ import java.util.List;
 /** How a rank of a case is started: this Java, these classes, small and quick to start. */
 final class ChildJava {
 
+    /** Of those that take themselves for hosts. */
+    static final int RANKS_PER_HOST = 2;
+
     private ChildJava() {}
 
     static List<String> command(Case run) {
@@ -23,7 +26,7 @@ final class ChildJava {
             command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
         }
         if (run.launcher() == Case.Launcher.HOSTS) {
-            command.add("-Dweft.mpi.ranks.per.host=2");
+            command.add("-Dweft.mpi.ranks.per.host=" + RANKS_PER_HOST);
         }
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(RankMain.class.getName());

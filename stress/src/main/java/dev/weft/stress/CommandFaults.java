@@ -104,19 +104,23 @@ final class CommandFaults {
                 (shared, data) -> {
                     List<String> arguments = arguments(LONG_RUN, data, "--launcher", launcher);
                     try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
-                        command.awaitLine("Running warmup");
+                        boolean began = command.awaitLine("Running warmup");
                         if (launcher.equals("processes")) {
                             command.awaitChildren(2);
                         }
                         pause(1_000);
-                        long began = System.nanoTime();
+                        began &= command.isAlive();
+                        long beganNs = System.nanoTime();
                         command.signal(signal);
                         int code = command.awaitExit();
                         List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
+                        if (!began) {
+                            problems.add("it never got to its calls: " + command.output());
+                        }
                         if (code != 128 + signal && !(launcher.equals("mpi") && code > 0)) {
                             problems.add("exit code " + code);
                         }
-                        tell(name, "calls", launcher, "exit code " + code, began, problems);
+                        tell(name, "calls", launcher, "exit code " + code, beganNs, problems);
                     }
                 });
     }

@@ -94,6 +94,10 @@ final class CommandRun implements AutoCloseable {
         return true;
     }
 
+    boolean isAlive() {
+        return process.isAlive();
+    }
+
     void signal(int signal) {
         process.descendants().forEach(started::add);
         Signals.send(process.pid(), signal);

@@ -13,8 +13,11 @@ import java.util.TreeMap;
  */
 record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left) {
 
-    /** Beyond the deadline; what the promise is. */
-    static final long GRACE_MS = 1_000;
+    Ending withLeft(List<String> more) {
+        List<String> all = new ArrayList<>(left);
+        all.addAll(more);
+        return new Ending(run, happened, ranks, all);
+    }
 
     /** Everything that is not as promised; empty where all is. */
     List<String> problems() {
@@ -41,7 +44,13 @@ record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left
                 if (fault.kind().isHarmless()) {
                     yield "an error though nothing was lost: " + end.message();
                 }
-                yield !silenced && end.afterMs() > run.deadlineMs() + GRACE_MS
+                if (silenced) {
+                    yield null;
+                }
+                if (!happened || end.afterMs() < 0 && fault.phase() != Fault.Phase.RENDEZVOUS) {
+                    yield "an error before its cause: " + end.message();
+                }
+                yield end.afterMs() > run.promisedMs()
                         ? "its error came after " + end.afterMs() + " ms: " + end.message()
                         : null;
             }

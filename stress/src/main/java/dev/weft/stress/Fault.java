@@ -12,8 +12,6 @@ import java.util.stream.Collectors;
  */
 record Fault(Kind kind, Phase phase, int rank) {
 
-    static final Fault NONE = new Fault(Kind.NONE, Phase.FIRST_CHUNK, 0);
-
     /** What goes wrong. */
     enum Kind {
         NONE,

@@ -1,6 +1,8 @@
 package dev.weft.stress;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The table of faults, as Markdown, row by row as they happen. */
 final class FaultTable {
@@ -25,10 +27,19 @@ final class FaultTable {
                 run.fault().kind().label(),
                 run.fault().kind() == Fault.Kind.NONE ? "" : run.fault().phase().label(),
                 run.launcher().label(),
-                ending.describe() + (ending.happened() || ending.errors() > 0 ? "" : ", no fault"),
+                ending.describe(),
                 ending.errorMs(),
                 "faults --case \"" + run.words() + "\"",
-                String.join("; ", ending.problems()));
+                String.join("; ", problems(ending)));
+    }
+
+    /** A fault of the table that never came is a row that says nothing. */
+    private static List<String> problems(Ending ending) {
+        List<String> problems = new ArrayList<>(ending.problems());
+        if (!ending.happened() && ending.run().fault().kind() != Fault.Kind.NONE) {
+            problems.add("the fault did not happen");
+        }
+        return problems;
     }
 
     /**

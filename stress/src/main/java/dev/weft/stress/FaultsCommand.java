@@ -121,7 +121,7 @@ final class FaultsCommand implements Callable<Integer> {
         List<Case> cases = new ArrayList<>();
         for (Fault.Kind kind : Fault.Kind.values()) {
             for (Fault.Phase phase : kind.phases()) {
-                if (phase == Fault.Phase.RENDEZVOUS && on != Case.Launcher.PROCESSES
+                if (phase == Fault.Phase.RENDEZVOUS && on == Case.Launcher.THREADS
                         || kind == Fault.Kind.REORDER && on == Case.Launcher.HOSTS) {
                     continue;
                 }

@@ -75,6 +75,7 @@ final class FaultyCourier implements Courier {
     private void moveOutOfOrder(Held next) {
         boolean behind = held.stream().anyMatch(h -> h.move().to() == next.move().to());
         if (behind || injector.coin() && held.isEmpty()) {
+            injector.happens();
             held.add(next);
             if (held.size() > 3) {
                 release();

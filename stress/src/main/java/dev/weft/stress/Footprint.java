@@ -27,7 +27,15 @@ record Footprint(
                 resident(),
                 count(Path.of("/proc/self/fd"), ""),
                 ManagementFactory.getThreadMXBean().getThreadCount(),
-                count(ShmJob.sharedMemory(), "weft-"));
+                count(ShmJob.sharedMemory(), "weft-" + user() + "-"));
+    }
+
+    private static Object user() {
+        try {
+            return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        } catch (IOException | UnsupportedOperationException e) {
+            return System.getProperty("user.name");
+        }
     }
 
     private static long resident() {

@@ -87,7 +87,16 @@ final class Injector {
     /** A short while, often none: as a rank comes late that others keep from its core. */
     void dawdle() {
         if (is(Fault.Kind.DELAY)) {
+            happens();
             sleepMicros(micros(run.delayMicros()));
+        }
+    }
+
+    /** One of many such faults happens. */
+    synchronized void happens() {
+        if (!happened) {
+            happened = true;
+            told.run();
         }
     }
 

@@ -45,15 +45,36 @@ final class MpiRanks {
             command.add("--allow-run-as-root");
         }
         command.addAll(ChildJava.command(run));
-        try (Witnesses witnesses = new Witnesses(run)) {
-            Witness mpirun = new Witness(new ProcessBuilder(command));
-            for (int rank = 0; rank < run.ranks(); rank++) {
-                witnesses.add(rank, mpirun);
+        try {
+            Path shared = Files.createTempDirectory("weft-case");
+            try (Witnesses witnesses = new Witnesses(run)) {
+                ProcessBuilder builder = new ProcessBuilder(command);
+                builder.environment().put("WEFT_SHM_DIR", shared.toString());
+                Witness mpirun = new Witness(builder);
+                for (int rank = 0; rank < run.ranks(); rank++) {
+                    witnesses.add(rank, mpirun);
+                }
+                Ending ending = witnesses.await();
+                return ending.withLeft(mayStay(run) ? List.of() : Folders.list(shared));
+            } finally {
+                Folders.delete(shared);
             }
-            return witnesses.await();
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot start mpirun: " + e.getMessage(), e);
+            throw new UncheckedIOException("cannot run mpirun: " + e.getMessage(), e);
         }
+    }
+
+    /**
+     * Whether nobody is left on a host who could remove its folder: its first rank does, or those
+     * who outlive it. The next start then does.
+     */
+    private static boolean mayStay(Case run) {
+        int perHost =
+                run.launcher() == Case.Launcher.HOSTS ? ChildJava.RANKS_PER_HOST : run.ranks();
+        boolean first = run.fault().rank() % perHost == 0;
+        boolean alone = first && run.fault().rank() == run.ranks() - 1;
+        return run.fault().kind() == Fault.Kind.FREEZE && first
+                || run.fault().kind() == Fault.Kind.KILL && alone;
     }
 
     private static Optional<String> find() {

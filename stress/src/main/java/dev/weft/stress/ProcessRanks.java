@@ -6,7 +6,6 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -31,18 +30,13 @@ final class ProcessRanks {
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start the ranks: " + e.getMessage(), e);
         }
-        if (Files.exists(job.folder())) {
-            List<String> left = new ArrayList<>(ending.left());
-            left.add(job.folder() + " is still there");
-            return new Ending(run, ending.happened(), ending.ranks(), left);
-        }
-        return ending;
+        boolean stays = Files.exists(job.folder());
+        return ending.withLeft(stays ? List.of(job.folder() + " is still there") : List.of());
     }
 
     private Ending run(Witnesses witnesses) throws IOException {
         // Somebody comes late where a fault is to find the others waiting.
-        boolean meeting =
-                run.fault().phase() == Fault.Phase.RENDEZVOUS && run.fault() != Fault.NONE;
+        boolean meeting = run.fault().phase() == Fault.Phase.RENDEZVOUS;
         int late = meeting ? (run.fault().rank() + 1) % run.ranks() : -1;
         for (int rank = 0; rank < run.ranks(); rank++) {
             if (rank != late) {

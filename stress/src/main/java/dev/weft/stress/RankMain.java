@@ -49,6 +49,10 @@ final class RankMain {
     private Workload.Tally work() {
         Runnable told = () -> say("fault " + System.currentTimeMillis());
         Injector injector = new Injector(run, rank, Injector.BY_SIGNAL, told);
+        if (run.launcher().isMpi()) {
+            // Processes that meet in a folder are met from outside, once they are half-way.
+            injector.at(Fault.Phase.RENDEZVOUS);
+        }
         try (World world = join()) {
             Workload.Tally tally = work(world, injector);
             injector.at(Fault.Phase.CLOSE);

@@ -11,7 +11,6 @@ final class Signals {
     static final int INT = 2;
     static final int KILL = 9;
     static final int TERM = 15;
-    static final int CONTINUE = 18;
     static final int STOP = 19;
 
     private static final MethodHandle KILL_CALL = killCall();

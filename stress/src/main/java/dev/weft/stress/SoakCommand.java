@@ -104,19 +104,27 @@ final class SoakCommand implements Callable<Integer> {
     private void one(long start, int number) {
         SplittableRandom random = new SplittableRandom(start * 1_000_003 + number);
         Case run = Case.random(random.nextLong(), launcher(random.nextInt(10)), deadlineMs);
-        Ending ending = Cases.run(run);
         cases++;
         launchers.merge(run.launcher(), 1, Integer::sum);
-        if (ending.happened() || run.fault().kind().isHarmless()) {
+        Ending ending;
+        try {
+            ending = Cases.run(run);
+        } catch (RuntimeException e) {
+            found(number, run, "could not be run: " + e);
+            return;
+        }
+        if (ending.happened()) {
             faults.merge(run.fault().kind(), 1, Integer::sum);
         }
         errors += ending.errors();
         tally = tally.plus(ending.tally());
-        for (String problem : ending.problems()) {
-            problems.add("case " + number + " (" + run.words() + "): " + problem);
-            spec.commandLine().getErr().println("weft: " + problems.getLast());
-            spec.commandLine().getErr().flush();
-        }
+        ending.problems().forEach(problem -> found(number, run, problem));
+    }
+
+    private void found(int number, Case run, String problem) {
+        problems.add("case " + number + " (" + run.words() + "): " + problem);
+        spec.commandLine().getErr().println("weft: " + problems.getLast());
+        spec.commandLine().getErr().flush();
     }
 
     private static Case.Launcher launcher(int draw) {
@@ -130,11 +138,7 @@ final class SoakCommand implements Callable<Integer> {
     }
 
     private void tell(PrintWriter out) {
-        int injected =
-                faults.entrySet().stream()
-                        .filter(fault -> fault.getKey() != Fault.Kind.NONE)
-                        .mapToInt(Map.Entry::getValue)
-                        .sum();
+        int injected = faults.values().stream().mapToInt(Integer::intValue).sum();
         long wrong = problems.stream().filter(problem -> problem.contains("WRONG")).count();
         out.printf(
                 Locale.ROOT,

@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +31,31 @@ final class ThreadRanks {
     }
 
     private Ending run() {
+        // On a thread of its own: ranks that hang are to be told of, not to be waited for.
+        Thread ranks = Thread.ofPlatform().daemon().name("case").start(this::live);
+        try {
+            ranks.join(run.patienceMs());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        for (int rank = 0; rank < ends.length; rank++) {
+            ends[rank] = ends[rank] == null ? hung(rank) : ends[rank];
+        }
+        return new Ending(run, faultMs.get() > 0, List.of(ends), List.of());
+    }
+
+    private static RankEnd hung(int rank) {
+        String name = "weft-rank-" + rank;
+        String stack =
+                Thread.getAllStackTraces().entrySet().stream()
+                        .filter(thread -> thread.getKey().getName().equals(name))
+                        .map(thread -> Arrays.toString(thread.getValue()))
+                        .findFirst()
+                        .orElse("");
+        return RankEnd.of(rank, RankEnd.How.HUNG, "", -1, 0, stack);
+    }
+
+    private void live() {
         try (World world = World.threads(run.ranks(), Duration.ofMillis(run.deadlineMs()))) {
             world.run(
                     fabric -> {
@@ -49,7 +75,6 @@ final class ThreadRanks {
             // Each rank's own error is in its end.
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "the case's error", e);
         }
-        return new Ending(run, faultMs.get() > 0, List.of(ends), List.of());
     }
 
     private RankEnd live(int rank, Fabric fabric) {

@@ -22,6 +22,10 @@ final class Witness implements AutoCloseable {
 
         /** The words of its end, or null. */
         volatile String end;
+
+        boolean isAlive() {
+            return pid > 0 && ProcessHandle.of(pid).filter(ProcessHandle::isAlive).isPresent();
+        }
     }
 
     private static final int OTHER_LINES = 30;
@@ -70,10 +74,6 @@ final class Witness implements AutoCloseable {
 
     Words of(int rank) {
         return words.computeIfAbsent(rank, r -> new Words());
-    }
-
-    boolean isAlive() {
-        return process.isAlive();
     }
 
     /** Whether the process is gone and all that it said has been heard. */

@@ -7,11 +7,6 @@ import java.util.concurrent.locks.LockSupport;
 /** Who saw the ranks of one case; waits for their ends. Used by one thread. */
 final class Witnesses implements AutoCloseable {
 
-    /** For starting Java on a busy machine, and for calls that are many. */
-    private static final long PATIENCE_MS = 60_000;
-
-    private static final long PATIENCE_PER_CALL_MS = 60;
-
     /** For a process to be gone once its rank has ended; leaving MPI takes up to three seconds. */
     private static final long EXIT_MS = 10_000;
 
@@ -42,11 +37,7 @@ final class Witnesses implements AutoCloseable {
 
     /** Waits for all ranks, ends the one that the fault has frozen, and tells what happened. */
     Ending await() {
-        long until =
-                System.currentTimeMillis()
-                        + PATIENCE_MS
-                        + 2 * run.deadlineMs()
-                        + run.calls() * PATIENCE_PER_CALL_MS;
+        long until = System.currentTimeMillis() + run.patienceMs();
         while (System.currentTimeMillis() < until && !allEnded()) {
             LockSupport.parkNanos(5_000_000);
         }
@@ -75,9 +66,13 @@ final class Witnesses implements AutoCloseable {
                 && (fault.kind() == Fault.Kind.KILL || fault.kind() == Fault.Kind.FREEZE);
     }
 
+    /** Where every rank is late, whoever was first. */
     private long faultMs() {
-        long told = witnesses[run.fault().rank()].of(run.fault().rank()).faultMs;
-        return Math.max(told, faultMs);
+        long told = faultMs;
+        for (int rank = 0; rank < witnesses.length; rank++) {
+            told = Math.max(told, witnesses[rank].of(rank).faultMs);
+        }
+        return told;
     }
 
     private RankEnd end(int rank) {
@@ -118,7 +113,8 @@ final class Witnesses implements AutoCloseable {
         }
         List<String> left = new ArrayList<>();
         for (int rank = 0; rank < witnesses.length; rank++) {
-            if (!witnesses[rank].awaitExit(EXIT_MS)) {
+            // Its own process, and under a launcher that of the rank too.
+            if (!witnesses[rank].awaitExit(EXIT_MS) || witnesses[rank].of(rank).isAlive()) {
                 left.add(
                         "the process of rank " + rank + " still runs: " + witnesses[rank].others());
             }

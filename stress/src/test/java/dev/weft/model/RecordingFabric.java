@@ -1,9 +1,11 @@
 package dev.weft.model;
 
+import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Courier;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
+import dev.weft.plan.Hosts;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -18,14 +20,20 @@ final class RecordingFabric {
 
     /**
      * @param isWait otherwise the word is raised
+     * @param lead how far past {@code value} a waiter takes the word for a signal; -1 if raised
      */
-    record Event(Region region, boolean isWait, int home, long offset, int value) {}
+    record Event(Region region, boolean isWait, int home, long offset, int value, int lead) {}
 
     private final Fabric below;
+    private final Hosts hosts;
     private final Map<String, List<Event>> events = new ConcurrentHashMap<>();
 
-    RecordingFabric(Fabric below) {
+    /**
+     * @param hosts on which the operator believes its ranks to be
+     */
+    RecordingFabric(Fabric below, Hosts hosts) {
         this.below = below;
+        this.hosts = hosts;
     }
 
     /** The same fabric, of which is recorded what matters. */
@@ -50,14 +58,19 @@ final class RecordingFabric {
                             true,
                             (int) arguments[1],
                             (long) arguments[2],
-                            (int) arguments[3]);
+                            (int) arguments[3],
+                            lead(arguments));
             case "publish" ->
                     add(
                             (Region) arguments[0],
                             false,
                             below.rank(),
                             (long) arguments[1],
-                            (int) arguments[2]);
+                            (int) arguments[2],
+                            -1);
+            case "hosts" -> {
+                return hosts;
+            }
             case "courier" -> {
                 return new RecordingCourier(below.courier((IntConsumer) arguments[0]));
             }
@@ -70,11 +83,16 @@ final class RecordingFabric {
         }
     }
 
+    /** Who says nothing of what it awaits takes anything for a signal. */
+    private static int lead(Object[] arguments) {
+        return arguments.length > 4 ? ((Awaited) arguments[4]).lead() : Awaited.ANY_LEAD;
+    }
+
     /** Who looks at a word and then waits for it has one wait. */
-    private void add(Region region, boolean isWait, int home, long offset, int value) {
+    private void add(Region region, boolean isWait, int home, long offset, int value, int lead) {
         List<Event> ofThread =
                 events.computeIfAbsent(Thread.currentThread().getName(), n -> new ArrayList<>());
-        Event event = new Event(region, isWait, home, offset, value);
+        Event event = new Event(region, isWait, home, offset, value, lead);
         if (!isWait || ofThread.isEmpty() || !ofThread.getLast().equals(event)) {
             ofThread.add(event);
         }
@@ -90,9 +108,9 @@ final class RecordingFabric {
 
         @Override
         public void move(int index, Move move, int flag, int counter) {
-            add(move.region(), false, move.to(), move.flagAt(), flag);
+            add(move.region(), false, move.to(), move.flagAt(), flag, -1);
             if (move.counterAt() >= 0) {
-                add(move.region(), false, move.to(), move.counterAt(), counter);
+                add(move.region(), false, move.to(), move.counterAt(), counter, -1);
             }
             courier.move(index, move, flag, counter);
         }

@@ -12,6 +12,7 @@ import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -30,12 +31,15 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The scripts say of every thread what the operator does: the same words are awaited and raised
- * with the same values in the same order. When a release word is raised depends on who comes last,
- * so only the waits for it are compared.
+ * with the same values in the same order, and a waiter allows its word the same lead. When a
+ * release word is raised depends on who comes last, so only the waits for it are compared.
  */
 class ScriptsMatchOperatorTest {
 
     private static final long K = 2;
+
+    /** Its ranks get from each other what has come over the network. */
+    private static final String TWO_HOSTS = "two hosts";
 
     private static final List<View> VIEWS =
             List.of(View.PIPELINED, View.COMM_ONLY, View.PIPELINED, View.COMPUTE_ONLY);
@@ -53,6 +57,7 @@ class ScriptsMatchOperatorTest {
                         "counters",
                         b -> b.algorithm(Algorithm.MESH_PUSH).waitForSummary().commWorkers(2)));
         all.add(operator("columns", b -> b.algorithm(Algorithm.RING).chunkCols(1)));
+        all.add(operator(TWO_HOSTS, b -> b.algorithm(Algorithm.MESH_PULL)));
         return all.stream();
     }
 
@@ -65,11 +70,12 @@ class ScriptsMatchOperatorTest {
     void wordByWord(String name, UnaryOperator<AllGatherMatmulBuilder> options) {
         Shards shards = Shards.of(3, 0, 2);
         RecordingFabric[] recordings = new RecordingFabric[shards.ranks()];
+        Hosts hosts = name.equals(TWO_HOSTS) ? Hosts.of(2, 1) : Hosts.one(shards.ranks());
         RankPlan[] plans = new RankPlan[shards.ranks()];
         try (World world = World.threads(shards.ranks())) {
             world.run(
                     fabric -> {
-                        RecordingFabric recording = new RecordingFabric(fabric);
+                        RecordingFabric recording = new RecordingFabric(fabric, hosts);
                         recordings[fabric.rank()] = recording;
                         plans[fabric.rank()] = runCalls(recording, shards, options);
                     });
@@ -137,7 +143,7 @@ class ScriptsMatchOperatorTest {
                 Step step = model.step(thread, i);
                 for (Wait wait : step.waits()) {
                     if (wait.word().kind() != Word.Kind.LOCAL) {
-                        lines.add("awaits " + wait);
+                        lines.add("awaits " + wait + lead(wait.word().mostAhead()));
                     }
                 }
                 if (step.raises() instanceof OwnedWord word && word.kind() != Word.Kind.LOCAL) {
@@ -169,12 +175,17 @@ class ScriptsMatchOperatorTest {
         for (Event event : events) {
             String word = offsets.word(event.home(), event.offset());
             if (event.isWait()) {
-                lines.add("awaits " + word + " to reach " + event.value());
+                String wait = word + " to reach " + event.value();
+                lines.add("awaits " + wait + lead(event.lead()));
             } else if (!word.startsWith("release")) {
                 lines.add("raises " + word + " to " + event.value());
             }
         }
         return lines;
+    }
+
+    private static String lead(int most) {
+        return " and at most " + most + " past it";
     }
 
     /** The map of bytes of an operator's part, as docs/shared-memory.md draws it. */

@@ -24,7 +24,6 @@ class RankFaultsIT {
             strings = {
                 "fault=kill phase=rendezvous",
                 "fault=kill phase=last-chunk algorithm=ring",
-                "fault=kill phase=close",
                 "fault=freeze phase=first-chunk algorithm=mesh-push",
                 "fault=corrupt phase=first-chunk algorithm=ring",
                 "fault=delay every=true calls=96"
@@ -37,7 +36,6 @@ class RankFaultsIT {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "launcher=mpi fault=freeze phase=between-calls algorithm=mesh-pull",
                 "launcher=hosts fault=kill phase=first-chunk algorithm=ring",
                 "launcher=hosts fault=delay every=true calls=48"
             })
@@ -55,15 +53,13 @@ class RankFaultsIT {
                 () -> MpiRanks.unavailable().orElse(""));
         for (Fault.Kind kind : List.of(Fault.Kind.KILL, Fault.Kind.FREEZE)) {
             for (Fault.Phase phase : kind.phases()) {
-                if (phase != Fault.Phase.RENDEZVOUS || launcher == Case.Launcher.PROCESSES) {
-                    check(
-                            "launcher="
-                                    + launcher.label()
-                                    + " algorithm=ring fault="
-                                    + kind.label()
-                                    + " phase="
-                                    + phase.label());
-                }
+                check(
+                        "launcher="
+                                + launcher.label()
+                                + " algorithm=ring fault="
+                                + kind.label()
+                                + " phase="
+                                + phase.label());
             }
         }
     }
