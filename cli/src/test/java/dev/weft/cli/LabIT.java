@@ -77,7 +77,7 @@ class LabIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ring", "mesh-push", "mesh-pull"})
+    @ValueSource(strings = {"ring", "mesh-pull"})
     void aRunAcrossHostsPasses(String algorithm) throws Exception {
         Path record = folder.resolve("record.json");
         Outcome run =

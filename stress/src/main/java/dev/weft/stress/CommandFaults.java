@@ -237,7 +237,7 @@ final class CommandFaults {
                                 handles + " file handles",
                                 "start",
                                 launcher,
-                                code + " " + command.message(),
+                                code == 0 ? "right" : command.message(),
                                 began,
                                 problems);
                     }

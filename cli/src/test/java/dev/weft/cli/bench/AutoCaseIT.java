@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -15,6 +16,7 @@ class AutoCaseIT {
     @TempDir Path folder;
 
     @Test
+    @Tag("long")
     void problemsWithThreadsAndProcessesGiveRowsAndASummary()
             throws IOException, InterruptedException {
         Assumptions.assumeTrue(Lab.current().isEmpty(), "in a lab: more rows");
