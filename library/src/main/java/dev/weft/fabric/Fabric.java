@@ -61,8 +61,8 @@ public interface Fabric extends AutoCloseable {
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
      * wakes who waits for it on that host. All this thread has written before, itself or by a
-     * courier's moves to that rank, is visible to who sees the value. The caller is the word's only
-     * writer.
+     * courier's moves from here to that rank, is visible to who sees the value. The caller is the
+     * word's only writer.
      */
     void signal(Region region, int home, long offset, int value);
 

@@ -64,6 +64,10 @@ final class FaultyCourier implements Courier {
         boolean dropped = injector.now(Fault.Kind.DROP, phase);
         below.move(index, move, dropped ? flag - 1 : flag, dropped ? counter - 1 : counter);
         if (injector.now(Fault.Kind.DUPLICATE, phase)) {
+            if (move.to() == fabric.rank()) {
+                // What is fetched from another host is still on its way, and its own signal too.
+                below.awaitAll();
+            }
             fabric.signal(move.region(), move.to(), move.flagAt(), flag);
         }
     }
