@@ -41,14 +41,17 @@ final class Growth {
         bytes("resident memory", Footprint::residentBytes, leaks);
         counts("file handles", Footprint::handles, leaks);
         counts("threads", Footprint::threads, leaks);
-        if (last().sharedFolders() > seen.getFirst().sharedFolders()) {
-            leaks.add(
-                    "folders in shared memory: "
-                            + seen.getFirst().sharedFolders()
-                            + " -> "
-                            + last().sharedFolders());
+        // The fewest: other runs of the same user come and go beside this one.
+        long before = fewestFolders(0, Math.max(1, seen.size() / 5));
+        long after = fewestFolders(4 * seen.size() / 5, seen.size());
+        if (after > before) {
+            leaks.add("folders in shared memory: " + before + " -> " + after);
         }
         return leaks;
+    }
+
+    private long fewestFolders(int from, int end) {
+        return seen.subList(from, end).stream().mapToLong(Footprint::sharedFolders).min().orElse(0);
     }
 
     private void bytes(String what, ToLongFunction<Footprint> of, List<String> leaks) {

@@ -60,6 +60,13 @@ class GrowthTest {
     }
 
     @Test
+    void foldersOfOtherRunsComeAndGo() {
+        assertEquals(
+                List.of(),
+                leaks(40, i -> new Footprint(MIB, MIB, 30, 12, i > 30 && i != 35 ? 2 : 0)));
+    }
+
+    @Test
     void tooFewSamplesTellNothing() {
         assertEquals(List.of(), leaks(5, i -> new Footprint(i << 32, i << 32, 100 * i, 1, 0)));
     }
