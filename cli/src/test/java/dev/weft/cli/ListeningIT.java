@@ -164,14 +164,19 @@ class ListeningIT {
                 pid, protocol, InetAddress.getByAddress(address), Integer.parseInt(parts[1], 16));
     }
 
-    /** The command alone listens, at the address that it has told, which is on loopback. */
+    /**
+     * The command alone listens, at the address that it has told, which is on loopback. A process
+     * that is just being started still holds what its parent has: the same socket, hence port.
+     */
     private void assertServes(URI told, Set<Listener> listeners) {
-        assertEquals(1, listeners.size(), listeners.toString());
-        Listener only = listeners.iterator().next();
-        assertEquals(command.pid(), only.pid(), "the command, no rank");
-        assertEquals(told.getPort(), only.port());
-        assertTrue(only.protocol().startsWith("tcp"), only.toString());
-        assertTrue(only.address().isLoopbackAddress(), only.toString());
+        assertTrue(
+                listeners.stream().anyMatch(one -> one.pid() == command.pid()),
+                listeners.toString());
+        for (Listener one : listeners) {
+            assertEquals(told.getPort(), one.port(), listeners.toString());
+            assertTrue(one.protocol().startsWith("tcp"), one.toString());
+            assertTrue(one.address().isLoopbackAddress(), one.toString());
+        }
     }
 
     private String printed() throws IOException {
