@@ -32,34 +32,22 @@ final class BadDayCommands {
 
     @Command(
             name = "soak",
-            description =
-                    "Random problems over random launchers with random faults, for as long as wanted"
-                            + " (./weft soak --help).")
+            description = "Random problems, launchers and faults, for as long as wanted.")
     static final class Soak extends InClone {}
 
     @Command(
             name = "faults",
-            description =
-                    "Every fault in every phase on every fabric, and what became of it"
-                            + " (./weft faults --help).")
+            description = "Every fault in every phase on every fabric, and what became of it.")
     static final class Faults extends InClone {}
 
     @Command(
             name = "stragglers",
-            description =
-                    "Thousands of calls by ranks that are late at random (./weft stragglers --help).")
+            description = "Thousands of calls by ranks that are late at random.")
     static final class Stragglers extends InClone {}
 
-    @Command(
-            name = "fuzz",
-            description =
-                    "Broken files, records and variables for every reader (./weft fuzz --help).")
+    @Command(name = "fuzz", description = "Broken files, records and variables for every reader.")
     static final class Fuzz extends InClone {}
 
-    @Command(
-            name = "prove",
-            description =
-                    "Walks through all states of the progress protocol, for small groups"
-                            + " (./weft prove --help).")
+    @Command(name = "prove", description = "All states of the progress protocol, for small groups.")
     static final class Prove extends InClone {}
 }
