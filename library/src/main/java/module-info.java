@@ -19,4 +19,8 @@ module dev.weft {
     // For the command's doctor and benches; nothing else outside may bind natively.
     exports dev.weft.ffi to
             dev.weft.cli;
+
+    // The command's own waits count time as the ranks' do.
+    exports dev.weft.time to
+            dev.weft.cli;
 }

@@ -36,7 +36,7 @@ class ArchitectureTest {
     private static final Map<String, Set<String>> MAY_USE =
             Map.ofEntries(
                     entry("compat", Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor")),
-                    entry("cuda", Set.of("op", "fabric", "plan", "tensor", "ffi")),
+                    entry("cuda", Set.of("op", "fabric", "plan", "tensor", "ffi", "time")),
                     entry(
                             "op",
                             Set.of(
@@ -50,11 +50,12 @@ class ArchitectureTest {
                                     "telemetry")),
                     entry("tune", Set.of("sim", "fabric", "gemm", "tensor", "telemetry")),
                     entry("sim", Set.of("plan", "tensor")),
-                    entry("fabric", Set.of("plan", "ffi", "telemetry")),
+                    entry("fabric", Set.of("plan", "ffi", "telemetry", "time")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
                     entry("tensor", Set.of()),
                     entry("plan", Set.of()),
                     entry("telemetry", Set.of()),
+                    entry("time", Set.of()),
                     entry("ffi", Set.of()));
 
     /** Packages from outside that few rooms may use. */
@@ -111,6 +112,7 @@ class ArchitectureTest {
                 "op -> ffi",
                 "fabric -> plan",
                 "fabric -> ffi",
+                "fabric -> time",
                 "gemm -> ffi",
                 "gemm -> tensor",
                 "op -> sim",

@@ -6,6 +6,7 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import dev.weft.time.WaitTime;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -335,7 +336,7 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     private long deadlineNs() {
-        return deadline.toDays() > 36_500 ? Long.MAX_VALUE / 4 : deadline.toNanos();
+        return WaitTime.nanoseconds(deadline);
     }
 
     private Peers peers(RankPlan plan, CudaBuffers buffers, long k, CopyList list) {

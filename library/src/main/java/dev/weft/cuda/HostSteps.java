@@ -3,6 +3,7 @@ package dev.weft.cuda;
 import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
+import dev.weft.time.WaitTime;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -102,8 +103,6 @@ final class HostSteps {
     }
 
     long deadlineNs() {
-        return fabric.deadline().toDays() > 36_500
-                ? Long.MAX_VALUE / 4
-                : fabric.deadline().toNanos();
+        return WaitTime.nanoseconds(fabric.deadline());
     }
 }

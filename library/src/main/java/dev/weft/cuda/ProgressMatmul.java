@@ -5,7 +5,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.StallException;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-import java.time.Duration;
+import dev.weft.time.WaitTime;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -102,7 +102,7 @@ public final class ProgressMatmul implements AutoCloseable {
                             c,
                             progress.address(),
                             stall,
-                            deadlineNs(group.deadline()));
+                            WaitTime.nanoseconds(group.deadline()));
             boolean empty = schedule.tileCount() == 0;
             return new ProgressMatmul(group, gpu, splitsPerRank, empty, stall, product);
         } catch (RuntimeException | Error e) {
@@ -115,10 +115,6 @@ public final class ProgressMatmul implements AutoCloseable {
         try (GpuStream stream = GpuStream.create()) {
             return new StallWord(stream);
         }
-    }
-
-    private static long deadlineNs(Duration deadline) {
-        return deadline.toDays() > 36_500 ? Long.MAX_VALUE / 4 : deadline.toNanos();
     }
 
     static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {

@@ -1,6 +1,7 @@
 package dev.weft.fabric;
 
 import dev.weft.plan.Group;
+import dev.weft.time.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -38,17 +39,12 @@ final class Health {
         this.self = self;
         this.alive = alive;
         this.deadline = deadline;
-        this.deadlineNs = nanoseconds(deadline);
+        this.deadlineNs = WaitTime.nanoseconds(deadline);
         this.seenWork = new AtomicLongArray(ranks);
         this.seenNs = new AtomicLongArray(ranks);
         for (int r = 0; r < ranks; r++) {
             seenWork.setPlain(r, -1);
         }
-    }
-
-    /** Longer than a century is for ever. */
-    static long nanoseconds(Duration duration) {
-        return duration.toDays() > 36_500 ? Long.MAX_VALUE / 2 : duration.toNanos();
     }
 
     Duration deadline() {

@@ -2,6 +2,7 @@ package dev.weft.fabric;
 
 import dev.weft.plan.Group;
 import dev.weft.plan.Hosts;
+import dev.weft.time.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -271,7 +272,7 @@ abstract class MemoryFabric implements Fabric {
         boolean ownWork = what.writer() == rank;
         long now = System.nanoTime();
         long work = health.workOf(group, ownWork, now);
-        long moved = now;
+        long idleNs = 0;
         long checked = now;
         while (true) {
             // Read before the word: who fails or leaves has signalled all that it ever will.
@@ -297,12 +298,14 @@ abstract class MemoryFabric implements Fabric {
             long workNow = health.workOf(group, ownWork, now);
             if (workNow != work) {
                 work = workNow;
-                moved = now;
-            } else if (now - moved > health.deadlineNs()) {
+                idleNs = 0;
+            } else if (idleNs > health.deadlineNs()) {
                 throw errors.stalled(what, value);
             }
             waiter.block(part, offset, seen);
+            long looked = now;
             now = System.nanoTime();
+            idleNs += WaitTime.counted(looked, now);
         }
     }
 

@@ -5,6 +5,7 @@ import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.ffi.MpiThreadLevel;
 import dev.weft.plan.Hosts;
+import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -57,6 +58,10 @@ final class MpiProcess {
     private MpiMail mail;
     private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
     private volatile boolean abandoned;
+
+    /** Of the meeting, done so far; written by the mail thread alone. */
+    private volatile int steps;
+
     private boolean allLeft;
 
     private MpiProcess(Duration deadline) {
@@ -64,17 +69,29 @@ final class MpiProcess {
     }
 
     /**
-     * Joins the world. Collective over all processes that were started together, some of which may
-     * start much later than others: however short the deadline, this takes its time.
+     * Joins the world. Collective over all processes that were started together: a step of that
+     * which takes longer than the deadline, as where a rank never starts, is a stall.
      */
     static MpiFabric join(Duration deadline) {
         MpiProcess process = new MpiProcess(deadline);
         process.thread.start();
-        long patienceNs =
-                Math.max(Health.nanoseconds(deadline), Health.nanoseconds(World.DEFAULT_DEADLINE));
         try {
-            return process.joined.get(patienceNs, TimeUnit.NANOSECONDS);
-        } catch (TimeoutException e) {
+            long waitedNs = 0;
+            int steps = 0;
+            for (long looked = System.nanoTime(); waitedNs <= WaitTime.nanoseconds(deadline); ) {
+                MpiFabric fabric =
+                        process.joined
+                                .copy()
+                                .completeOnTimeout(null, LOOK_NS, TimeUnit.NANOSECONDS)
+                                .get();
+                if (fabric != null) {
+                    return fabric;
+                }
+                long now = System.nanoTime();
+                waitedNs = process.steps == steps ? waitedNs + WaitTime.counted(looked, now) : 0;
+                steps = process.steps;
+                looked = now;
+            }
             throw new StallException(
                     MpiEnvironment.current().rank().orElse(-1),
                     -1,
@@ -82,7 +99,7 @@ final class MpiProcess {
                     -1,
                     "the meeting of all ranks that MPI started (is each of them a Weft, and is the"
                             + " network between their hosts up?)",
-                    Duration.ofNanos(patienceNs));
+                    deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while joining", e);
@@ -153,16 +170,19 @@ final class MpiProcess {
     private MpiFabric meet() throws IOException {
         mpi = Mpi.load();
         MpiThreadLevel level = initialise();
+        steps++;
         comm = mpi.duplicate(mpi.world());
         mpi.returnErrors(comm);
         rank = mpi.rank(comm);
         checkLauncher();
         MpiMeeting meeting = new MpiMeeting(mpi, comm);
         meeting.requireSameBuild();
+        steps++;
         hosts = meeting.hosts();
         cores = meeting.cores();
+        steps++;
         host = MpiHost.meet(meeting, hosts, rank);
-        mail = new MpiMail(mpi, comm, rank, hosts, Health.nanoseconds(deadline));
+        mail = new MpiMail(mpi, comm, rank, hosts, WaitTime.nanoseconds(deadline));
         Health health =
                 new Health(
                         host.control(),
@@ -262,7 +282,8 @@ final class MpiProcess {
     private void awaitLeft(MpiFabric fabric)
             throws InterruptedException, ExecutionException, TimeoutException {
         long work = fabric.health.workOf(fabric.group, false);
-        long movedNs = System.nanoTime();
+        long idleNs = 0;
+        long lookedNs = System.nanoTime();
         while (!hasMailLeft() || host.firstPresent(fabric.health) >= 0) {
             if (left.isDone()) {
                 TimeUnit.NANOSECONDS.sleep(LOOK_HERE_NS);
@@ -270,10 +291,13 @@ final class MpiProcess {
             long workNow = fabric.health.workOf(fabric.group, false);
             if (workNow != work) {
                 work = workNow;
-                movedNs = System.nanoTime();
-            } else if (System.nanoTime() - movedNs >= Health.nanoseconds(deadline)) {
+                idleNs = 0;
+            } else if (idleNs >= WaitTime.nanoseconds(deadline)) {
                 throw new TimeoutException();
             }
+            long now = System.nanoTime();
+            idleNs += WaitTime.counted(lookedNs, now);
+            lookedNs = now;
         }
         allLeft = true;
     }

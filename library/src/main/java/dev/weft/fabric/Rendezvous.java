@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -34,6 +35,11 @@ final class Rendezvous implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final HeldLock.Watch[] watches;
     private MemorySegment own;
+
+    /** When the peers were last looked for, and how long they have been waited for. */
+    private long lookedNs;
+
+    private long waitedNs;
 
     /** Null where ranks meet without a starter. */
     private StarterWatch starter;
@@ -119,9 +125,9 @@ final class Rendezvous implements AutoCloseable {
         }
         offerControlBlock();
         MemorySegment[] whole = new MemorySegment[ranks];
-        long until = System.nanoTime() + Health.nanoseconds(deadline);
+        lookedNs = System.nanoTime();
         for (int peer = 0; peer < ranks; peer++) {
-            whole[peer] = awaitPeer(peer, until);
+            whole[peer] = awaitPeer(peer);
             long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
             checkPeer(peer, whole[peer].asSlice(header));
         }
@@ -168,7 +174,7 @@ final class Rendezvous implements AutoCloseable {
     }
 
     /** Waits for the peer's control block; one whose owner does not hold its lock is a dead one. */
-    private MemorySegment awaitPeer(int peer, long until) throws IOException {
+    private MemorySegment awaitPeer(int peer) throws IOException {
         while (true) {
             try {
                 if (peer == rank || isPresent(peer)) {
@@ -181,7 +187,13 @@ final class Rendezvous implements AutoCloseable {
             if (starter != null) {
                 starter.requireStarter();
             }
-            if (System.nanoTime() > until) {
+            if (ShmJob.hasEnded(folder, peer)) {
+                throw new PeerLostException(rank, peer, "ended", "its arrival");
+            }
+            long now = System.nanoTime();
+            waitedNs += WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+            if (waitedNs > WaitTime.nanoseconds(deadline)) {
                 throw new StallException(
                         rank, peer, -1, -1, "the arrival of rank " + peer, deadline);
             }

@@ -33,6 +33,7 @@ public final class ShmJob implements AutoCloseable {
     static final String TOKEN = "WEFT_TOKEN";
 
     static final String STARTER_LOCK = "starter.lock";
+    private static final String ENDED = ".ended";
 
     /** Names of folders cannot be guessed. */
     private static final int NAME_BYTES = 16;
@@ -102,6 +103,34 @@ public final class ShmJob implements AutoCloseable {
         return Files.exists(folder.resolve(STARTER_LOCK), LinkOption.NOFOLLOW_LINKS);
     }
 
+    /** Whether the starter knows that the rank's process has ended. */
+    static boolean hasEnded(Path folder, int rank) {
+        return Files.exists(endedFile(folder, rank), LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private static Path endedFile(Path folder, int rank) {
+        return folder.resolve("rank-" + rank + ENDED);
+    }
+
+    /**
+     * Tells the ranks that the process of one of them has ended, for those that still wait for it
+     * to arrive.
+     */
+    public void ended(int rank) {
+        try {
+            PrivateFiles.create(endedFile(folder, rank)).close();
+        } catch (IOException e) {
+            // No room, or no handles: they notice at their deadline.
+            System.getLogger("dev.weft")
+                    .log(Level.DEBUG, "the end of rank {0} is not told: {1}", rank, e);
+        }
+    }
+
+    /** Removes what killed starts of this user have left in shared memory. */
+    public static void removeStale() throws IOException {
+        cleanStale(sharedMemory(), userPrefix());
+    }
+
     private static void cleanStale(Path shared, String prefix) throws IOException {
         for (Path folder : list(shared)) {
             // One that another user has put there under such a name is not touched.
@@ -109,7 +138,7 @@ public final class ShmJob implements AutoCloseable {
                     && PrivateFiles.isPrivateFolder(folder)
                     && isStale(folder, prefix)) {
                 System.getLogger("dev.weft")
-                        .log(Level.INFO, "removing {0}, left by a killed start", folder);
+                        .log(Level.DEBUG, "removing {0}, left by a killed start", folder);
                 delete(folder);
             }
         }
@@ -207,7 +236,9 @@ public final class ShmJob implements AutoCloseable {
             return;
         }
         closed = true;
-        try (lock) {
+        try {
+            // First: where handles are short, the folder cannot be listed without this one.
+            lock.close();
             deleteTwice(folder);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove " + folder, e);
