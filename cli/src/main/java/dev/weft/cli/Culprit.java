@@ -28,6 +28,9 @@ final class Culprit {
      */
     record Fate(boolean cause, String words) {}
 
+    /** Stands for a peer that is not known. */
+    private static final int ANY = -1;
+
     private final Map<Integer, RankEnd> ends = new TreeMap<>();
     private final List<RankEnd> all;
     private final Map<Integer, Fate> fates;
@@ -83,7 +86,8 @@ final class Culprit {
                         this::dead,
                         this::lostSignal,
                         this::awaited,
-                        this::circle)
+                        this::circle,
+                        this::silent)
                 .map(Supplier::get)
                 .flatMap(Optional::stream)
                 .findFirst();
@@ -212,6 +216,10 @@ final class Culprit {
         TreeSet<Integer> last = new TreeSet<>();
         stuck.forEach((rank, waits) -> last.addAll(edges(rank, waits)));
         last.removeAll(stuck.keySet());
+        if (last.remove(ANY)) {
+            // Who waits for all to arrive does not know who is missing.
+            last.addAll(silentRanks());
+        }
         if (last.isEmpty()) {
             return Optional.empty();
         }
@@ -231,8 +239,28 @@ final class Culprit {
         return Optional.of(named(culprit, what));
     }
 
+    private TreeSet<Integer> silentRanks() {
+        TreeSet<Integer> silent = new TreeSet<>(fates.keySet());
+        silent.removeAll(ends.keySet());
+        return silent;
+    }
+
+    /** Nobody had anything to say, or nothing that tells. */
+    private Optional<String> silent() {
+        TreeSet<Integer> silent = silentRanks();
+        if (silent.isEmpty()) {
+            return Optional.empty();
+        }
+        List<String> words =
+                silent.stream().map(rank -> fates.get(rank).words()).distinct().toList();
+        return Optional.of(
+                ranks(silent)
+                        + (silent.size() == 1 ? " hangs: it " : " hang: each ")
+                        + String.join(", or ", words));
+    }
+
     private Optional<String> circle() {
-        if (stuck.isEmpty()) {
+        if (stuck.isEmpty() || stuck.keySet().stream().anyMatch(rank -> awaits(rank, ANY))) {
             return Optional.empty();
         }
         List<Integer> path = new ArrayList<>();
@@ -247,6 +275,10 @@ final class Culprit {
             text.append(rank).append(" for ");
         }
         return Optional.of(text.append(at).append(": no rank is the cause by itself").toString());
+    }
+
+    private boolean awaits(int rank, int peer) {
+        return edges(rank, stuck.get(rank)).contains(peer);
     }
 
     /** Who waits for its own lane waits for whom the lane waits for. */

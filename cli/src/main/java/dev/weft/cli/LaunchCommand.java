@@ -81,14 +81,8 @@ final class LaunchCommand implements Callable<Integer> {
     /** Programs have said what they had to say; where they are Weft's, the ranks are compared. */
     private int tell(RankProcesses processes, int rank) throws IOException {
         int code = processes.exitCode(rank);
-        boolean killed = code > RankProcesses.SIGNAL_EXIT;
-        String failed =
-                "rank "
-                        + rank
-                        + (killed
-                                ? " was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
-                                : " failed with exit code " + code);
-        RunFailedException failure = processes.failure(failed);
+        String failed = "rank " + rank + " " + processes.end(rank);
+        RunFailedException failure = processes.failure(rank);
         boolean compared = !failure.details().isEmpty();
         PrintWriter err = spec.commandLine().getErr();
         err.println("weft: " + (compared ? failure.getMessage() : failed));

@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.cli.bench.BenchCommand;
 import dev.weft.fabric.FabricException;
+import dev.weft.ffi.MpiEnvironment;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -69,7 +70,24 @@ public final class Main implements Runnable {
     @Spec private CommandSpec spec;
 
     public static void main(String[] arguments) {
+        TerminationSignal.watch();
+        Thread.setDefaultUncaughtExceptionHandler(
+                (thread, failure) ->
+                        System.err.println(
+                                "weft: "
+                                        + oneLine(
+                                                "thread %s failed: %s"
+                                                        .formatted(thread.getName(), failure))));
+        Runtime.getRuntime().addShutdownHook(new Thread(Main::tellOfSignal, "weft-signal"));
         System.exit(execute(arguments));
+    }
+
+    /** Ranks under MPI tell of it themselves. */
+    private static void tellOfSignal() {
+        if (!MpiEnvironment.current().launched()) {
+            TerminationSignal.received()
+                    .ifPresent(signal -> System.err.println("weft: ended by " + signal));
+        }
     }
 
     /** Runs one command; the exit code. */
@@ -84,6 +102,12 @@ public final class Main implements Runnable {
         } catch (OutOfMemoryError e) {
             String message = "not enough memory for this problem: " + e.getMessage();
             RankEnd.tellStarter(new RunFailedException(message), false);
+            oneLine(command.getErr(), message);
+            return FAILED;
+        } catch (LinkageError e) {
+            String message =
+                    "a part of Weft cannot be loaded (%s): are there enough file handles (ulimit -n)?"
+                            .formatted(e);
             oneLine(command.getErr(), message);
             return FAILED;
         }
@@ -116,7 +140,7 @@ public final class Main implements Runnable {
         PrintWriter err = command.getErr();
         if (failure instanceof FabricException e && !told) {
             tellOfRanks(e, err);
-        } else {
+        } else if (!told || !MpiRun.isStarted()) {
             oneLine(err, message(failure));
         }
         if (failure instanceof RunFailedException e) {

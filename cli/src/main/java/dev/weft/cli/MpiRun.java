@@ -14,8 +14,10 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /**
  * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
@@ -27,12 +29,15 @@ final class MpiRun {
     /** Environment variable: {@link MpiStart} has started this rank, and listens. */
     static final String STARTED = "WEFT_MPI_STARTED";
 
-    /** What the first rank says to it at the end, with the exit code. */
-    static final String EXIT = "weft-exit ";
+    /** How often the first rank says that it runs. */
+    private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
     private final RunCommand command;
     private final RunOptions options;
     private final ExecutionSpec execution;
+
+    /** Null until the ranks have met. */
+    private volatile Fabric world;
 
     MpiRun(RunCommand command, RunOptions options, ExecutionSpec execution) {
         this.command = command;
@@ -41,61 +46,100 @@ final class MpiRun {
     }
 
     int call() {
-        Thread hook = new Thread(MpiRun::tellOfEnd, "weft-told-to-end");
+        Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
         Runtime.getRuntime().addShutdownHook(hook);
+        boolean tells = isStarted() && isFirst();
         int code = Main.FAILED;
-        try (World world = World.mpi(execution.deadline())) {
-            code = world.call(this::asRank).getFirst();
+        try {
+            if (isStarted()) {
+                System.err.println(RankStart.current().line());
+            }
+            if (tells) {
+                daemon("weft-starter-watch", this::watchStarter);
+                daemon("weft-alive", this::tellOfLife);
+            }
+            try (World world = World.mpi(execution.deadline())) {
+                code = world.call(this::asRank).getFirst();
+            }
             return code;
         } catch (IllegalArgumentException e) {
             code = Main.USAGE;
             throw e;
         } finally {
-            Runtime.getRuntime().removeShutdownHook(hook);
-            if (System.getenv(STARTED) != null && MpiEnvironment.current().rank().orElse(0) == 0) {
-                System.err.println(EXIT + code);
+            RankProcesses.removeHook(hook);
+            if (tells) {
+                System.err.println(MpiRanks.exit(code));
             }
         }
     }
 
+    /** Whether the command has started this rank by mpirun, and tells of its end. */
+    static boolean isStarted() {
+        return System.getenv(STARTED) != null;
+    }
+
+    private static boolean isFirst() {
+        return MpiEnvironment.current().rank().orElse(0) == 0;
+    }
+
+    private static void daemon(String name, Runnable work) {
+        Thread.ofPlatform().daemon().name(name).start(work);
+    }
+
     /** Launchers end all ranks when one dies, and leave no time for more than this. */
-    private static void tellOfEnd() {
+    private static void tellOfSignal() {
+        int rank = MpiEnvironment.current().rank().orElse(-1);
+        String signal = TerminationSignal.received().orElse("a signal");
         System.err.println(
-                "weft: rank "
-                        + MpiEnvironment.current().rank().orElse(-1)
-                        + ": told to end before the run was over; has another rank died?");
+                isStarted()
+                        ? MpiRanks.signal(rank, signal)
+                        : "weft: rank "
+                                + rank
+                                + ": ended by "
+                                + signal
+                                + " before the run was over; has another rank died?");
     }
 
     /**
      * The input that mpirun hands to the first rank ends when the command that started mpirun does,
-     * however it ended: nobody would read what the ranks have to say. An mpirun that hands on
-     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
+     * or wants the run to end: nobody would read what the ranks have to say. An mpirun that hands
+     * on nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
      */
-    private static void watchStarter(Fabric world) {
-        Thread.ofPlatform()
-                .daemon()
-                .name("weft-starter-watch")
-                .start(
-                        () -> {
-                            try {
-                                long heard = System.in.transferTo(OutputStream.nullOutputStream());
-                                if (heard > 0) {
-                                    world.fail(
-                                            new IllegalStateException(
-                                                    "the command that started this run is gone"));
-                                }
-                            } catch (IOException e) {
-                                world.fail(e);
-                            }
-                        });
+    private void watchStarter() {
+        try {
+            if (System.in.transferTo(OutputStream.nullOutputStream()) == 0) {
+                return;
+            }
+            Fabric joined = world;
+            if (joined == null) {
+                // The others have not even met this rank: mpirun ends them.
+                System.exit(Main.FAILED);
+            } else {
+                joined.fail(new IllegalStateException("the command that started this run is gone"));
+            }
+        } catch (IOException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
+        }
+    }
+
+    /** The command cannot look at ranks on other hosts, but it hears whether this one runs. */
+    private void tellOfLife() {
+        long everyMs =
+                Math.min(ALIVE_EVERY.toMillis(), Math.max(1, execution.deadline().toMillis() / 4));
+        try {
+            while (true) {
+                System.err.println(MpiRanks.ALIVE);
+                TimeUnit.MILLISECONDS.sleep(everyMs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private int asRank(Fabric world) throws IOException {
+        this.world = world;
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
-        if (first && System.getenv(STARTED) != null) {
-            watchStarter(world);
-        }
         RunOutputs outputs = first ? command.outputs() : null;
         Console console = first ? outputs.console() : command.silent();
         Progress terminal =
@@ -132,6 +176,10 @@ final class MpiRun {
                                                 judgements,
                                                 outputs,
                                                 page));
+                if (isStarted()) {
+                    // Told before the ranks leave: what may go wrong there spoils no result.
+                    System.err.println(MpiRanks.exit(code));
+                }
             }
             if (page != null) {
                 // Whoever looks at it may take some seconds, while the other ranks wait.

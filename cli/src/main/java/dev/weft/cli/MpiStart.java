@@ -1,106 +1,139 @@
 package dev.weft.cli;
 
-import dev.weft.ffi.MpiFamily;
+import dev.weft.fabric.ShmJob;
+import dev.weft.time.WaitTime;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Starts this very command as ranks by mpirun, and ends as it ends. When this process is told to
- * end, mpirun is, and with it the ranks.
+ * Starts this very command as ranks by mpirun, and ends as it ends. However this process ends, but
+ * for SIGKILL, mpirun and the ranks on this host are gone before, and what they have left in shared
+ * memory is removed.
  */
 final class MpiStart {
 
-    /** Environment variable: the mpirun to take, where it is not the first on the PATH. */
-    static final String STARTER = "WEFT_MPIRUN";
-
-    private static final long PATIENCE_SECONDS = 10;
     private static final long LOOK_MS = 100;
-    private static final long END_SECONDS = 3;
 
-    private final ExecutionOptions options;
-    private final int ranks;
-    private final List<String> arguments;
+    /** Beyond the deadline, for mpirun and Java to start. */
+    private static final long START_NS = TimeUnit.SECONDS.toNanos(10);
 
-    /** What the first rank has said that it ends with, or -1. */
-    private volatile int code = -1;
+    /** Beyond the deadline, for ranks that have noticed a failure to tell of it. */
+    private static final long TELL_NS = TimeUnit.SECONDS.toNanos(2);
 
-    private volatile boolean failed;
-    private final EndPieces ends = new EndPieces();
+    /** Where a link is down, mpirun would wait for ever for the hosts behind it. */
+    private static final long UNWIND_NS = TimeUnit.SECONDS.toNanos(10);
 
-    /**
-     * @param arguments the options of run, which every rank parses again
-     */
-    MpiStart(ExecutionOptions options, int ranks, List<String> arguments) {
-        this.options = options;
-        this.ranks = ranks;
-        this.arguments = arguments;
+    private static final long ORDERLY_MS = 2_000;
+    private static final long TERM_MS = 3_000;
+    private static final long GONE_MS = 2_000;
+
+    private final ProcessBuilder builder;
+    private final int count;
+    private final MpiRanks ranks;
+    private final long deadlineNs;
+    private Process mpirun;
+
+    /** Whether a line that tells of a failure has been passed on. */
+    private volatile boolean complained;
+
+    /** Whether this process ends: nobody reads any more what ranks say about that. */
+    private volatile boolean ending;
+
+    /** What is known of the ranks when mpirun has ended, or has to be ended. */
+    private Map<Integer, Culprit.Fate> fates;
+
+    /** Whether mpirun has been stopped, and so cannot pass on what ranks say. */
+    private boolean isStopped;
+
+    private boolean ended;
+
+    MpiStart(MpiCommandLine command, int count, Duration deadline) throws IOException {
+        this.builder = command.builder();
+        this.count = count;
+        this.ranks = new MpiRanks(count);
+        this.deadlineNs = WaitTime.nanoseconds(deadline);
     }
 
     int run() throws IOException {
-        if (options.hostfile != null
-                && !(Files.isRegularFile(Path.of(options.hostfile))
-                        && Files.isReadable(Path.of(options.hostfile)))) {
-            throw new UsageException("--hostfile " + options.hostfile + ": no such file");
-        }
-        String starter = System.getenv().getOrDefault(STARTER, "mpirun");
-        MpiFamily family = family(starter);
-        ProcessBuilder builder = new ProcessBuilder(command(starter, family));
-        builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().put(MpiRun.STARTED, "1");
         // Its input stays open while this process lives: the first rank listens for its end.
-        builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
-        Process mpirun = builder.start();
-        tellOfLife(mpirun);
-        Thread hook = new Thread(() -> end(mpirun), "weft-abandon");
+        mpirun = builder.start();
+        tellOfLife();
+        Thread hook = new Thread(this::abandon, "weft-abandon");
         Runtime.getRuntime().addShutdownHook(hook);
         try {
-            Thread reader = Thread.ofPlatform().daemon().start(() -> passOn(mpirun));
-            awaitEnd(mpirun);
+            Thread reader = Thread.ofPlatform().daemon().start(this::passOn);
+            String hung = awaitEnd();
+            fates = ranks.fates();
+            boolean byItself = !mpirun.isAlive();
+            end();
             reader.join(TimeUnit.SECONDS.toMillis(1));
-            Runtime.getRuntime().removeShutdownHook(hook);
-            tellOfRanks();
-            return code >= 0 ? code : Main.FAILED;
+            RankProcesses.removeHook(hook);
+            OptionalInt code = ranks.exitCode();
+            if (code.isEmpty() || code.getAsInt() == Main.FAILED) {
+                tell(hung, byItself ? mpirun.exitValue() : 0);
+            }
+            return code.orElse(Main.FAILED);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new RunFailedException("interrupted");
         } finally {
-            end(mpirun);
+            end();
         }
     }
 
     /**
-     * When a rank has failed, or all have ended, mpirun gets some time to end too: where a link is
-     * down it would wait for ever for the hosts behind it.
+     * Returns when mpirun has ended or has to be ended: some time after a rank has failed or all
+     * are done, or when nothing is heard of the first rank for the length of the deadline.
+     *
+     * @return why nothing is heard, or null
      */
-    private void awaitEnd(Process mpirun) throws InterruptedException {
-        long patience = Long.MAX_VALUE;
-        while (!mpirun.waitFor(LOOK_MS, TimeUnit.MILLISECONDS) && patience > 0) {
-            if (patience == Long.MAX_VALUE && (code >= 0 || failed)) {
-                patience = TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS);
+    private String awaitEnd() throws InterruptedException {
+        long silentNs = 0;
+        long unwindNs = 0;
+        long heard = 0;
+        long lookedNs = System.nanoTime();
+        while (!mpirun.waitFor(LOOK_MS, TimeUnit.MILLISECONDS)) {
+            long now = System.nanoTime();
+            long stepNs = WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+            boolean over = complained || ranks.exitCode().isPresent();
+            boolean failing = over || ranks.haveFailed();
+            unwindNs += failing ? stepNs : 0;
+            if (unwindNs > UNWIND_NS + (over ? 0 : deadlineNs)) {
+                return null;
             }
-            patience -= patience == Long.MAX_VALUE ? 0 : LOOK_MS;
+            silentNs = failing || ranks.heard() != heard ? 0 : silentNs + stepNs;
+            heard = ranks.heard();
+            if (silentNs > deadlineNs + (heard == 0 ? START_NS : TELL_NS)) {
+                return silence(silentNs);
+            }
         }
+        return null;
     }
 
-    private static int exitCode(String said) {
-        return switch (said.strip()) {
-            case "0" -> 0;
-            case "2" -> Main.USAGE;
-            default -> Main.FAILED;
-        };
+    private String silence(long silentNs) {
+        String time = " for " + TimeUnit.NANOSECONDS.toMillis(silentNs) + " ms";
+        isStopped = RankProcesses.isStopped(mpirun.pid());
+        if (isStopped) {
+            return "mpirun (process "
+                    + mpirun.pid()
+                    + ") is stopped: its ranks gave no sign"
+                    + time;
+        }
+        return ranks.starts().isEmpty()
+                ? "no rank has started: mpirun gave no sign" + time
+                : "rank 0 gave no sign of life" + time;
     }
 
     /** Only who has heard this takes the end of its input for the end of this process. */
-    private static void tellOfLife(Process mpirun) {
+    private void tellOfLife() {
         try {
             mpirun.getOutputStream().write('\n');
             mpirun.getOutputStream().flush();
@@ -110,32 +143,51 @@ final class MpiStart {
         }
     }
 
-    /** Each has said its line; together they tell more. */
-    private void tellOfRanks() {
-        List<RankEnd> told = ends.ends();
+    /**
+     * Each rank has said its line; together they tell more. Never ends without a line.
+     *
+     * @param hung why mpirun had to be ended, or null
+     * @param code with which it ended by itself
+     */
+    private void tell(String hung, int code) {
+        List<RankEnd> told = ranks.ends();
+        boolean caused = fates.values().stream().anyMatch(Culprit.Fate::cause);
+        boolean silent = hung != null && !ranks.starts().isEmpty() && !isStopped;
+        if (!told.isEmpty() || caused || silent) {
+            complain(
+                    new Culprit(told, fates)
+                            .line()
+                            .orElse(told.isEmpty() ? hung : told.getFirst().message()));
+        }
         if (told.stream().anyMatch(end -> end.situation().isPresent())) {
-            new Culprit(told, Map.of())
-                    .line()
-                    .ifPresent(line -> System.err.println("weft: " + line));
-            EndTable.lines(ranks, told, Map.of()).forEach(System.err::println);
+            EndTable.lines(count, told, fates).forEach(System.err::println);
+        }
+        if (!complained && hung != null) {
+            complain(hung);
+        }
+        if (!complained) {
+            complain(
+                    code > RankProcesses.SIGNAL_EXIT
+                            ? "mpirun was ended by signal " + (code - RankProcesses.SIGNAL_EXIT)
+                            : "mpirun ended with exit code "
+                                    + code
+                                    + " before the run was over, and no rank has said why");
         }
     }
 
-    /** What ranks say to people, and what the first one says to this process. */
-    private void passOn(Process mpirun) {
+    private void complain(String line) {
+        complained = true;
+        System.err.println("weft: " + Main.oneLine(line));
+    }
+
+    /** What ranks say to people, and what they say to this process. */
+    private void passOn() {
         try (BufferedReader errors = mpirun.errorReader()) {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
-                // Not at the beginning: launchers can be told to put the rank's number there.
-                int exit = line.indexOf(MpiRun.EXIT);
-                if (exit >= 0) {
-                    code = exitCode(line.substring(exit + MpiRun.EXIT.length()));
-                    continue;
+                if (!ranks.take(line) && !ending) {
+                    complained |= line.contains("weft: ");
+                    System.err.println(line);
                 }
-                if (ends.take(line)) {
-                    continue;
-                }
-                failed |= line.contains("weft: ");
-                System.err.println(line);
             }
         } catch (IOException e) {
             // Closed under us: mpirun has been ended.
@@ -143,105 +195,75 @@ final class MpiStart {
         }
     }
 
-    private static MpiFamily family(String starter) throws IOException {
-        String version;
-        try {
-            Process process =
-                    new ProcessBuilder(starter, "--version").redirectErrorStream(true).start();
-            version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UsageException(
-                    "--launcher mpi: cannot start "
-                            + starter
-                            + " ("
-                            + e.getMessage()
-                            + "): install Open MPI or MPICH (Debian: openmpi-bin or mpich), or set "
-                            + STARTER
-                            + " to its mpirun");
-        }
-        if (version.contains("Open MPI") || version.contains("OpenRTE")) {
-            return MpiFamily.OPEN_MPI;
-        }
-        if (version.contains("HYDRA")) {
-            return MpiFamily.MPICH;
-        }
-        throw new UsageException(
-                "--launcher mpi: "
-                        + starter
-                        + " is '"
-                        + version.lines().findFirst().orElse("")
-                        + "': expected the mpirun of Open MPI or of MPICH");
-    }
-
-    private List<String> command(String starter, MpiFamily family) {
-        List<String> command = new ArrayList<>(List.of(starter, "-n", Integer.toString(ranks)));
-        if (family == MpiFamily.OPEN_MPI) {
-            openMpi(command);
-        } else if (options.hostfile != null) {
-            command.addAll(List.of("-f", options.hostfile));
-        }
-        if (options.mpiArgs != null && !options.mpiArgs.isBlank()) {
-            command.addAll(List.of(options.mpiArgs.strip().split("\\s+")));
-        }
-        command.addAll(weft());
-        return command;
+    /** This process is told to end: so are its ranks. */
+    private void abandon() {
+        ending = true;
+        end();
     }
 
     /**
-     * A rank has several threads and shares its host's cores with the ranks there by itself: bound
-     * to one core they would all get in each other's way.
+     * Ends mpirun and the ranks, unless they have ended, in good order first: the end of its input
+     * ends the first rank's run and so all. A signal comes later, because a second one, after that
+     * of a terminal to all of its processes, makes Open MPI drop everything as it is.
      */
-    private void openMpi(List<String> command) {
-        command.addAll(List.of("--bind-to", "none"));
-        // Otherwise the first rank that dies takes all others along before they can say why.
-        command.add("--enable-recovery");
-        if (options.hostfile == null) {
-            command.add("--oversubscribe");
-        } else {
-            command.addAll(List.of("--hostfile", options.hostfile));
+    private synchronized void end() {
+        if (ended) {
+            return;
         }
-        if ("root".equals(System.getProperty("user.name"))) {
-            command.add("--allow-run-as-root");
+        ended = true;
+        boolean gone = !mpirun.isAlive();
+        if (!gone) {
+            closeInput();
+            gone = hasEnded(ORDERLY_MS);
         }
-        // MPICH passes the whole environment on, Open MPI only what it is told to.
-        Map<String, String> environment = new TreeMap<>(System.getenv());
-        environment.put("WEFT_SKIP_BUILD", "1");
-        environment.put(MpiRun.STARTED, "1");
-        for (String name : environment.keySet()) {
-            if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
-                command.addAll(List.of("-x", name));
-            }
+        if (!gone) {
+            mpirun.destroy();
+            gone = hasEnded(TERM_MS);
         }
-    }
-
-    /** The launcher script where there is one: other hosts may have their Java elsewhere. */
-    private List<String> weft() {
-        List<String> command = new ArrayList<>();
-        String home = System.getProperty("weft.home");
-        if (home != null) {
-            command.add(Path.of(home, "weft").toString());
-        } else {
-            command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-            command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-            command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-            command.add(Main.class.getName());
-        }
-        command.add("run");
-        command.addAll(arguments);
-        return command;
-    }
-
-    private static void end(Process mpirun) {
-        List<ProcessHandle> ranks = mpirun.descendants().toList();
-        mpirun.destroy();
-        try {
-            if (!mpirun.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
-                mpirun.destroyForcibly();
-            }
-            ranks.forEach(ProcessHandle::destroyForcibly);
-        } catch (InterruptedException e) {
+        List<ProcessHandle> left = new ArrayList<>(ranks.processes());
+        mpirun.descendants().forEach(left::add);
+        if (!gone) {
             mpirun.destroyForcibly();
+        }
+        awaitGone(left);
+        left.forEach(ProcessHandle::destroyForcibly);
+        awaitGone(left);
+        removeLeftovers();
+    }
+
+    private void closeInput() {
+        try {
+            mpirun.getOutputStream().close();
+        } catch (IOException e) {
+            // It no longer reads: the signal will do.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input for mpirun", e);
+        }
+    }
+
+    private boolean hasEnded(long withinMs) {
+        try {
+            return mpirun.waitFor(withinMs, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private static void awaitGone(List<ProcessHandle> processes) {
+        CompletableFuture.allOf(
+                        processes.stream()
+                                .map(ProcessHandle::onExit)
+                                .toArray(CompletableFuture<?>[]::new))
+                .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
+                .join();
+    }
+
+    private void removeLeftovers() {
+        try {
+            ShmJob.removeStale();
+            OpenMpiFiles.remove(ranks.starts(), mpirun.pid());
+        } catch (IOException e) {
+            System.err.println("weft: cannot remove what the ranks have left: " + e.getMessage());
         }
     }
 }

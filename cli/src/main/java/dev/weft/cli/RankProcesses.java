@@ -1,8 +1,10 @@
 package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
+import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -29,14 +31,39 @@ final class RankProcesses implements AutoCloseable {
     /** How long killed ranks may take to be gone; after that their files are removed anyway. */
     private static final long GONE_MS = 2_000;
 
+    /** A rank's process and what is known of it; only the first two are used by several threads. */
+    private static final class Rank {
+        final Process process;
+        final Path endFile;
+        final PipeText output;
+        final PipeText errors;
+
+        /** Whether the other ranks have been told that it ended. */
+        boolean told;
+
+        /** What is said of it where it had to be killed, else null. */
+        String hung;
+
+        Rank(Process process, Path endFile) {
+            this.process = process;
+            this.endFile = endFile;
+            this.output = new PipeText(process.getInputStream());
+            this.errors = new PipeText(process.getErrorStream());
+        }
+
+        boolean isAlive() {
+            return process.isAlive();
+        }
+
+        boolean hasFailed() {
+            return !isAlive() && process.exitValue() != 0;
+        }
+    }
+
     private final ShmJob job;
     private final Duration deadline;
-    private final List<Process> processes = new CopyOnWriteArrayList<>();
+    private final List<Rank> ranks = new CopyOnWriteArrayList<>();
     private final Thread hook = new Thread(this::abandon, "weft-abandon");
-
-    /** By rank, of those that had to be killed: what is said of them. */
-    private final Map<Integer, String> hung = new TreeMap<>();
-
     private boolean abandoned;
 
     /** Takes over the job and closes it. */
@@ -46,18 +73,30 @@ final class RankProcesses implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(hook);
     }
 
-    /** Starts the next rank of {@code ranks} with what it needs to join the others. */
-    synchronized void start(ProcessBuilder builder, int ranks) throws IOException {
+    /** This very command as a rank: the same Java, the same classes, other arguments. */
+    static ProcessBuilder command(List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        // The command writes the class archive; its ranks only read it.
+        command.add("-XX:-AutoCreateSharedArchive");
+        command.add("-Dweft.terminal=false");
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.add(Main.class.getName());
+        command.addAll(arguments);
+        return new ProcessBuilder(command);
+    }
+
+    /** Starts the next rank of {@code count} with what it needs to join the others. */
+    synchronized void start(ProcessBuilder builder, int count) throws IOException {
         if (abandoned) {
             throw new RunFailedException("told to end");
         }
-        builder.environment().putAll(job.environment(processes.size(), ranks, deadline));
-        builder.environment().put(RankEnd.FILE, endFile(processes.size()).toString());
-        processes.add(builder.start());
-    }
-
-    private Path endFile(int rank) {
-        return job.folder().resolve("end-" + rank);
+        int rank = ranks.size();
+        Path endFile = job.folder().resolve("end-" + rank);
+        builder.environment().putAll(job.environment(rank, count, deadline));
+        builder.environment().put(RankEnd.FILE, endFile.toString());
+        ranks.add(new Rank(builder.start(), endFile));
     }
 
     /** The command is told to end: so are its ranks. */
@@ -73,9 +112,11 @@ final class RankProcesses implements AutoCloseable {
 
     /** Returns when they are gone: one that is still dying could make a file in the folder. */
     private void killAll() {
-        processes.forEach(RankProcesses::kill);
+        ranks.forEach(rank -> kill(rank.process));
         CompletableFuture<?>[] gone =
-                processes.stream().map(Process::onExit).toArray(CompletableFuture<?>[]::new);
+                ranks.stream()
+                        .map(rank -> rank.process.onExit())
+                        .toArray(CompletableFuture<?>[]::new);
         CompletableFuture.allOf(gone)
                 .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
                 .join();
@@ -88,48 +129,72 @@ final class RankProcesses implements AutoCloseable {
     }
 
     /**
-     * Returns when all have ended: by themselves or, some time after one of them has failed, by
-     * force.
+     * Returns when all have ended: by themselves or by force, some time after one of them has
+     * failed, or when all that are left have been stopped for the length of the deadline.
      *
      * @param look called many times a second
      * @return the rank that failed first, a killed one before others; -1 where none failed
      */
     int await(Runnable look) {
         int failed = -1;
-        long giveUpNs = 0;
-        while (processes.stream().anyMatch(Process::isAlive)) {
+        long unwindNs = 0;
+        long stoppedNs = 0;
+        long lookedNs = System.nanoTime();
+        long deadlineNs = WaitTime.nanoseconds(deadline);
+        while (ranks.stream().anyMatch(Rank::isAlive)) {
             pause();
             look.run();
-            int culprit = culprit();
-            if (failed < 0 && culprit >= 0) {
-                failed = culprit;
-                giveUpNs = System.nanoTime() + deadline.toNanos() + UNWIND_NS;
-            }
-            if (failed >= 0 && (System.nanoTime() > giveUpNs || onlyStoppedOnesAreLeft())) {
+            read();
+            tellOfEnds();
+            long now = System.nanoTime();
+            long stepNs = WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+            failed = failed < 0 ? culprit() : failed;
+            unwindNs += failed < 0 ? 0 : stepNs;
+            boolean stopped = onlyStoppedOnesAreLeft();
+            stoppedNs = stopped ? stoppedNs + stepNs : 0;
+            if (failed >= 0 && (stopped || unwindNs > deadlineNs + UNWIND_NS)
+                    || stoppedNs > deadlineNs) {
                 noteThoseThatDoNotEnd();
-                processes.forEach(RankProcesses::kill);
+                ranks.forEach(rank -> kill(rank.process));
             }
         }
+        read();
         return failed < 0 ? culprit() : failed;
     }
 
+    private void read() {
+        for (Rank rank : ranks) {
+            rank.output.read();
+            rank.errors.read();
+        }
+    }
+
+    /** Those that still wait for it to arrive need not wait any longer. */
+    private void tellOfEnds() {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            Rank one = ranks.get(rank);
+            if (!one.told && !one.isAlive()) {
+                one.told = true;
+                job.ended(rank);
+            }
+        }
+    }
+
     private boolean onlyStoppedOnesAreLeft() {
-        return processes.stream()
-                .filter(Process::isAlive)
-                .allMatch(process -> isStopped(process.pid()));
+        return ranks.stream().filter(Rank::isAlive).allMatch(rank -> isStopped(rank.process.pid()));
     }
 
     private void noteThoseThatDoNotEnd() {
-        for (int rank = 0; rank < processes.size(); rank++) {
-            if (processes.get(rank).isAlive()) {
-                boolean stopped = isStopped(processes.get(rank).pid());
-                hung.putIfAbsent(rank, stopped ? "is stopped" : "did not end by itself");
+        for (Rank rank : ranks) {
+            if (rank.isAlive() && rank.hung == null) {
+                rank.hung = isStopped(rank.process.pid()) ? "is stopped" : "did not end by itself";
             }
         }
     }
 
     /** Whether a signal has stopped the process, where the system tells. */
-    private static boolean isStopped(long pid) {
+    static boolean isStopped(long pid) {
         try {
             String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
             return stat.substring(stat.lastIndexOf(')') + 1).startsWith(" T");
@@ -142,9 +207,9 @@ final class RankProcesses implements AutoCloseable {
     /** What the ranks that had something to say have left, once all have ended. */
     private List<RankEnd> ends() throws IOException {
         List<RankEnd> ends = new ArrayList<>();
-        for (int rank = 0; rank < processes.size(); rank++) {
+        for (int rank = 0; rank < ranks.size(); rank++) {
             int known = rank;
-            RankEnd.read(endFile(rank)).ifPresent(end -> ends.add(end.ofRank(known)));
+            RankEnd.read(ranks.get(rank).endFile).ifPresent(end -> ends.add(end.ofRank(known)));
         }
         return ends;
     }
@@ -153,35 +218,51 @@ final class RankProcesses implements AutoCloseable {
      * The error that names the culprit, with a row for each rank where they have said how things
      * stood.
      *
-     * @param otherwise what is said if nobody can tell
+     * @param failed the rank that is named if nobody can tell
      */
-    RunFailedException failure(String otherwise) throws IOException {
+    RunFailedException failure(int failed) throws IOException {
         List<RankEnd> ends = ends();
         boolean told = ends.stream().anyMatch(end -> end.situation().isPresent());
         return new RunFailedException(
-                new Culprit(ends, fates()).line().orElse(otherwise),
-                told ? EndTable.lines(processes.size(), ends, fates()) : List.of());
+                new Culprit(ends, fates()).line().orElse("rank " + failed + " " + end(failed)),
+                told ? EndTable.lines(ranks.size(), ends, fates()) : List.of());
     }
 
     /** What is known of the ranks that ended otherwise. */
     private Map<Integer, Culprit.Fate> fates() {
         Map<Integer, Culprit.Fate> fates = new TreeMap<>();
-        for (int rank = 0; rank < processes.size(); rank++) {
-            int code = exitCode(rank);
-            if (hung.containsKey(rank)) {
-                fates.put(rank, new Culprit.Fate(false, hung.get(rank)));
-            } else if (code > SIGNAL_EXIT) {
-                int signal = code - SIGNAL_EXIT;
-                fates.put(rank, new Culprit.Fate(true, "was ended by signal " + signal));
-            } else if (code != 0 && !Files.exists(endFile(rank))) {
-                fates.put(rank, new Culprit.Fate(true, "failed with exit code " + code));
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            Rank one = ranks.get(rank);
+            if (one.hung != null) {
+                fates.put(rank, new Culprit.Fate(false, one.hung));
+            } else if (exitCode(rank) > SIGNAL_EXIT
+                    || one.hasFailed() && !Files.exists(one.endFile)) {
+                fates.put(rank, new Culprit.Fate(true, end(rank)));
             }
         }
         return fates;
     }
 
+    /** How the rank's process ended, after {@code rank 3}. */
+    String end(int rank) {
+        if (ranks.get(rank).hung != null) {
+            return ranks.get(rank).hung;
+        }
+        int code = exitCode(rank);
+        if (code > SIGNAL_EXIT) {
+            return "was ended by signal " + (code - SIGNAL_EXIT);
+        }
+        String reason = ranks.get(rank).errors.lastError();
+        return reason.isEmpty() ? "failed with exit code " + code : "failed: " + reason;
+    }
+
     int exitCode(int rank) {
-        return processes.get(rank).exitValue();
+        return ranks.get(rank).process.exitValue();
+    }
+
+    /** What the rank has printed, where its output goes to this process. */
+    List<String> output(int rank) {
+        return ranks.get(rank).output.lines();
     }
 
     private static void pause() {
@@ -196,10 +277,9 @@ final class RankProcesses implements AutoCloseable {
     /** A rank that a signal ended, else one that failed by itself, else -1. */
     private int culprit() {
         int culprit = -1;
-        for (int rank = 0; rank < processes.size(); rank++) {
-            Process process = processes.get(rank);
-            if (!process.isAlive() && process.exitValue() != 0) {
-                if (process.exitValue() > SIGNAL_EXIT) {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (ranks.get(rank).hasFailed()) {
+                if (exitCode(rank) > SIGNAL_EXIT) {
                     return rank;
                 }
                 culprit = culprit < 0 ? rank : culprit;
@@ -213,12 +293,12 @@ final class RankProcesses implements AutoCloseable {
         try (job) {
             killAll();
             if (!Thread.currentThread().isInterrupted()) {
-                removeHook();
+                removeHook(hook);
             }
         }
     }
 
-    private void removeHook() {
+    static void removeHook(Thread hook) {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {

@@ -78,7 +78,12 @@ final class RunCommand implements Callable<Integer> {
         if (execution.start() == ExecutionSpec.Launcher.MPI) {
             return mpi.launched()
                     ? new MpiRun(this, options, execution).call()
-                    : new MpiStart(options.execution, options.problem.ranks, arguments()).run();
+                    : new MpiStart(
+                                    new MpiCommandLine(
+                                            options.execution, options.problem.ranks, arguments()),
+                                    options.problem.ranks,
+                                    execution.deadline())
+                            .run();
         }
         return run(execution);
     }

@@ -3,6 +3,7 @@ package dev.weft.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
@@ -16,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -228,10 +230,8 @@ class MpiRunIT {
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
         while (System.nanoTime() < until && command.isAlive()) {
             for (ProcessHandle child : command.descendants().toList()) {
-                Path environment = Path.of("/proc", Long.toString(child.pid()), "environ");
-                if (Files.isReadable(environment)
-                        && child.info().command().orElse("").endsWith("/java")
-                        && isRank(Files.readString(environment), rank)
+                if (child.info().command().orElse("").endsWith("/java")
+                        && isRank(environment(child), rank)
                         && Files.readString(folder.resolve("stdout")).contains("warmup")) {
                     return child;
                 }
@@ -244,5 +244,154 @@ class MpiRunIT {
     private static boolean isRank(String environment, int rank) {
         return environment.contains("OMPI_COMM_WORLD_RANK=" + rank + "\0")
                 || environment.contains("PMI_RANK=" + rank + "\0");
+    }
+
+    private static final String LONG =
+            "--launcher mpi --gm 300 --gk 64 --gn 48 --iterations 1000000 --algorithm ring ";
+
+    /** By the name of the signal; a negative number is a group of processes. */
+    private static void signal(String name, long... pids) throws Exception {
+        List<String> command = new ArrayList<>(List.of("kill", "-" + name, "--"));
+        for (long pid : pids) {
+            command.add(Long.toString(pid));
+        }
+        assertEquals(0, new ProcessBuilder(command).start().waitFor(), command.toString());
+    }
+
+    private Process startLong(MpiFamily family, String arguments) throws Exception {
+        Path shared = Files.createDirectory(folder.resolve("shared"));
+        // A group of its own, as a terminal gives to each command.
+        return start(
+                List.of("setsid"),
+                Map.of("WEFT_MPIRUN", mpirun(family), "WEFT_SHM_DIR", shared.toString()),
+                LONG + arguments);
+    }
+
+    private static ProcessHandle parent(ProcessHandle rank) {
+        ProcessHandle parent = rank.parent().orElseThrow();
+        return parent.info().command().orElse("").matches(".*(mpirun|orterun|mpiexec).*")
+                ? parent
+                : parent(parent);
+    }
+
+    /** Ours, and Open MPI's segments of this job. */
+    private void assertNothingIsLeft(String jobOrNull) throws Exception {
+        assertEquals(List.of(), names(folder.resolve("shared")));
+        if (jobOrNull != null && Files.isDirectory(Path.of("/dev/shm"))) {
+            String number = "." + Long.toHexString(Long.parseLong(jobOrNull)) + ".";
+            List<String> left =
+                    names(Path.of("/dev/shm")).stream()
+                            .filter(name -> name.contains(number))
+                            .toList();
+            assertEquals(List.of(), left);
+        }
+    }
+
+    private static List<String> names(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.map(file -> file.getFileName().toString()).toList();
+        }
+    }
+
+    /** Of another process; empty where it is gone, or is just becoming another program. */
+    private static String environment(ProcessHandle process) {
+        try {
+            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "environ"));
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    /** Open MPI's number of the rank's job; null under MPICH. */
+    private static String job(ProcessHandle rank) {
+        return Stream.of(environment(rank).split("\0"))
+                .filter(variable -> variable.startsWith("PMIX_NAMESPACE="))
+                .map(variable -> variable.substring(variable.indexOf('=') + 1))
+                .findFirst()
+                .orElse(null);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anInterruptFromATerminalLeavesNothing(MpiFamily family) throws Exception {
+        Process command = startLong(family, "-n 2");
+        String job = job(awaitRank(command, 1));
+        signal("INT", -command.pid());
+        assertEquals(130, exitCode(command), errors());
+        assertEquals("weft: ended by SIGINT", complaint());
+        assertNothingIsLeft(job);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aKilledMpirunIsNamed(MpiFamily family) throws Exception {
+        Process command = startLong(family, "-n 2 --deadline 5s");
+        ProcessHandle rank = awaitRank(command, 1);
+        String job = job(rank);
+        signal("KILL", parent(rank).pid());
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals("weft: mpirun was ended by signal 9", complaint());
+        rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+        assertNothingIsLeft(job);
+    }
+
+    @Test
+    void ranksThatAreAllStoppedAreGivenUp() throws Exception {
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 3s");
+        ProcessHandle rank = awaitRank(command, 1);
+        String job = job(rank);
+        signal("STOP", parent(rank).descendants().mapToLong(ProcessHandle::pid).toArray());
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals("weft: ranks 0 and 1 hang: each is stopped", complaint());
+        assertNothingIsLeft(job);
+    }
+
+    @Test
+    void aStoppedMpirunIsGivenUp() throws Exception {
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 3s");
+        ProcessHandle rank = awaitRank(command, 1);
+        String job = job(rank);
+        signal("STOP", parent(rank).pid());
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertTrue(
+                complaint().matches("weft: mpirun \\(process [0-9]+\\) is stopped: .*"), errors());
+        assertNothingIsLeft(job);
+    }
+
+    /** Too few for mpirun, which says nothing and waits. */
+    @Test
+    void anMpirunThatStartsNothingIsGivenUp() throws Exception {
+        List<String> few = List.of("sh", "-c", "ulimit -n 24; exec \"$0\" \"$@\"");
+        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
+        int code = run(few, environment, LONG + "-n 2 --deadline 1s");
+        assertEquals(Main.FAILED, code, errors());
+        assertFalse(complaint().isEmpty());
+    }
+
+    @Test
+    void aRankThatIsKilledBeforeTheMeetingIsNamedAtTheDeadline() throws Exception {
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 3 --deadline 5s");
+        ProcessHandle victim = null;
+        while (victim == null && command.isAlive()) {
+            for (ProcessHandle child : command.descendants().toList()) {
+                victim = isRank(environment(child), 2) ? child : victim;
+            }
+        }
+        assertNotNull(victim, errors());
+        victim.destroyForcibly();
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals("weft: rank 2 never started", complaint());
+        assertNothingIsLeft(null);
+    }
+
+    @Test
+    void theSignalThatEndsARankIsNamed() throws Exception {
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 5s");
+        ProcessHandle rank = awaitRank(command, 1);
+        String job = job(rank);
+        signal("INT", rank.pid());
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertTrue(complaint().startsWith("weft: rank 1 was ended by SIGINT"), errors());
+        assertNothingIsLeft(job);
     }
 }

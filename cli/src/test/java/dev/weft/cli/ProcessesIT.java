@@ -11,12 +11,16 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command in a JVM of its own, with ranks that are processes. */
 class ProcessesIT {
@@ -208,6 +212,114 @@ class ProcessesIT {
         for (ProcessHandle rank : ranks) {
             rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
         }
+        assertSharedMemoryIsEmpty();
+    }
+
+    private static void signal(String name, long... pids) throws Exception {
+        List<String> command = new ArrayList<>(List.of("kill", "-" + name, "--"));
+        for (long pid : pids) {
+            command.add(Long.toString(pid));
+        }
+        assertEquals(0, new ProcessBuilder(command).start().waitFor(), command.toString());
+    }
+
+    /** Nobody among the ranks is left who could notice. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void ranksThatAreAllStoppedAreGivenUp(int ranks) throws Exception {
+        Process command =
+                weft("-n "
+                                + ranks
+                                + " --gm 600 --gk 512 --gn 256 --iterations 100000 --deadline 2s")
+                        .start();
+        awaitRank(command, 0);
+        signal("STOP", command.children().mapToLong(ProcessHandle::pid).toArray());
+        awaitEnd(command);
+        assertEquals(Main.FAILED, command.exitValue());
+        String expected =
+                ranks == 1
+                        ? "weft: rank 0 hangs: it is stopped"
+                        : "weft: ranks 0 and 1 hang: each is stopped";
+        assertTrue(errors().contains(expected), errors());
+        assertSharedMemoryIsEmpty();
+    }
+
+    /** Longer than the deadline: nothing moved, but nobody was there to move it. */
+    @Test
+    void aJobThatIsStoppedAndContinuedAsAWholeGoesOn() throws Exception {
+        Process command =
+                weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100 --deadline 3s").start();
+        awaitRank(command, 1);
+        long[] job =
+                LongStream.concat(
+                                LongStream.of(command.pid()),
+                                command.children().mapToLong(ProcessHandle::pid))
+                        .toArray();
+        signal("STOP", job);
+        TimeUnit.SECONDS.sleep(4);
+        signal("CONT", job);
+        awaitEnd(command);
+        assertEquals(0, command.exitValue(), errors());
+        assertSharedMemoryIsEmpty();
+    }
+
+    /** The deadline is far away: only the command can know. */
+    @Test
+    void aRankThatEndsBeforeItHasArrivedEndsTheRunAtOnce() throws Exception {
+        Process command = weft("-n 3 --gm 600 --gk 512 --gn 256 --deadline 1h").start();
+        while (command.children().count() < 3 && command.isAlive()) {
+            TimeUnit.MILLISECONDS.sleep(1);
+        }
+        command.children()
+                .max(Comparator.comparingLong(ProcessHandle::pid))
+                .orElseThrow()
+                .destroyForcibly();
+        awaitEnd(command);
+        assertEquals(Main.FAILED, command.exitValue());
+        assertTrue(errors().contains("weft: rank 2 was ended by signal 9"), errors());
+        assertSharedMemoryIsEmpty();
+    }
+
+    @Test
+    void aCommandThatIsKilledWhileItsRanksStartLeavesNothing() throws Exception {
+        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        while (command.children().count() < 2 && command.isAlive()) {
+            TimeUnit.MILLISECONDS.sleep(1);
+        }
+        List<ProcessHandle> ranks = command.children().toList();
+        assertEquals(2, ranks.size(), errors());
+        command.destroyForcibly().waitFor();
+        for (ProcessHandle rank : ranks) {
+            rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+        }
+        assertSharedMemoryIsEmpty();
+    }
+
+    /** Enough for Java to start, and not for what follows, or not for all of it. */
+    @ParameterizedTest
+    @ValueSource(ints = {11, 12, 13})
+    void withFewFileHandlesTheCommandEndsWithALine(int handles) throws Exception {
+        ProcessBuilder builder = weft("-n 2 --gm 120 --gk 64 --gn 48 --iterations 2");
+        List<String> command =
+                new ArrayList<>(
+                        List.of("sh", "-c", "ulimit -n " + handles + "; exec \"$0\" \"$@\""));
+        command.addAll(builder.command());
+        Process process = builder.command(command).start();
+        awaitEnd(process);
+        assertTrue(List.of(1, 2).contains(process.exitValue()), errors());
+        assertTrue(errors().contains("weft: "), errors());
+        assertFalse(errors().contains("\tat "), errors());
+        assertSharedMemoryIsEmpty();
+    }
+
+    @Test
+    void aSignalThatEndsTheCommandIsNamed() throws Exception {
+        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        awaitRank(command, 1);
+        signal("INT", command.pid());
+        awaitEnd(command);
+        assertEquals(130, command.exitValue());
+        assertTrue(errors().contains("weft: ended by SIGINT"), errors());
         assertSharedMemoryIsEmpty();
     }
 }
