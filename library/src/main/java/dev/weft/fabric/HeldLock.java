@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;

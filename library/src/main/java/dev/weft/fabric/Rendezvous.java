@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.files.PrivateFiles;
 import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -47,7 +47,7 @@ public final class ChildJvm implements AutoCloseable {
      *
      * @param options more of them for Java
      */
-    static ChildJvm start(
+    public static ChildJvm start(
             List<String> launcher,
             List<String> options,
             Class<?> main,

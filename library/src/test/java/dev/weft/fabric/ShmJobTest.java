@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -167,6 +168,24 @@ class ShmJobTest {
         create().close();
         assertFalse(Files.exists(stale));
         assertTrue(Files.exists(precious));
+    }
+
+    @Test
+    void noLockAndNoPartIsALinkOrAnotherUsers() throws IOException {
+        Path folder = PrivateFiles.folder(temporary.resolve("job"));
+        Path file = folder.resolve("rank-0.lock");
+        PrivateFiles.create(file).close();
+        Path link = Files.createSymbolicLink(folder.resolve("rank-1.lock"), file);
+        assertThrows(IOException.class, () -> HeldLock.take(link));
+        assertThrows(IOException.class, () -> HeldLock.isHeld(link));
+        Path target = temporary.resolve("made-by-nobody");
+        Path nowhere = Files.createSymbolicLink(folder.resolve("rank-2.lock"), target);
+        assertThrows(IOException.class, () -> HeldLock.take(nowhere));
+        assertThrows(IOException.class, () -> SharedParts.reserve(nowhere, 100));
+        assertFalse(Files.exists(target), "nothing is made through a link");
+        assumeTrue(PrivateFiles.user().equals(0), "only the superuser can give a file away");
+        Files.setAttribute(file, "unix:uid", 12345);
+        assertThrows(IOException.class, () -> HeldLock.take(file));
     }
 
     @Test

@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.files;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.fabric.ChildJvm;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -40,6 +42,11 @@ class PrivateFilesTest {
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(mode));
     }
 
+    private static String mode(Path file) throws IOException {
+        return PosixFilePermissions.toString(
+                Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS));
+    }
+
     private static String refusal(Path file) throws IOException {
         assertFalse(PrivateFiles.isPrivateFile(file));
         return assertThrows(
@@ -50,7 +57,7 @@ class PrivateFilesTest {
     @Test
     void aFileOfOnesOwnIsOpened() throws IOException {
         Path file = file();
-        assertEquals("rw-------", ShmJobTest.mode(file));
+        assertEquals("rw-------", mode(file));
         assertTrue(PrivateFiles.isPrivateFile(file));
         try (FileChannel channel = PrivateFiles.open(file, StandardOpenOption.READ)) {
             assertEquals(0, channel.size());
@@ -90,13 +97,10 @@ class PrivateFilesTest {
         Path link = folder().resolve("rank-1.lock");
         Files.createSymbolicLink(link, file());
         assertTrue(refusal(link).startsWith(link + " is a symbolic link: expected"));
-        assertThrows(IOException.class, () -> HeldLock.take(link));
-        assertThrows(IOException.class, () -> HeldLock.isHeld(link));
         Path nowhere = folder().resolve("rank-2.lock");
         Path target = temporary.resolve("made-by-nobody");
         Files.createSymbolicLink(nowhere, target);
-        assertThrows(IOException.class, () -> HeldLock.take(nowhere));
-        assertThrows(IOException.class, () -> SharedParts.reserve(nowhere, 100));
+        assertThrows(IOException.class, () -> PrivateFiles.create(nowhere));
         assertFalse(Files.exists(target), "nothing is made through a link");
     }
 
@@ -117,7 +121,6 @@ class PrivateFilesTest {
         Files.setAttribute(file, "unix:uid", 12345);
         String message = refusal(file);
         assertTrue(message.contains("owner 12345"), message);
-        assertThrows(IOException.class, () -> HeldLock.take(file));
     }
 
     @ParameterizedTest
@@ -137,15 +140,15 @@ class PrivateFilesTest {
             assertEquals(0, new ProcessBuilder("chmod", "+t", "" + parent).start().waitFor());
         }
         if (refused == null) {
-            try (ShmJob job = ShmJob.create(parent)) {
-                assertTrue(Files.exists(job.folder()));
-            }
+            assertTrue(Files.exists(PrivateFiles.folder(parent.resolve("job"))));
         } else {
             String message =
-                    assertThrows(RuntimeException.class, () -> ShmJob.create(parent)).getMessage();
+                    assertThrows(
+                                    IOException.class,
+                                    () -> PrivateFiles.folder(parent.resolve("job")))
+                            .getMessage();
             assertEquals(
-                    "cannot prepare shared memory: "
-                            + parent
+                    parent
                             + " has mode "
                             + refused
                             + ", so that others could replace what is in it: expected one that only"
@@ -162,10 +165,9 @@ class PrivateFilesTest {
     void theParentMayBeALink() throws IOException {
         Path real = Files.createDirectory(temporary.resolve("real"));
         Path link = Files.createSymbolicLink(temporary.resolve("shm"), real);
-        try (ShmJob job = ShmJob.create(link)) {
-            assertEquals("rwx------", ShmJobTest.mode(job.folder()));
-            assertTrue(Files.exists(real.resolve(job.folder().getFileName())));
-        }
+        Path folder = PrivateFiles.folder(link.resolve("job"));
+        assertEquals("rwx------", mode(folder));
+        assertTrue(Files.exists(real.resolve("job")));
     }
 
     @ParameterizedTest
@@ -192,7 +194,7 @@ class PrivateFilesTest {
             Path folder = PrivateFiles.folder(Path.of(args[0], "job"));
             Path file = folder.resolve("file");
             PrivateFiles.create(file).close();
-            System.out.println("modes " + ShmJobTest.mode(folder) + " " + ShmJobTest.mode(file));
+            System.out.println("modes " + mode(folder) + " " + mode(file));
         }
     }
 }

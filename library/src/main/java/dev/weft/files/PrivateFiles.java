@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.files;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -19,7 +19,7 @@ import java.util.Set;
  * so. Links are not followed. A file is looked at by its name, which is safe because nobody else
  * can change what a name in a private folder stands for. Any thread may call.
  */
-final class PrivateFiles {
+public final class PrivateFiles {
 
     private static final Set<PosixFilePermission> FOLDER_MODE =
             PosixFilePermissions.fromString("rwx------");
@@ -33,7 +33,7 @@ final class PrivateFiles {
     private PrivateFiles() {}
 
     /** Makes the folder, or accepts one that {@link #existing} accepts. */
-    static Path folder(Path folder) throws IOException {
+    public static Path folder(Path folder) throws IOException {
         Path parent = folder.toAbsolutePath().getParent();
         if (parent != null) {
             requireGuarded(parent);
@@ -49,7 +49,7 @@ final class PrivateFiles {
     }
 
     /** The folder, which must be this user's and closed to others. */
-    static Path existing(Path folder) throws IOException {
+    public static Path existing(Path folder) throws IOException {
         Map<String, Object> found = attributes(folder);
         if (!isPrivateFolder(found)) {
             throw new IOException(
@@ -59,7 +59,7 @@ final class PrivateFiles {
     }
 
     /** Whether {@link #existing} accepts it; what is not there is not accepted. */
-    static boolean isPrivateFolder(Path folder) throws IOException {
+    public static boolean isPrivateFolder(Path folder) throws IOException {
         try {
             return isPrivateFolder(attributes(folder));
         } catch (NoSuchFileException e) {
@@ -74,7 +74,7 @@ final class PrivateFiles {
     }
 
     /** A new file, open for writing. */
-    static FileChannel create(Path file) throws IOException {
+    public static FileChannel create(Path file) throws IOException {
         FileChannel channel =
                 FileChannel.open(
                         file,
@@ -90,7 +90,7 @@ final class PrivateFiles {
     }
 
     /** Opens a file that must be this user's, closed to others and known by no other name. */
-    static FileChannel open(Path file, StandardOpenOption... how) throws IOException {
+    public static FileChannel open(Path file, StandardOpenOption... how) throws IOException {
         // Before it is opened: to open a pipe would wait for its other end.
         Map<String, Object> found = attributes(file);
         if (!isPrivateFile(found)) {
@@ -105,7 +105,7 @@ final class PrivateFiles {
     }
 
     /** Whether {@link #open} accepts it; what is not there is not accepted. */
-    static boolean isPrivateFile(Path file) throws IOException {
+    public static boolean isPrivateFile(Path file) throws IOException {
         try {
             return isPrivateFile(attributes(file));
         } catch (NoSuchFileException e) {
@@ -156,7 +156,7 @@ final class PrivateFiles {
     }
 
     /** The user's number: the superuser may open everything, also a trap. */
-    static Object user() throws IOException {
+    public static Object user() throws IOException {
         Path self = Path.of("/proc/self");
         if (Files.exists(self)) {
             return Files.getAttribute(self, "unix:uid");
