@@ -16,6 +16,9 @@ module dev.weft {
     exports dev.weft.tensor;
     exports dev.weft.tune;
 
+    // For what the command and its ranks tell each other.
+    exports dev.weft.files to
+            dev.weft.cli;
     // For the command's doctor and benches; nothing else outside may bind natively.
     exports dev.weft.ffi to
             dev.weft.cli;

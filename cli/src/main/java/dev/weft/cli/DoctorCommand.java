@@ -4,6 +4,7 @@ import dev.weft.fabric.ShmJob;
 import dev.weft.ffi.Futex;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.OpenBlas;
+import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemms;
 import java.io.IOException;
 import java.nio.file.FileStore;
@@ -95,7 +96,7 @@ final class DoctorCommand implements Callable<Integer> {
     private static String sharedMemory() {
         Path folder = ShmJob.sharedMemory();
         try {
-            FileStore store = Files.getFileStore(folder);
+            FileStore store = Files.getFileStore(PrivateFiles.guarded(folder));
             return folder
                     + ", "
                     + gib(store.getUsableSpace())

@@ -1,7 +1,8 @@
 package dev.weft.cli;
 
+import dev.weft.files.PrivateFiles;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /** How far the ranks have come, told from a rank's process to the command through a small file. */
@@ -11,6 +12,9 @@ final class ProgressFile {
     static final String VARIABLE = "WEFT_PROGRESS";
 
     private static final String MEASURING = "measuring";
+
+    /** Two numbers and a blank. */
+    private static final int MOST_BYTES = 64;
 
     private ProgressFile() {}
 
@@ -32,7 +36,8 @@ final class ProgressFile {
             @Override
             synchronized void advance(long done) {
                 try {
-                    Files.writeString(path, done + " " + total);
+                    String text = done + " " + total;
+                    PrivateFiles.write(path, text.getBytes(StandardCharsets.UTF_8));
                 } catch (IOException e) {
                     // Only a picture on a terminal is lost; the run itself must not fail for it.
                     System.getLogger("dev.weft")
@@ -45,13 +50,14 @@ final class ProgressFile {
     /** Shows what the file says, if it can be read just now. */
     static void show(Path file, Progress progress) {
         try {
-            String[] parts = Files.readString(file).split(" ");
+            byte[] text = PrivateFiles.read(file, MOST_BYTES);
+            String[] parts = new String(text, StandardCharsets.UTF_8).split(" ");
             if (parts.length == 2) {
                 progress.continueWith(
                         MEASURING, Long.parseLong(parts[0]), Long.parseLong(parts[1]));
             }
         } catch (IOException | NumberFormatException e) {
-            // Not there yet, or half written: the next look will do.
+            // Not there yet: the next look will do.
             System.getLogger("dev.weft").log(System.Logger.Level.TRACE, "no progress yet", e);
         }
     }

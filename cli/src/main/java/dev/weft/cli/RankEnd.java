@@ -6,6 +6,7 @@ import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.Situation;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
@@ -73,7 +74,7 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
         String file = System.getenv(FILE);
         if (file != null) {
             try {
-                Files.writeString(Path.of(file), end.text());
+                PrivateFiles.write(Path.of(file), end.text().getBytes(StandardCharsets.UTF_8));
                 return true;
             } catch (IOException e) {
                 System.getLogger("dev.weft")
@@ -102,8 +103,9 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
 
     /** Reads what a rank has left; empty where it was cut off, or is something else. */
     static Optional<RankEnd> read(Path file) throws IOException {
-        return Files.exists(file) && Files.size(file) <= MOST_CHARS
-                ? readable(new String(Files.readAllBytes(file), StandardCharsets.UTF_8))
+        return Files.exists(file)
+                ? readable(
+                        new String(PrivateFiles.read(file, MOST_CHARS + 1), StandardCharsets.UTF_8))
                 : Optional.empty();
     }
 

@@ -1,11 +1,11 @@
 package dev.weft.cli;
 
+import dev.weft.files.PrivateFiles;
 import dev.weft.op.Candidate;
 import dev.weft.op.Timeline;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -70,8 +70,7 @@ record RankReport(
     }
 
     void write(Path file) throws IOException {
-        byte[] bytes = toBytes();
-        WholeFile.write(file, part -> Files.write(part, bytes));
+        PrivateFiles.write(file, toBytes());
     }
 
     private void write(DataOutputStream out) throws IOException {
@@ -110,7 +109,7 @@ record RankReport(
     }
 
     static RankReport read(Path file) throws IOException {
-        return of(Files.readAllBytes(file));
+        return of(PrivateFiles.read(file, Integer.MAX_VALUE));
     }
 
     private static void writeLongs(DataOutputStream out, long[] values) throws IOException {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
 
 import dev.weft.fabric.ShmJob;
 import java.io.File;
@@ -115,6 +116,31 @@ class ProcessesIT {
             assertEquals(0, process.exitValue(), algorithm + ": " + errors());
             assertSharedMemoryIsEmpty();
         }
+    }
+
+    /** Who owns a folder above the job's could put another in its place, full of links. */
+    @Test
+    void sharedMemoryInAFolderOfAnotherUserIsRefused() throws Exception {
+        Path theirs = Files.createDirectory(shared.resolve("theirs"));
+        shared = Files.createDirectory(theirs.resolve("shared"));
+        try {
+            Files.setAttribute(theirs, "unix:uid", 12345);
+        } catch (IOException e) {
+            abort("only the superuser can give a folder away");
+        }
+        Process process = weft("-n 2 --gm 8 --gk 8 --gn 8").start();
+        awaitEnd(process);
+        assertEquals(1, process.exitValue(), errors());
+        List<String> said = errors().lines().filter(line -> line.startsWith("weft: ")).toList();
+        assertEquals(1, said.size(), errors());
+        assertTrue(
+                said.getFirst()
+                        .startsWith(
+                                "weft: cannot prepare shared memory: "
+                                        + theirs
+                                        + " belongs to user 12345, who could replace"),
+                said.getFirst());
+        assertSharedMemoryIsEmpty();
     }
 
     /** The ranks are children of the command, with their number in their environment. */

@@ -60,8 +60,9 @@ public final class ShmJob implements AutoCloseable {
         return create(sharedMemory());
     }
 
-    static ShmJob create(Path shared) {
+    static ShmJob create(Path chosen) {
         try {
+            Path shared = PrivateFiles.guarded(chosen);
             String prefix = userPrefix();
             cleanStale(shared, prefix);
             byte[] random = new byte[NAME_BYTES];

@@ -1,6 +1,8 @@
 package dev.weft.files;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -8,11 +10,13 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 
 /**
  * Folders and files that are this user's alone: made so whatever the umask, and used only if found
@@ -26,30 +30,47 @@ public final class PrivateFiles {
     private static final Set<PosixFilePermission> FILE_MODE =
             PosixFilePermissions.fromString("rw-------");
 
+    private static final Integer SUPERUSER = 0;
+
     private static final int STICKY = 01000;
     private static final int WRITABLE_BY_OTHERS = 00022;
     private static final int ALL_BITS = 07777;
 
     private PrivateFiles() {}
 
-    /** Makes the folder, or accepts one that {@link #existing} accepts. */
+    /**
+     * Makes the folder, or accepts one that {@link #existing} accepts.
+     *
+     * @return its path without links
+     */
     public static Path folder(Path folder) throws IOException {
-        Path parent = folder.toAbsolutePath().getParent();
-        if (parent != null) {
-            requireGuarded(parent);
-        }
+        Path real = inGuarded(folder);
         try {
-            Files.createDirectory(folder, PosixFilePermissions.asFileAttribute(FOLDER_MODE));
+            Files.createDirectory(real, PosixFilePermissions.asFileAttribute(FOLDER_MODE));
         } catch (FileAlreadyExistsException e) {
-            return existing(folder);
+            return requirePrivate(real);
         }
         // The umask may have taken away what the user needs.
-        Files.setPosixFilePermissions(folder, FOLDER_MODE);
-        return folder;
+        Files.setPosixFilePermissions(real, FOLDER_MODE);
+        return real;
     }
 
-    /** The folder, which must be this user's and closed to others. */
+    /**
+     * The folder, which must be this user's and closed to others, in a {@link #guarded} one.
+     *
+     * @return its path without links
+     */
     public static Path existing(Path folder) throws IOException {
+        return requirePrivate(inGuarded(folder));
+    }
+
+    private static Path inGuarded(Path folder) throws IOException {
+        Path absolute = folder.toAbsolutePath();
+        Path name = absolute.getFileName();
+        return name == null ? absolute : guarded(absolute.getParent()).resolve(name);
+    }
+
+    private static Path requirePrivate(Path folder) throws IOException {
         Map<String, Object> found = attributes(folder);
         if (!isPrivateFolder(found)) {
             throw new IOException(
@@ -123,7 +144,7 @@ public final class PrivateFiles {
     private static Map<String, Object> attributes(Path file) throws IOException {
         return Files.readAttributes(
                 file,
-                "unix:isDirectory,isRegularFile,isSymbolicLink,permissions,uid,nlink",
+                "unix:isDirectory,isRegularFile,isSymbolicLink,permissions,mode,uid,nlink",
                 LinkOption.NOFOLLOW_LINKS);
     }
 
@@ -141,17 +162,91 @@ public final class PrivateFiles {
                 + (plain ? " and " + found.get("nlink") + " names" : "");
     }
 
-    /** What others could rename or replace is not private, however private it looks. */
-    private static void requireGuarded(Path parent) throws IOException {
-        int mode = (int) Files.getAttribute(parent, "unix:mode");
-        if ((mode & WRITABLE_BY_OTHERS) != 0 && (mode & STICKY) == 0) {
+    /**
+     * The folder, if nobody but this user and the superuser can replace what this user has in it,
+     * or any folder above it: what others could swap is not private, however private it looks.
+     *
+     * @return its path without links: what a link leads to may be another folder next time
+     */
+    public static Path guarded(Path folder) throws IOException {
+        Path absolute = folder.toAbsolutePath();
+        Object user = user();
+        requireGuarded(absolute, user);
+        Path real = absolute.toRealPath();
+        if (!real.equals(absolute)) {
+            requireGuarded(real, user);
+        }
+        return real;
+    }
+
+    private static void requireGuarded(Path folder, Object user) throws IOException {
+        if (folder.getParent() != null) {
+            requireGuarded(folder.getParent(), user);
+        }
+        Map<String, Object> found =
+                Files.readAttributes(
+                        folder, "unix:isSymbolicLink,mode,uid", LinkOption.NOFOLLOW_LINKS);
+        if (!found.get("uid").equals(user) && !found.get("uid").equals(SUPERUSER)) {
             throw new IOException(
-                    parent
+                    folder
+                            + " belongs to user "
+                            + found.get("uid")
+                            + ", who could replace what is in it: expected one of yours (user "
+                            + user
+                            + ") or of root");
+        }
+        int mode = (int) found.get("mode");
+        // Everybody can write a link, which means nothing.
+        if (!Boolean.TRUE.equals(found.get("isSymbolicLink"))
+                && (mode & WRITABLE_BY_OTHERS) != 0
+                && (mode & STICKY) == 0) {
+            throw new IOException(
+                    folder
                             + " has mode "
                             + Integer.toOctalString(mode & ALL_BITS)
                             + ", so that others could replace what is in it: expected one that only"
                             + " its owner can write (chmod go-w) or with the sticky bit (chmod"
                             + " +t)");
+        }
+    }
+
+    private static boolean isOwn(Map<String, Object> found) throws IOException {
+        return user().equals(found.get("uid"))
+                && ((int) found.get("mode") & WRITABLE_BY_OTHERS) == 0;
+    }
+
+    /**
+     * Puts a file there, or replaces what has its name, be it a link; nobody ever sees half a file.
+     * The folder must be one that others cannot write.
+     */
+    public static void write(Path file, byte[] bytes) throws IOException {
+        Path part = file.resolveSibling(".weft-" + UUID.randomUUID() + ".part");
+        try {
+            try (FileChannel channel = create(part)) {
+                ByteBuffer rest = ByteBuffer.wrap(bytes);
+                while (rest.hasRemaining()) {
+                    channel.write(rest);
+                }
+            }
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+
+    /**
+     * What a file says that must be this user's, not writable by others, and no link.
+     *
+     * @param most how many bytes are read
+     */
+    public static byte[] read(Path file, int most) throws IOException {
+        Map<String, Object> found = attributes(file);
+        if (!Boolean.TRUE.equals(found.get("isRegularFile")) || !isOwn(found)) {
+            throw new IOException(
+                    describe(file, found) + ": expected a file of yours that others cannot write");
+        }
+        try (InputStream in = Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS)) {
+            return in.readNBytes(most);
         }
     }
 

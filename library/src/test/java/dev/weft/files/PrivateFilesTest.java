@@ -1,5 +1,6 @@
 package dev.weft.files;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -142,22 +143,96 @@ class PrivateFilesTest {
         if (refused == null) {
             assertTrue(Files.exists(PrivateFiles.folder(parent.resolve("job"))));
         } else {
-            String message =
-                    assertThrows(
-                                    IOException.class,
-                                    () -> PrivateFiles.folder(parent.resolve("job")))
-                            .getMessage();
             assertEquals(
                     parent
                             + " has mode "
                             + refused
                             + ", so that others could replace what is in it: expected one that only"
                             + " its owner can write (chmod go-w) or with the sticky bit (chmod +t)",
-                    message);
-            try (var left = Files.list(parent)) {
-                assertEquals(List.of(), left.toList());
-            }
+                    folderRefusal(parent));
         }
+    }
+
+    private static String folderRefusal(Path parent) throws IOException {
+        String message =
+                assertThrows(IOException.class, () -> PrivateFiles.folder(parent.resolve("job")))
+                        .getMessage();
+        assertFalse(Files.exists(parent.resolve("job")));
+        return message;
+    }
+
+    @Test
+    void aFolderFurtherUpInWhichOthersCouldReplaceItIsRefused() throws IOException {
+        Path shared = Files.createDirectory(temporary.resolve("shared"));
+        Path mine = Files.createDirectory(shared.resolve("mine"));
+        Path link = Files.createSymbolicLink(temporary.resolve("link"), mine);
+        mode(mine, "rwxr-xr-x");
+        mode(shared, "rwxrwxr-x");
+        assertTrue(folderRefusal(mine).startsWith(shared + " has mode 775, so that others could"));
+        assertTrue(folderRefusal(link).startsWith(shared + " has mode 775, so that others could"));
+        Path job = mine.resolve("job");
+        Files.createDirectory(job);
+        mode(job, "rwx------");
+        String message =
+                assertThrows(IOException.class, () -> PrivateFiles.existing(job)).getMessage();
+        assertTrue(message.startsWith(shared + " has mode 775"), message);
+    }
+
+    /** Its owner can rename what is in it, also where the sticky bit is set. */
+    @Test
+    void aFolderFurtherUpThatIsAnotherUsersIsRefused() throws Exception {
+        assumeTrue(PrivateFiles.user().equals(0), "only the superuser can give a folder away");
+        Path theirs = Files.createDirectory(temporary.resolve("theirs"));
+        Path shared = Files.createDirectory(theirs.resolve("shared"));
+        assertEquals(0, new ProcessBuilder("chmod", "1777", "" + shared).start().waitFor());
+        Files.setAttribute(theirs, "unix:uid", 12345);
+        String refusal =
+                " belongs to user 12345, who could replace what is in it: expected one of yours"
+                        + " (user 0) or of root";
+        assertEquals(theirs + refusal, folderRefusal(shared));
+        Path mine = Files.createDirectory(temporary.resolve("mine"));
+        Path leads = Files.createSymbolicLink(theirs.resolve("link"), mine);
+        assertEquals(theirs + refusal, folderRefusal(leads));
+        Files.setAttribute(theirs, "unix:uid", 0);
+        Files.setAttribute(leads, "unix:uid", 12345, LinkOption.NOFOLLOW_LINKS);
+        assertEquals(leads + refusal, folderRefusal(leads));
+        Files.setAttribute(shared, "unix:uid", 12345);
+        assertEquals(shared + refusal, folderRefusal(shared));
+        Files.setAttribute(shared, "unix:uid", 0);
+        assertTrue(Files.exists(PrivateFiles.folder(shared.resolve("job"))));
+    }
+
+    @Test
+    void aLinkIsNeitherWrittenThroughNorRead() throws IOException {
+        Path precious = Files.writeString(temporary.resolve("precious"), "precious");
+        Path link = Files.createSymbolicLink(folder().resolve("report-0"), precious);
+        String message =
+                assertThrows(IOException.class, () -> PrivateFiles.read(link, 100)).getMessage();
+        assertTrue(message.startsWith(link + " is a symbolic link: expected a file"), message);
+        PrivateFiles.write(link, new byte[] {1, 2, 3});
+        assertEquals("precious", Files.readString(precious));
+        assertFalse(Files.isSymbolicLink(link), "the file has taken the place of the link");
+        assertArrayEquals(new byte[] {1, 2}, PrivateFiles.read(link, 2));
+        try (var left = Files.list(link.getParent())) {
+            assertEquals(List.of(link), left.toList());
+        }
+    }
+
+    @Test
+    void whatOthersCouldHaveWrittenIsNotRead() throws IOException {
+        Path file = file();
+        mode(file, "rw-r--r--");
+        assertEquals(0, PrivateFiles.read(file, 100).length);
+        mode(file, "rw-rw-r--");
+        String message =
+                assertThrows(IOException.class, () -> PrivateFiles.read(file, 100)).getMessage();
+        assertTrue(message.startsWith(file + " has mode rw-rw-r-- and owner "), message);
+        assertTrue(message.endsWith("expected a file of yours that others cannot write"), message);
+        assertThrows(IOException.class, () -> PrivateFiles.read(file.getParent(), 100));
+        assumeTrue(PrivateFiles.user().equals(0), "only the superuser can give a file away");
+        mode(file, "rw-------");
+        Files.setAttribute(file, "unix:uid", 12345);
+        assertThrows(IOException.class, () -> PrivateFiles.read(file, 100));
     }
 
     /** The system's shared memory may be a link, as /dev/shm is on some. */
