@@ -36,7 +36,9 @@ class ArchitectureTest {
     private static final Map<String, Set<String>> MAY_USE =
             Map.ofEntries(
                     entry("compat", Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor")),
-                    entry("cuda", Set.of("op", "fabric", "plan", "tensor", "ffi", "time")),
+                    entry(
+                            "cuda",
+                            Set.of("op", "fabric", "plan", "tensor", "ffi", "files", "telemetry", "time")),
                     entry(
                             "op",
                             Set.of(
@@ -48,8 +50,8 @@ class ArchitectureTest {
                                     "tensor",
                                     "ffi",
                                     "telemetry")),
-                    entry("tune", Set.of("sim", "fabric", "gemm", "tensor", "telemetry")),
-                    entry("sim", Set.of("plan", "tensor")),
+                    entry("tune", Set.of("sim", "fabric", "gemm", "tensor", "files", "telemetry")),
+                    entry("sim", Set.of("plan", "tensor", "files")),
                     entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
                     entry("files", Set.of()),

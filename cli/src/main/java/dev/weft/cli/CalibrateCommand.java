@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.sim.CoreEngine;
@@ -66,7 +67,8 @@ final class CalibrateCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         Path file = output == null ? Machines.herePath() : output.toAbsolutePath();
         if (output == null) {
-            Files.createDirectories(file.getParent());
+            // Told before half a minute is spent on it.
+            PrivateFiles.cache(file.toAbsolutePath().getParent());
         } else if (file.getParent() == null
                 || !Files.isDirectory(file.getParent())
                 || !Files.isWritable(file.getParent())
@@ -86,7 +88,11 @@ final class CalibrateCommand implements Callable<Integer> {
         Machine machine =
                 Calibration.measure(
                         gemm, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
-        MachineFile.write(machine, file);
+        if (output == null) {
+            MachineFile.writeCached(machine, file);
+        } else {
+            MachineFile.write(machine, file);
+        }
         print(machine, out);
         out.println("Kept in " + file);
         return 0;

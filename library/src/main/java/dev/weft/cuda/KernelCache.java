@@ -3,18 +3,21 @@ package dev.weft.cuda;
 import dev.weft.ffi.CudaDevices;
 import dev.weft.ffi.CudaModules;
 import dev.weft.ffi.Nvrtc;
+import dev.weft.files.PrivateFiles;
+import dev.weft.telemetry.Fallback;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 
 /**
  * Kernels, compiled for the card at hand when they are first used: a ready one from the folder that
@@ -59,17 +62,37 @@ final class KernelCache {
                 return Files.readAllBytes(Path.of(ready, digest + ".cubin"));
             }
             // A new driver may bring a new compiler: what the old one made is not used again.
-            Path cached =
-                    cacheFolder().resolve(digest + "-" + CudaDevices.driverVersion() + ".cubin");
-            if (Files.isRegularFile(cached)) {
-                return Files.readAllBytes(cached);
-            }
-            byte[] image = compile(key);
-            store(cached, image);
-            return image;
+            String name = digest + "-" + CudaDevices.driverVersion() + ".cubin";
+            return cached(cacheFolder(), name, () -> compile(key));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /**
+     * What is kept under this name, or else what is compiled now, and kept. A folder that others
+     * can write is not used: what it holds would run on the GPU.
+     */
+    static byte[] cached(Path folder, String name, Supplier<byte[]> compiled) {
+        Path file;
+        try {
+            file = PrivateFiles.cache(folder).resolve(name);
+        } catch (IOException e) {
+            Fallback.tell(
+                    "kernels that are compiled by every process",
+                    e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
+            return compiled.get();
+        }
+        if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+            try {
+                return PrivateFiles.read(file, Integer.MAX_VALUE);
+            } catch (IOException e) {
+                Fallback.tell("a kernel that is compiled anew", e.getMessage());
+            }
+        }
+        byte[] image = compiled.get();
+        store(file, image);
+        return image;
     }
 
     /** Where compiled kernels are kept. */
@@ -110,15 +133,7 @@ final class KernelCache {
     /** A cache that cannot be written costs time at the next start, nothing else. */
     private static void store(Path file, byte[] image) {
         try {
-            Files.createDirectories(file.getParent());
-            // Whole or absent: another process may look for it at this moment.
-            Path part = Files.createTempFile(file.getParent(), "kernel", ".part");
-            try {
-                Files.write(part, image);
-                Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
-            } finally {
-                Files.deleteIfExists(part);
-            }
+            PrivateFiles.write(file, image);
         } catch (IOException e) {
             System.getLogger("dev.weft")
                     .log(

@@ -210,6 +210,24 @@ public final class PrivateFiles {
         }
     }
 
+    /**
+     * A folder for what may be computed again, made if need be: it must be this user's, writable by
+     * nobody else, and in a {@link #guarded} one. Others may read it.
+     *
+     * @return its path without links
+     */
+    public static Path cache(Path folder) throws IOException {
+        Path absolute = folder.toAbsolutePath();
+        Files.createDirectories(absolute, PosixFilePermissions.asFileAttribute(FOLDER_MODE));
+        Map<String, Object> found = attributes(absolute.toRealPath());
+        if (!isOwn(found)) {
+            throw new IOException(
+                    describe(absolute, found)
+                            + ": expected a folder of yours that others cannot write (chmod go-w)");
+        }
+        return guarded(absolute);
+    }
+
     private static boolean isOwn(Map<String, Object> found) throws IOException {
         return user().equals(found.get("uid"))
                 && ((int) found.get("mode") & WRITABLE_BY_OTHERS) == 0;

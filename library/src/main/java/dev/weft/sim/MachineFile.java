@@ -1,11 +1,13 @@
 package dev.weft.sim;
 
+import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.UUID;
@@ -39,6 +41,23 @@ public final class MachineFile {
             throw new IllegalArgumentException(path + ": no permission to read it", e);
         } catch (IOException e) {
             throw new IllegalArgumentException(path + ": cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * A machine from the user's caches: the file must be the user's, in a folder that others cannot
+     * write, and no link.
+     */
+    public static Machine readCached(Path path) {
+        try {
+            Path folder = PrivateFiles.guarded(path.toAbsolutePath().getParent());
+            return parse(
+                    path.toString(),
+                    PrivateFiles.read(folder.resolve(path.getFileName()), MAX_BYTES + 1));
+        } catch (NoSuchFileException e) {
+            throw new IllegalArgumentException(path + ": no such file", e);
+        } catch (IOException e) {
+            throw new IllegalArgumentException(path + ": not used: " + e.getMessage(), e);
         }
     }
 
@@ -83,6 +102,20 @@ public final class MachineFile {
             throw new IllegalArgumentException(path + ": no permission to write it", e);
         } catch (IOException e) {
             throw new UncheckedIOException(path + ": cannot be written: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Writes a machine's file into the user's caches, whose folder is made if need be and must be
+     * the user's alone to write. A link is replaced, not followed.
+     */
+    public static void writeCached(Machine machine, Path path) {
+        byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
+        try {
+            Path folder = PrivateFiles.cache(path.toAbsolutePath().getParent());
+            PrivateFiles.write(folder.resolve(path.getFileName()), json);
+        } catch (IOException e) {
+            throw new UncheckedIOException(path + ": not written: " + e.getMessage(), e);
         }
     }
 

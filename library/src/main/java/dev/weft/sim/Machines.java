@@ -85,7 +85,7 @@ public final class Machines {
             throw new IllegalArgumentException(
                     file + ": no such file: run ./weft calibrate to measure this machine");
         }
-        return MachineFile.read(file);
+        return MachineFile.readCached(file);
     }
 
     /**

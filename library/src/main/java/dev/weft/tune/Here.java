@@ -1,5 +1,6 @@
 package dev.weft.tune;
 
+import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
@@ -12,6 +13,7 @@ import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.EnumMap;
@@ -20,6 +22,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /**
  * The model of the machine that Weft runs on, for each engine: as {@code weft calibrate} has kept
@@ -28,6 +31,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class Here {
 
+    private static final String UNKEPT = "a machine model that is measured by every process";
     private static final long LOOK_MS = 100;
     private static final ReentrantLock IN_PROCESS = new ReentrantLock();
 
@@ -46,7 +50,16 @@ public final class Here {
         try {
             Machine known = BY_ENGINE.get(gemm.name());
             if (known == null || !known.engine().knows(aType)) {
-                known = measured(gemm, aType, known, heartbeat);
+                known =
+                        measured(
+                                Machines.herePath(),
+                                Calibration.description(gemm),
+                                aType,
+                                known,
+                                () ->
+                                        Calibration.measure(
+                                                gemm, EnumSet.of(aType), Effort.quick(heartbeat)),
+                                heartbeat);
                 BY_ENGINE.put(gemm.name(), known);
             }
             return known;
@@ -58,44 +71,62 @@ public final class Here {
     /**
      * One process at a time measures, and the next finds what it kept.
      *
+     * @param path where it is kept
+     * @param description that of the engine
      * @param here what this process has measured before, or null: the file may be of another engine
      */
-    private static Machine measured(Gemm gemm, DType aType, Machine here, Runnable heartbeat) {
-        Path file = Machines.herePath();
+    static Machine measured(
+            Path path,
+            String description,
+            DType aType,
+            Machine here,
+            Supplier<Machine> measuring,
+            Runnable heartbeat) {
+        Path file;
         try {
-            Files.createDirectories(file.getParent());
-            try (FileChannel lock =
-                    FileChannel.open(
-                            file.resolveSibling("machine.lock"),
-                            StandardOpenOption.CREATE,
-                            StandardOpenOption.WRITE)) {
-                await(
-                        heartbeat,
-                        () -> {
-                            FileLock held = lock.tryLock();
-                            if (held == null) {
-                                Thread.sleep(LOOK_MS);
-                            }
-                            return held != null;
-                        });
-                return keptOrMeasured(gemm, aType, here, heartbeat);
-            }
+            file =
+                    PrivateFiles.cache(path.toAbsolutePath().getParent())
+                            .resolve(path.getFileName());
         } catch (IOException e) {
-            Fallback.tell("a machine model that is measured by every process", e.toString());
-            return keptOrMeasured(gemm, aType, here, heartbeat);
+            // What others could have put there is not looked at.
+            Fallback.tell(
+                    UNKEPT,
+                    e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
+            Machine measured = measuring.get();
+            return here == null ? measured : joined(measured, here);
+        }
+        try (FileChannel lock =
+                FileChannel.open(
+                        file.resolveSibling("machine.lock"),
+                        StandardOpenOption.CREATE,
+                        StandardOpenOption.WRITE,
+                        LinkOption.NOFOLLOW_LINKS)) {
+            await(
+                    heartbeat,
+                    () -> {
+                        FileLock held = lock.tryLock();
+                        if (held == null) {
+                            Thread.sleep(LOOK_MS);
+                        }
+                        return held != null;
+                    });
+            return keptOrMeasured(file, description, aType, here, measuring);
+        } catch (IOException e) {
+            Fallback.tell(UNKEPT, e.toString());
+            return keptOrMeasured(file, description, aType, here, measuring);
         }
     }
 
     private static Machine keptOrMeasured(
-            Gemm gemm, DType aType, Machine here, Runnable heartbeat) {
-        Machine kept = kept(Machines.herePath(), Calibration.description(gemm));
+            Path file, String description, DType aType, Machine here, Supplier<Machine> measuring) {
+        Machine kept = kept(file, description);
         Machine known = kept == null ? here : kept;
         if (known != null && known.engine().knows(aType)) {
             return known;
         }
-        Machine measured = Calibration.measure(gemm, EnumSet.of(aType), Effort.quick(heartbeat));
+        Machine measured = measuring.get();
         Machine whole = known == null ? measured : joined(measured, known);
-        keep(whole);
+        keep(whole, file);
         return whole;
     }
 
@@ -135,11 +166,11 @@ public final class Here {
 
     /** The file's model, unless it is of another engine or another number of cores. */
     static Machine kept(Path file, String description) {
-        if (!Files.isRegularFile(file)) {
+        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             return null;
         }
         try {
-            Machine machine = MachineFile.read(file);
+            Machine machine = MachineFile.readCached(file);
             boolean same =
                     machine.description().equals(description)
                             && machine.engine() instanceof CoreEngine;
@@ -151,26 +182,24 @@ public final class Here {
     }
 
     /** Where it cannot be kept, the next process measures again. */
-    private static void keep(Machine machine) {
-        Path file = Machines.herePath();
+    private static void keep(Machine machine, Path file) {
         if (isOfAnotherEngine(file, machine)) {
             return;
         }
         try {
-            Files.createDirectories(file.getParent());
-            MachineFile.write(machine, file);
-        } catch (IOException | UncheckedIOException | IllegalArgumentException e) {
-            Fallback.tell("a machine model that is measured by every process", e.getMessage());
+            MachineFile.writeCached(machine, file);
+        } catch (UncheckedIOException | IllegalArgumentException e) {
+            Fallback.tell(UNKEPT, e.getMessage());
         }
     }
 
     /** What was measured for another engine of this machine is not written over. */
     private static boolean isOfAnotherEngine(Path file, Machine machine) {
-        if (!Files.isRegularFile(file)) {
+        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             return false;
         }
         try {
-            Machine there = MachineFile.read(file);
+            Machine there = MachineFile.readCached(file);
             return there.engine() instanceof CoreEngine cores
                     && cores.cores() == ((CoreEngine) machine.engine()).cores()
                     && !there.description().equals(machine.description());

@@ -235,6 +235,28 @@ class PrivateFilesTest {
         assertThrows(IOException.class, () -> PrivateFiles.read(file, 100));
     }
 
+    @Test
+    void aCacheIsTheUsersAndOthersMayReadIt() throws Exception {
+        Path cache = PrivateFiles.cache(temporary.resolve("caches").resolve("weft"));
+        assertEquals("rwx------", mode(cache));
+        mode(cache, "rwxr-xr-x");
+        assertEquals(cache, PrivateFiles.cache(cache));
+        assertEquals(0, new ProcessBuilder("chmod", "1777", "" + cache).start().waitFor());
+        String message =
+                assertThrows(IOException.class, () -> PrivateFiles.cache(cache)).getMessage();
+        assertTrue(message.startsWith(cache + " has mode rwxrwxrwx and owner "), message);
+        assertTrue(
+                message.endsWith(
+                        ": expected a folder of yours that others cannot write (chmod go-w)"));
+        mode(cache, "rwx------");
+        mode(cache.getParent(), "rwxrwx---");
+        assertThrows(IOException.class, () -> PrivateFiles.cache(cache));
+        assumeTrue(PrivateFiles.user().equals(0), "only the superuser can give a folder away");
+        mode(cache.getParent(), "rwx------");
+        Files.setAttribute(cache, "unix:uid", 12345);
+        assertThrows(IOException.class, () -> PrivateFiles.cache(cache));
+    }
+
     /** The system's shared memory may be a link, as /dev/shm is on some. */
     @Test
     void theParentMayBeALink() throws IOException {
