@@ -1,7 +1,7 @@
 # The class data archive, which halves the start-up; without one everything works as well. Sourced; expects $build and
 # $archive.
 
-# Never written, or the jars are newer: another build, such as that of the tests, has written them anew.
+# Never written, or the jars are newer.
 archive_outdated() {
     local jar
     list_jars

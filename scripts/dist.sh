@@ -27,6 +27,8 @@ pack() {
 
     mkdir -p "$build" "$(dirname "$out")"
     one_at_a_time build_for_dist
+    find_app
+    hold_app
     # Not local: removed when the launcher ends, however it ends.
     part=$out.part-$$
     trap 'rm -rf "$part"' EXIT
@@ -83,6 +85,7 @@ find_nvcc() {
 
 # Jars, test classes, and what runs them where Maven does not.
 build_for_dist() {
+    find_app
     if [ -z "${WEFT_SKIP_BUILD:-}" ]; then
         compile -DskipTests
         rm -rf "$build/console"

@@ -1,0 +1,203 @@
+package dev.weft.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A job goes on while the launcher builds anew: the launcher in a clone of its own, whose Maven
+ * only copies the jars of this build, when the test lets it.
+ */
+class RebuildIT {
+
+    private static final long LIMIT_SECONDS = 120;
+    private static final Path JAVA_HOME = Path.of(System.getProperty("java.home"));
+    private static final Path CLONE = Path.of("").toAbsolutePath().getParent();
+
+    private static final String MAVEN =
+            """
+            #!/bin/sh
+            : >"$STUB/building"
+            i=0
+            until [ -f "$STUB/go-on" ] || [ $i -ge 1200 ]; do
+                sleep 0.1
+                i=$((i + 1))
+            done
+            mkdir -p "$STUB/clone/cli/target"
+            cp "$JARS"/weft-cli-*.jar "$STUB/clone/cli/target"
+            cp -R "$JARS/lib" "$STUB/clone/cli/target/lib"
+            """;
+
+    /** Writes no class data archive, which takes some seconds for every build. */
+    private static final String JAVA =
+            """
+            #!/bin/sh
+            case "$*" in
+                *DumpLoadedClassList*) exit 1 ;;
+            esac
+            exec "$REAL_JAVA" "$@"
+            """;
+
+    @TempDir Path stub;
+
+    private Path clone;
+    private final List<Process> started = new ArrayList<>();
+
+    @BeforeEach
+    void makeClone() throws IOException {
+        assumeTrue(Files.exists(Path.of("/proc/self/cmdline")), "Linux alone tells");
+        assumeTrue(Files.isDirectory(CLONE.resolve("cli/target/lib")), "the jars are not built");
+        clone = Files.createDirectory(stub.resolve("clone"));
+        Files.createDirectory(clone.resolve("scripts"));
+        copy("weft");
+        try (Stream<Path> scripts = Files.list(CLONE.resolve("scripts"))) {
+            for (Path script : scripts.toList()) {
+                copy("scripts/" + script.getFileName());
+            }
+        }
+        Files.createFile(clone.resolve("pom.xml"));
+        for (String module : List.of("library", "cli")) {
+            Files.createDirectories(clone.resolve(module).resolve("src/main"));
+            Files.createFile(clone.resolve(module).resolve("pom.xml"));
+        }
+        program("bin/mvn", MAVEN);
+        program("jdk/bin/java", JAVA);
+        program("jdk/bin/javac", "");
+        Files.copy(JAVA_HOME.resolve("release"), stub.resolve("jdk/release"));
+    }
+
+    private void program(String name, String text) throws IOException {
+        Path file = stub.resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, text);
+        assertTrue(file.toFile().setExecutable(true));
+    }
+
+    private void copy(String file) throws IOException {
+        Files.copy(CLONE.resolve(file), clone.resolve(file));
+    }
+
+    @AfterEach
+    void endAll() {
+        for (Process process : started) {
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+        }
+    }
+
+    private Process weft(String name, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(List.of(clone.resolve("weft").toString()));
+        command.addAll(List.of(arguments));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().keySet().removeIf(variable -> variable.startsWith("WEFT_"));
+        builder.environment().put("STUB", stub.toString());
+        builder.environment().put("JARS", CLONE.resolve("cli/target").toString());
+        builder.environment()
+                .put("PATH", stub.resolve("bin") + ":" + builder.environment().get("PATH"));
+        builder.environment().put("JAVA_HOME", stub.resolve("jdk").toString());
+        builder.environment().put("REAL_JAVA", JAVA_HOME.resolve("bin/java").toString());
+        builder.redirectOutput(stub.resolve(name + ".out").toFile());
+        builder.redirectError(stub.resolve(name + ".err").toFile());
+        Process process = builder.start();
+        started.add(process);
+        return process;
+    }
+
+    private void assertEnds(Process process, String name) throws Exception {
+        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
+        String errors = Files.readString(stub.resolve(name + ".err"));
+        assertTrue(ended, name + " hangs: " + errors);
+        assertEquals(0, process.exitValue(), name + ": " + errors);
+    }
+
+    /** The launcher has become Java, which has yet to open its jars and to start ranks. */
+    private static void awaitJava(Process job) throws Exception {
+        Path command = Path.of("/proc", Long.toString(job.pid()), "cmdline");
+        await(job, () -> Files.readString(command).contains("dev.weft.cli.Main"));
+    }
+
+    /** Looks again and again. */
+    private static void await(Process process, Callable<Boolean> condition) throws Exception {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
+        while (!condition.call()) {
+            assertTrue(process.isAlive() && System.nanoTime() < until, "not in time");
+            TimeUnit.MILLISECONDS.sleep(2);
+        }
+    }
+
+    private static int run(String... command) throws Exception {
+        return new ProcessBuilder(command).inheritIO().start().waitFor();
+    }
+
+    private List<Path> copies() throws IOException {
+        try (Stream<Path> files = Files.list(clone.resolve("build"))) {
+            return files.filter(f -> f.getFileName().toString().startsWith("app-")).toList();
+        }
+    }
+
+    @Test
+    void aJobEndsWellWhileTheJarsAreBuiltAnew() throws Exception {
+        Files.createFile(stub.resolve("go-on"));
+        assertEnds(weft("first", "--version"), "first");
+        List<Path> before = copies();
+
+        Path json = stub.resolve("record.json");
+        Process job =
+                weft(
+                        "job",
+                        "run",
+                        "--launcher",
+                        "processes",
+                        "-n",
+                        "2",
+                        "--gm",
+                        "64",
+                        "--gk",
+                        "64",
+                        "--gn",
+                        "64",
+                        "--iterations",
+                        "200",
+                        "--data-dir",
+                        stub.resolve("out").toString(),
+                        "--json",
+                        json.toString());
+        awaitJava(job);
+        assertEquals(0, run("kill", "-STOP", "" + job.pid()));
+
+        Files.delete(stub.resolve("go-on"));
+        Files.delete(stub.resolve("building"));
+        Files.setLastModifiedTime(clone.resolve("cli/pom.xml"), FileTime.from(Instant.now()));
+        Process rebuild = weft("rebuild", "--version");
+        await(rebuild, () -> Files.exists(stub.resolve("building")));
+        for (Path copy : before) {
+            String lock = copy.resolve("lock").toString();
+            assertEquals(1, run("flock", "-n", lock, "true"), "the job holds its copy");
+        }
+        assertEquals(0, run("kill", "-CONT", "" + job.pid()));
+        assertEnds(job, "job");
+        assertTrue(Files.readString(json).contains("\"passed\" : true"));
+
+        Files.createFile(stub.resolve("go-on"));
+        assertEnds(rebuild, "rebuild");
+        assertEquals(1, before.size());
+        assertEquals(1, copies().size(), "what nobody runs from is removed");
+        assertNotEquals(before, copies());
+    }
+}
