@@ -27,7 +27,7 @@ reach each other and nothing else. COMMAND finds in its environment:
   OMPI_MCA_..., HYDRA_..., UCX_..., FI_...   what MPI needs to start ranks and to use these links; what is set
                       already stays, but for launch agent, host file and network interface
 
-Needs Linux, root, and the commands ip, tc, unshare, taskset, hostname and mount. The exit code is COMMAND's; 2 where
+Needs Linux, root, and the commands ip, tc, unshare, setsid, taskset, hostname and mount. The exit code is COMMAND's; 2 where
 the lab cannot be made.
 
 Examples:
@@ -81,6 +81,7 @@ run_lab() {
     trap 'exit 143' TERM
     lab_ready=false
     trap end_lab EXIT
+    watch_launcher
     make_switch
     for ((host = 1; host <= hosts; host++)); do make_host "$host"; done
     if [ -n "$rate$delay" ]; then "$WEFT_LAB_LINK" rate "${rate:-none}"; fi
@@ -88,7 +89,7 @@ run_lab() {
     tell_mpi
     # In the background, because a trap has to wait for a command in the foreground; with its input, and with ^C, both
     # of which the shell would take from it.
-    (trap - INT QUIT && exec "$home/scripts/lab-agent.sh" lab1 "exec$(printf ' %q' "$@")") <&0 &
+    (trap - INT QUIT && exec "$home/scripts/lab-agent.sh" lab1 "exec$(printf ' %q' "$@")") <&0 9>&- &
     # Silent, because the shell would tell of a signal that ends COMMAND, and COMMAND has its own words.
     wait $! 2>/dev/null || code=$?
     return $code
@@ -104,7 +105,7 @@ check_machine() {
     local tool
     [ "$(uname -s)" = Linux ] || refuse "lab needs Linux: this is $(uname -s)"
     [ "$(id -u)" -eq 0 ] || refuse "lab needs root: it makes network namespaces"
-    for tool in ip tc unshare taskset hostname mount; do
+    for tool in ip tc unshare setsid taskset hostname mount; do
         command -v $tool >/dev/null || refuse "lab needs the command $tool (of iproute2, util-linux, hostname, mount)"
     done
     try true || refuse "lab needs to make namespaces, which is not permitted here (unshare --net --uts --ipc --mount)"
@@ -143,6 +144,15 @@ share_cores() {
     export WEFT_LAB_CORES="${shares[*]}"
 }
 
+# Removes the lab where this process is killed outright: the watcher waits for the end of a pipe that only this process
+# can write to, in a session of its own, which a signal to this one's group does not reach.
+watch_launcher() {
+    # shellcheck disable=SC2016
+    exec 9> >(exec setsid bash -c 'say() { :; }; . "$1"; read -r || remove_lab "$2"' \
+        - "$home/scripts/lab.sh" "$WEFT_LAB" >/dev/null 2>&1)
+    watcher=$!
+}
+
 make_switch() {
     mkdir "/run/$WEFT_LAB"
     ip netns add "$WEFT_LAB-switch"
@@ -175,8 +185,12 @@ make_host() {
 
 end_lab() {
     local code=$?
-    trap "" HUP INT TERM
+    trap "" HUP INT TERM PIPE
     remove_lab "$WEFT_LAB"
+    # One line tells the watcher that there is nothing left to do.
+    echo >&9 2>/dev/null || :
+    exec 9>&-
+    wait "$watcher" 2>/dev/null || :
     if [ $code -ne 0 ] && [ $code -lt 128 ] && ! $lab_ready; then refuse "the lab could not be made"; fi
 }
 
@@ -224,7 +238,9 @@ remove_lab() {
     done
     [ -z "$left" ] || say "could not end these processes of the lab: ${left//$'\n'/ }"
     for space in $(lab_spaces "$lab"); do
-        ip netns delete "$space" || say "could not remove the network namespace $space"
+        # Another may remove the same lab.
+        ip netns delete "$space" 2>/dev/null || [ ! -e "/run/netns/$space" ] ||
+            say "could not remove the network namespace $space"
     done
     rm -rf "/etc/netns/$lab"-* "/run/$lab"
     if [ -d /etc/netns ]; then rmdir --ignore-fail-on-non-empty /etc/netns; fi

@@ -21,6 +21,7 @@ class LabIT {
 
     private static final Path WEFT = Path.of("..", "weft").toAbsolutePath().normalize();
     private static final long LIMIT_SECONDS = 180;
+    private static final long LEAVE_SECONDS = 30;
 
     @TempDir Path folder;
 
@@ -30,13 +31,29 @@ class LabIT {
     void aLabCanBeMade() throws Exception {
         Outcome trial = lab("true");
         assumeTrue(trial.code == 0, "no lab here: " + trial.err.strip());
+    }
+
+    private void assumeMpirun() throws Exception {
         assumeTrue(lab("mpirun --version").code == 0, "no mpirun on the path");
     }
 
     /** Runs a line of the shell in the first of two hosts; afterwards no lab may be left. */
     private Outcome lab(String line) throws Exception {
-        Path out = folder.resolve("stdout");
-        Path err = folder.resolve("stderr");
+        Process process = start(line);
+        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+        Outcome outcome =
+                new Outcome(
+                        ended ? process.exitValue() : -1,
+                        Files.readString(folder.resolve("stdout")),
+                        Files.readString(folder.resolve("stderr")));
+        assertTrue(ended, () -> "the lab hangs: " + outcome);
+        assertEquals(List.of(), spaces(process.pid()), () -> "left behind by " + outcome);
+        return outcome;
+    }
+
+    private Process start(String line) throws IOException {
         ProcessBuilder builder =
                 new ProcessBuilder(
                                 WEFT.toString(),
@@ -47,22 +64,11 @@ class LabIT {
                                 "bash",
                                 "-c",
                                 line)
-                        .redirectOutput(out.toFile())
-                        .redirectError(err.toFile());
+                        .redirectOutput(folder.resolve("stdout").toFile())
+                        .redirectError(folder.resolve("stderr").toFile());
         builder.environment().put("WEFT_SKIP_BUILD", "1");
         builder.environment().put("WEFT", WEFT.toString());
-        Process process = builder.start();
-        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
-        Outcome outcome =
-                new Outcome(
-                        ended ? process.exitValue() : -1,
-                        Files.readString(out),
-                        Files.readString(err));
-        assertTrue(ended, () -> "the lab hangs: " + outcome);
-        assertEquals(List.of(), spaces(process.pid()), () -> "left behind by " + outcome);
-        return outcome;
+        return builder.start();
     }
 
     private static List<Path> spaces(long lab) throws IOException {
@@ -79,6 +85,7 @@ class LabIT {
     @ParameterizedTest
     @ValueSource(strings = {"ring", "mesh-pull"})
     void aRunAcrossHostsPasses(String algorithm) throws Exception {
+        assumeMpirun();
         Path record = folder.resolve("record.json");
         Outcome run =
                 lab(
@@ -111,6 +118,7 @@ class LabIT {
      */
     @Test
     void aCutLinkEndsTheRunWithAnErrorThatNamesThePeer() throws Exception {
+        assumeMpirun();
         Path out = folder.resolve("out");
         Outcome run =
                 lab(
@@ -131,5 +139,32 @@ class LabIT {
                                                 && line.contains("rank 1")),
                 run::toString);
         assertTrue(run.out.contains("left on the other host: ."), run::toString);
+    }
+
+    @Test
+    void aKilledLabLeavesNoProcessAndNoNetwork() throws Exception {
+        Path told = folder.resolve("pid");
+        Process lab =
+                start("echo $$ >" + told + ".part; mv " + told + ".part " + told + "; sleep 1000");
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
+        while (!Files.exists(told)) {
+            assertTrue(lab.isAlive() && System.nanoTime() < until, "the command does not start");
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
+        ProcessHandle inside =
+                ProcessHandle.of(Long.parseLong(Files.readString(told).strip())).orElseThrow();
+        assertEquals(3, spaces(lab.pid()).size(), "two hosts and the switch");
+        try {
+            lab.destroyForcibly();
+            inside.onExit().get(LEAVE_SECONDS, TimeUnit.SECONDS);
+            until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
+            while (!spaces(lab.pid()).isEmpty()
+                    || Files.exists(Path.of("/run/weft-" + lab.pid()))) {
+                assertTrue(System.nanoTime() < until, () -> "the lab stays");
+                TimeUnit.MILLISECONDS.sleep(10);
+            }
+        } finally {
+            inside.destroyForcibly();
+        }
     }
 }
