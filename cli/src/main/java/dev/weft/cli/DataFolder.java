@@ -11,10 +11,11 @@ import dev.weft.tensor.Seed19Data;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.stream.LongStream;
 
 /**
@@ -25,8 +26,11 @@ import java.util.stream.LongStream;
  */
 record DataFolder(Path folder, ProblemSpec spec) {
 
-    private static final String STAMP = "data.txt";
-    private static final String OUTPUT_STAMP = "outputs.txt";
+    private static final String STAMP = OwnFiles.STAMP;
+    private static final String OUTPUT_STAMP = OwnFiles.OUTPUT_STAMP;
+
+    /** What is taken for granted of outputs that no run of Weft has told of. */
+    private static final String NO_RUN = DType.FP32.label() + " foreign";
 
     /** Rows generated and written in one go by one thread. */
     private static final long SLICE_ROWS = 256;
@@ -37,48 +41,66 @@ record DataFolder(Path folder, ProblemSpec spec) {
     private static final int B_STREAM = 1;
 
     Path shardFile(int rank) {
-        return folder.resolve("pe_" + rank + "_a.bin");
+        return folder.resolve(OwnFiles.shardName(rank));
     }
 
     Path bFile(int rank) {
-        return folder.resolve("pe_" + rank + "_b.bin");
+        return folder.resolve(OwnFiles.bName(rank));
     }
 
     Path golden() {
-        return folder.resolve("golden.bin");
+        return folder.resolve(OwnFiles.GOLDEN);
     }
 
     Path output(int rank) {
-        return folder.resolve("output_rank" + rank + ".bin");
+        return folder.resolve(OwnFiles.outputName(rank));
     }
 
-    Path gathered(int rank) {
-        return folder.resolve("gathered_rank" + rank + ".bin");
+    private OwnFiles own() {
+        return new OwnFiles(folder);
     }
 
     private boolean holds(boolean withGolden) throws IOException {
         Path stamp = folder.resolve(STAMP);
-        if (!Files.isRegularFile(stamp)
-                || !Files.readString(stamp).equals(DataStamp.write(spec, withGolden))) {
+        if (!Files.isRegularFile(stamp)) {
             return false;
         }
-        boolean whole = !withGolden || Files.isRegularFile(golden());
-        for (int rank = 0; rank < spec.ranks(); rank++) {
-            whole &= Files.isRegularFile(shardFile(rank)) && Files.isRegularFile(bFile(rank));
-        }
-        return whole;
+        String text = Files.readString(stamp);
+        return (text.equals(DataStamp.write(spec, withGolden))
+                        || text.equals(DataStamp.writeFirst(spec, withGolden)))
+                && OwnFiles.inputNames(spec.ranks(), withGolden).stream()
+                        .allMatch(name -> Files.isRegularFile(folder.resolve(name)));
     }
 
-    /** Before a run: outputs of an earlier one must not be taken for this one's. */
-    void discardOutputs() throws IOException {
-        Files.createDirectories(folder);
-        Files.deleteIfExists(folder.resolve(OUTPUT_STAMP));
-        try (DirectoryStream<Path> old =
-                Files.newDirectoryStream(folder, "{output,gathered}_rank*.{bin,npy}")) {
-            for (Path file : old) {
-                Files.delete(file);
-            }
+    /** Whether inputs, and golden if asked for, are there. */
+    private boolean isReady(boolean withGolden) throws IOException {
+        return holds(true) || !withGolden && holds(false);
+    }
+
+    /** Refuses where {@link #generate} would replace a file that is not Weft's. */
+    void refuseOtherInputs(boolean withGolden) throws IOException {
+        Set<String> own = own().inputs();
+        if (!isReady(withGolden)) {
+            own().refuseOthers(OwnFiles.inputNames(spec.ranks(), withGolden), own);
         }
+    }
+
+    /** Refuses where a run that writes these would replace a file that is not Weft's. */
+    void refuseOtherOutputs(Set<String> outputs) throws IOException {
+        own().refuseOthers(outputs, own().outputs());
+    }
+
+    /**
+     * Before a run: outputs of an earlier one must not be taken for this one's. The names of what
+     * it will write are written down first, so that a killed run's files are known too.
+     */
+    void discardOutputs(Set<String> outputs) throws IOException {
+        Files.createDirectories(folder);
+        Set<String> all = new LinkedHashSet<>(own().outputs());
+        Set<String> old = Set.copyOf(all);
+        all.addAll(outputs);
+        stampOutputs(OwnFiles.UNFINISHED + " ", spec.ranks(), all);
+        own().delete(old);
     }
 
     /**
@@ -91,21 +113,26 @@ record DataFolder(Path folder, ProblemSpec spec) {
             throws IOException {
         write(output(rank), product, npy);
         if (gatheredOrNull != null) {
-            write(gathered(rank), gatheredOrNull, npy);
+            write(folder.resolve(OwnFiles.gatheredName(rank)), gatheredOrNull, npy);
         }
     }
 
     private static void write(Path raw, Matrix matrix, boolean npy) throws IOException {
         RawFile.write(raw, matrix);
         if (npy) {
-            String name = raw.getFileName().toString().replace(".bin", ".npy");
+            String name = OwnFiles.npyName(raw.getFileName().toString());
             NpyFile.write(raw.resolveSibling(name), matrix);
         }
     }
 
     /** After a run: what the outputs are, and of how many ranks from 0 on. */
-    void stampOutputs(int ranks) throws IOException {
-        String stamp = spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
+    void stampOutputs(int ranks, Set<String> outputs) throws IOException {
+        stampOutputs("", ranks, outputs);
+    }
+
+    private void stampOutputs(String state, int ranks, Set<String> outputs) throws IOException {
+        String first = state + spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
+        String stamp = first + String.join("\n", outputs) + "\n";
         WholeFile.write(folder.resolve(OUTPUT_STAMP), part -> Files.writeString(part, stamp));
     }
 
@@ -135,8 +162,10 @@ record DataFolder(Path folder, ProblemSpec spec) {
         return new UsageException(stamp + ": cannot be understood (" + why.getMessage() + ")");
     }
 
+    /** The first line's; nobody knows what a run that did not end has written. */
     private static String[] words(Path stamp) throws IOException {
-        return Files.readString(stamp).strip().split(" ");
+        String line = Files.readString(stamp).lines().findFirst().orElse("");
+        return line.startsWith(OwnFiles.UNFINISHED + " ") ? NO_RUN.split(" ") : line.split(" ");
     }
 
     /**
@@ -164,7 +193,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
 
     private static DType outType(Path folder, DType outTypeOrNull) {
         Path stamp = folder.resolve(OUTPUT_STAMP);
-        String[] words = {DType.FP32.label(), "foreign"};
+        String[] words = NO_RUN.split(" ");
         try {
             words = Files.isRegularFile(stamp) ? words(stamp) : words;
         } catch (IOException e) {
@@ -187,12 +216,11 @@ record DataFolder(Path folder, ProblemSpec spec) {
     /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
     boolean generate(boolean withGolden, Progress progress) {
         try {
-            if (holds(true) || !withGolden && holds(false)) {
+            if (isReady(withGolden)) {
                 return false;
             }
             Files.createDirectories(folder);
-            Files.deleteIfExists(folder.resolve(STAMP));
-            Files.deleteIfExists(golden());
+            discardInputs(withGolden);
             try (Arena arena = Arena.ofShared()) {
                 writeInputs(arena, progress);
                 if (withGolden) {
@@ -208,6 +236,19 @@ record DataFolder(Path folder, ProblemSpec spec) {
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write data: " + e.getMessage(), e);
         }
+    }
+
+    /** Tells first which files are no longer, or not yet, to be relied on. */
+    private void discardInputs(boolean withGolden) throws IOException {
+        Set<String> old = own().inputs();
+        int ranks = spec.ranks();
+        while (old.contains(OwnFiles.shardName(ranks)) || old.contains(OwnFiles.bName(ranks))) {
+            ranks++;
+        }
+        boolean golden = withGolden || old.contains(OwnFiles.GOLDEN);
+        String stamp = DataStamp.unfinished(ranks, golden);
+        WholeFile.write(folder.resolve(STAMP), part -> Files.writeString(part, stamp));
+        own().delete(old);
     }
 
     private DataSource source(int stream) {

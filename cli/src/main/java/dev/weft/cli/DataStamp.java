@@ -3,12 +3,20 @@ package dev.weft.cli;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** What a data folder holds, as text; equal stamps mean equal bytes in the files beside them. */
 final class DataStamp {
 
-    private static final String FORMAT = "weft-data-1";
+    private static final String FORMAT = "weft-data-2";
+
+    /** Of earlier versions, which left inputs of other problems beside those that it tells of. */
+    private static final String FIRST_FORMAT = "weft-data-1";
+
+    /** While files are being made, or after whoever made them was killed. */
+    private static final String UNFINISHED = "weft-data-unfinished";
+
     private static final String NUMBER = "-?[0-9]{1,18}";
 
     /** A seed may be any number of 64 bits. */
@@ -38,12 +46,40 @@ final class DataStamp {
         return text.toString();
     }
 
+    /** The same of earlier versions. */
+    static String writeFirst(ProblemSpec spec, boolean withGolden) {
+        return write(spec, withGolden).replace(FORMAT, FIRST_FORMAT);
+    }
+
+    /** Written before files of that many ranks are made or deleted. */
+    static String unfinished(int ranks, boolean golden) {
+        return "format " + UNFINISHED + "\nranks " + ranks + "\ngolden " + golden + "\n";
+    }
+
     /**
-     * The problem that a stamp describes; the type of C is the caller's business.
+     * Which files a stamp tells of.
      *
-     * @throws UsageException with one line, where it describes none
+     * @param golden whether golden is among them
+     * @param leavesOthers whether inputs of further ranks may be there, which nobody tells of
      */
-    static ProblemSpec read(String text, DType outType) {
+    record Extent(int ranks, boolean golden, boolean leavesOthers) {}
+
+    /** Null where the text is not that of a stamp. */
+    static Extent extent(String text) {
+        Map<String, String> fields = fields(text);
+        String format = fields.getOrDefault("format", "");
+        String ranks = fields.getOrDefault("ranks", "");
+        String golden = fields.getOrDefault("golden", "");
+        if (!List.of(FORMAT, FIRST_FORMAT, UNFINISHED).contains(format)
+                || !ranks.matches("[0-9]{1,4}")
+                || !golden.matches("true|false")) {
+            return null;
+        }
+        return new Extent(
+                Integer.parseInt(ranks), golden.equals("true"), format.equals(FIRST_FORMAT));
+    }
+
+    private static Map<String, String> fields(String text) {
         Map<String, String> fields = new LinkedHashMap<>();
         for (String line : text.split("\n")) {
             int space = line.indexOf(' ');
@@ -51,8 +87,21 @@ final class DataStamp {
                 fields.put(line.substring(0, space), line.substring(space + 1));
             }
         }
-        if (!FORMAT.equals(fields.get("format"))) {
-            throw new UsageException("expected format " + FORMAT);
+        return fields;
+    }
+
+    /**
+     * The problem that a stamp describes; the type of C is the caller's business.
+     *
+     * @throws UsageException with one line, where it describes none
+     */
+    static ProblemSpec read(String text, DType outType) {
+        Map<String, String> fields = fields(text);
+        if (UNFINISHED.equals(fields.get("format"))) {
+            throw new UsageException("the data was not finished: run gen-data or run again");
+        }
+        if (!List.of(FORMAT, FIRST_FORMAT).contains(fields.getOrDefault("format", ""))) {
+            throw new UsageException("expected format " + FORMAT + " or " + FIRST_FORMAT);
         }
         // Checked as the options are that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();

@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import java.io.IOException;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -35,12 +36,12 @@ final class GenDataCommand implements Callable<Integer> {
     boolean quiet;
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
         ProblemSpec problem = options.spec();
         Console console = new Console(spec.commandLine().getOut(), quiet);
-        boolean fresh =
-                new DataFolder(options.dataDir, problem)
-                        .generate(true, Progress.forTerminal(quiet));
+        DataFolder folder = new DataFolder(options.dataDir, problem);
+        folder.refuseOtherInputs(true);
+        boolean fresh = folder.generate(true, Progress.forTerminal(quiet));
         console.info(
                 (fresh ? "Wrote " : "Already there: ")
                         + problem.describe()

@@ -203,23 +203,11 @@ final class MpiRun {
         Hosts hosts = world.hosts();
         for (int host = 0; host < hosts.count(); host++) {
             if (world.rank() == hosts.first(host)) {
-                Heartbeat.during(world, () -> prepare(arena, console, progress));
+                Heartbeat.during(world, () -> command.prepare(execution, arena, console, progress));
             }
             world.barrier();
         }
         return options.open(arena);
-    }
-
-    private RunOptions.Inputs prepare(Arena arena, Console console, Progress progress)
-            throws IOException {
-        command.prepareData(execution, console, progress);
-        RunOptions.Inputs inputs = options.open(arena);
-        if (inputs.fromFiles()) {
-            command.check(inputs.problem(), execution);
-            command.tellRunMode(console);
-        }
-        inputs.folder().discardOutputs();
-        return inputs;
     }
 
     /** The first rank of a host judges for all of its ranks; the others' judgement is null. */
@@ -250,7 +238,8 @@ final class MpiRun {
                                                 rank,
                                                 end));
         world.barrier();
-        inputs.folder().stampOutputs(world.size());
+        inputs.folder()
+                .stampOutputs(world.size(), RunCommand.outputNames(inputs.problem(), execution));
         return judged;
     }
 

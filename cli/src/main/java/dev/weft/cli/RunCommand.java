@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -147,26 +148,20 @@ final class RunCommand implements Callable<Integer> {
         Console console = outputs.console();
         try (Arena arena = Arena.ofShared()) {
             Progress before = page == null ? terminal : new LiveProgress(terminal, page);
-            prepareData(execution, console, before);
-            RunOptions.Inputs inputs = options.open(arena);
+            RunOptions.Inputs inputs = prepare(execution, arena, console, before);
             ProblemSpec problem = inputs.problem();
-            if (inputs.fromFiles()) {
-                check(problem, execution);
-                tellRunMode(console);
-            }
             Hosts hosts = Hosts.one(problem.ranks());
             Progress progress =
                     page == null
                             ? terminal
                             : new LiveRun(
                                     terminal, page, problem, execution, hosts, problem.ranks());
-            inputs.folder().discardOutputs();
             console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
             tellOfUnusedOptions(reports.getFirst(), console);
             explain(reports.getFirst(), console);
-            inputs.folder().stampOutputs(reports.size());
+            inputs.folder().stampOutputs(reports.size(), outputNames(problem, execution));
             Verification verification = verify(inputs, execution, reports, progress);
             RunRecord record = Records.of(problem, execution, hosts, reports, verification);
             outputs.write(record);
@@ -272,22 +267,42 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    void prepareData(ExecutionSpec execution, Console console, Progress progress) {
-        if (options.fromFiles()) {
-            return;
-        }
-        ProblemSpec problem = options.problem.spec();
+    /** Names of the files in the data folder that hold this run's results. */
+    static Set<String> outputNames(ProblemSpec problem, ExecutionSpec execution) {
+        int ranks = execution.hostPeers() ? 1 : problem.ranks();
+        return OwnFiles.outputNames(ranks, execution.keepGathered(), execution.npy());
+    }
+
+    /**
+     * The inputs, generated where they are not the user's own and not there yet, and a data folder
+     * without outputs. What cannot be is refused before anything is touched.
+     */
+    RunOptions.Inputs prepare(
+            ExecutionSpec execution, Arena arena, Console console, Progress progress)
+            throws IOException {
+        RunOptions.Inputs inputs = options.open(arena);
+        ProblemSpec problem = inputs.problem();
         check(problem, execution);
-        DataFolder folder = new DataFolder(options.problem.dataDir, problem);
-        boolean fresh = folder.generate(Verifier.goldenIsAffordable(problem), progress);
-        tellRunMode(console);
-        console.info(
-                (fresh ? "Generated " : "Reusing ")
-                        + problem.data()
-                        + " data, seed "
-                        + problem.seed()
-                        + ", in "
-                        + options.problem.dataDir);
+        DataFolder folder = inputs.folder();
+        Set<String> outputs = outputNames(problem, execution);
+        boolean golden = Verifier.goldenIsAffordable(problem);
+        folder.refuseOtherOutputs(outputs);
+        if (inputs.fromFiles()) {
+            tellRunMode(console);
+        } else {
+            folder.refuseOtherInputs(golden);
+            boolean fresh = folder.generate(golden, progress);
+            tellRunMode(console);
+            console.info(
+                    (fresh ? "Generated " : "Reusing ")
+                            + problem.data()
+                            + " data, seed "
+                            + problem.seed()
+                            + ", in "
+                            + options.problem.dataDir);
+        }
+        folder.discardOutputs(outputs);
+        return inputs;
     }
 
     List<RankReport> launch(RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)

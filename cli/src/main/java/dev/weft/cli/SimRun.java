@@ -171,11 +171,10 @@ final class SimRun {
         ExecutionSpec real = execution.onCpu(chosen);
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared()) {
-            command.prepareData(real, console, progress);
-            RunOptions.Inputs inputs = options.open(arena);
-            inputs.folder().discardOutputs();
+            RunOptions.Inputs inputs = command.prepare(real, arena, console, progress);
             List<RankReport> reports = command.launch(inputs, real, progress);
-            inputs.folder().stampOutputs(reports.size());
+            inputs.folder()
+                    .stampOutputs(reports.size(), RunCommand.outputNames(inputs.problem(), real));
             return command.verify(inputs, real, reports, progress);
         } finally {
             progress.end();

@@ -43,7 +43,8 @@ class DataStampTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "format weft-data-1|format weft-data-2|expected format weft-data-1",
+                "format weft-data-2|format weft-data-3|expected format weft-data-2",
+                "format weft-data-2|format weft-data-unfinished|not finished",
                 "shards 5,3|sherds 5,3|shards is missing",
                 "shards 5,3|shards 5,|shards is '5,'",
                 "shards 5,3|shards 5,-3|shards is '5,-3'",

@@ -125,7 +125,7 @@ class WholeFileTest {
                         1);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));
-        data.stampOutputs(2);
+        data.stampOutputs(2, OwnFiles.outputNames(2, false, false));
         assertEquals(
                 List.of(
                         "data.txt",
@@ -136,6 +136,8 @@ class WholeFileTest {
                         "pe_1_a.bin",
                         "pe_1_b.bin"),
                 names());
-        assertEquals("fp32 2 normal\n", Files.readString(folder.resolve("outputs.txt")));
+        assertEquals(
+                "fp32 2 normal\noutput_rank0.bin\noutput_rank1.bin\n",
+                Files.readString(folder.resolve("outputs.txt")));
     }
 }
