@@ -85,6 +85,14 @@ record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
+    /** Names of all files that a run which writes these outputs replaces or deletes. */
+    Set<String> replacedBy(Set<String> outputs) throws IOException {
+        Set<String> names = new LinkedHashSet<>(own().outputs());
+        names.addAll(outputs);
+        names.add(OUTPUT_STAMP);
+        return names;
+    }
+
     /** Refuses where a run that writes these would replace a file that is not Weft's. */
     void refuseOtherOutputs(Set<String> outputs) throws IOException {
         own().refuseOthers(outputs, own().outputs());

@@ -101,6 +101,7 @@ final class FgccCommand implements Callable<Integer> {
         FgccRun run = checkedRun();
         JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
         ReportFiles files = new ReportFiles(options.reports);
+        new CommandFiles().writes("--json", options.json).writes(options.reports);
         Console console =
                 new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
         List<FgccRun.Report> reports;

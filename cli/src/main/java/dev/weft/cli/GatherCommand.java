@@ -170,6 +170,7 @@ final class GatherCommand implements Callable<Integer> {
             reports.refuse("joined");
         }
         ReportFiles files = new ReportFiles(reports);
+        new CommandFiles().writes("--json", json).writes(reports);
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
             List<GatherRun.Report> all = reportsOf(run, joined);

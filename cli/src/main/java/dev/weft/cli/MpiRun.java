@@ -62,7 +62,7 @@ final class MpiRun {
                 code = world.call(this::asRank).getFirst();
             }
             return code;
-        } catch (IllegalArgumentException e) {
+        } catch (IllegalArgumentException | UsageException e) {
             code = Main.USAGE;
             throw e;
         } finally {

@@ -91,6 +91,7 @@ final class PlanCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         PrintWriter out = spec.commandLine().getOut();
         JsonTarget target = new JsonTarget(json, out);
+        new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
         boolean columnSharded = SimOptions.columnSharded(rhs);
         checkSize("--gm", m);

@@ -93,7 +93,9 @@ final class ReportCommand implements Callable<Integer> {
             reports.report = besideTheRecord();
         }
         ReportFiles files = new ReportFiles(reports);
-        records.forEach(file -> files.refuseSameAs("the record", file.toString()));
+        CommandFiles all = new CommandFiles().writes(reports);
+        records.forEach(file -> all.reads("the record", file.toString()));
+        all.check();
         Console console = new Console(spec.commandLine().getOut(), quiet);
         Supplier<PageServer.Edition> editions;
         if (watch) {

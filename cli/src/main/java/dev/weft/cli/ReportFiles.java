@@ -6,7 +6,6 @@ import dev.weft.report.ReportPage;
 import dev.weft.report.ShownRun;
 import dev.weft.report.TraceJson;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.Map;
 
 /** Where {@code --report} and {@code --trace} write; each file is there whole or not at all. */
@@ -21,24 +20,6 @@ final class ReportFiles {
         this.options = options;
         this.report = TextTarget.file("--report", options.report);
         this.trace = TextTarget.file("--trace", options.trace);
-        refuseSame("--report", options.report, "--trace", options.trace);
-    }
-
-    /** Two things cannot be in one file: the last to be written would be all that is left. */
-    void refuseSameAs(String option, String file) {
-        refuseSame(option, file, "--report", options.report);
-        refuseSame(option, file, "--trace", options.trace);
-    }
-
-    private static void refuseSame(String option, String file, String other, String otherFile) {
-        if (file != null && otherFile != null && path(file).equals(path(otherFile))) {
-            throw new UsageException(
-                    other + " " + otherFile + ": is that of " + option + ", expected another file");
-        }
-    }
-
-    private static Path path(String file) {
-        return Path.of(file).toAbsolutePath().normalize();
     }
 
     /** One run: its page and its trace. */

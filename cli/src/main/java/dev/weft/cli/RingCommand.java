@@ -83,6 +83,7 @@ final class RingCommand implements Callable<Integer> {
             options.reports.refuse(kind);
         }
         ReportFiles files = new ReportFiles(options.reports);
+        new CommandFiles().writes("--json", options.json).writes(options.reports);
         Progress progress = Progress.forTerminal(options.quiet);
         if (kind.equals("processes")) {
             return code(new RingProcesses(run, ranks(), options.deadline, progress).run(console));

@@ -79,14 +79,16 @@ final class RunCommand implements Callable<Integer> {
         if (execution.start() == ExecutionSpec.Launcher.MPI) {
             return mpi.launched()
                     ? new MpiRun(this, options, execution).call()
-                    : new MpiStart(
-                                    new MpiCommandLine(
-                                            options.execution, options.problem.ranks, arguments()),
-                                    options.problem.ranks,
-                                    execution.deadline())
-                            .run();
+                    : startMpi(execution);
         }
         return run(execution);
+    }
+
+    private int startMpi(ExecutionSpec execution) throws IOException {
+        options.files().check().checkOutputs(options.problem.dataDir);
+        int ranks = options.problem.ranks;
+        MpiCommandLine command = new MpiCommandLine(options.execution, ranks, arguments());
+        return new MpiStart(command, ranks, execution.deadline()).run();
     }
 
     /** Who starts ranks under MPI says how many; -n may only agree. */
@@ -286,6 +288,7 @@ final class RunCommand implements Callable<Integer> {
         DataFolder folder = inputs.folder();
         Set<String> outputs = outputNames(problem, execution);
         boolean golden = Verifier.goldenIsAffordable(problem);
+        options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
         if (inputs.fromFiles()) {
             tellRunMode(console);

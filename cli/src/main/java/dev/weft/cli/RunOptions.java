@@ -73,6 +73,16 @@ final class RunOptions {
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
 
+    /** What is read and written besides the data folder. */
+    CommandFiles files() {
+        CommandFiles files =
+                new CommandFiles()
+                        .reads("--a", a)
+                        .reads("--b", b)
+                        .reads("--hostfile", execution.hostfile);
+        return files.readsMachine(execution.socVersion).writes("--json", json).writes(reports);
+    }
+
     /** What a page of the run is called. */
     String title() {
         return label == null ? "weft run" : label;

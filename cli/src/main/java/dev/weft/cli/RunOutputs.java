@@ -24,7 +24,7 @@ final class RunOutputs {
         this.options = options;
         this.json = new JsonTarget(options.json, out);
         this.files = new ReportFiles(options.reports);
-        files.refuseSameAs("--json", options.json);
+        options.files().check().checkOutputs(options.problem.dataDir);
         this.console = new Console(out, options.quiet || json.toStandardOutput());
     }
 

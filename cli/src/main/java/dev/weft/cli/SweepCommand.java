@@ -123,6 +123,12 @@ final class SweepCommand implements Callable<Integer> {
             throw new UsageException("--json - and --csv -: expected one of them in a file");
         }
         ReportFiles files = new ReportFiles(reports);
+        new CommandFiles()
+                .readsMachine(common.socVersion)
+                .writes("--json", json)
+                .writes("--csv", csv)
+                .writes(reports)
+                .check();
         boolean quiet = common.quiet || record.toStandardOutput() || values.toStandardOutput();
         Console console = new Console(out, quiet);
         SweepReport report = new SweepReport(sweep, rows(sweep, console));

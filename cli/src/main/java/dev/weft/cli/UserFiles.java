@@ -6,9 +6,12 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Path;
 
 /** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
 record UserFiles(ProblemSpec spec, Matrix a, Matrix whole) implements Operands {
+
+    private static final String SAFETENSORS = ".safetensors";
 
     /**
      * Opens both files. Shape and types come from the files where the options leave them open; raw
@@ -52,8 +55,14 @@ record UserFiles(ProblemSpec spec, Matrix a, Matrix whole) implements Operands {
         return new UserFiles(spec, a, b);
     }
 
+    /** The file of what --a or --b names. */
+    static Path path(String spec) {
+        int tensor = spec.endsWith(".npy") ? -1 : spec.indexOf(SAFETENSORS + ":");
+        return Path.of(tensor < 0 ? spec : spec.substring(0, tensor + SAFETENSORS.length()));
+    }
+
     private static boolean isRaw(String spec) {
-        return !spec.endsWith(".npy") && !spec.contains(".safetensors");
+        return !spec.endsWith(".npy") && !spec.contains(SAFETENSORS);
     }
 
     @Override

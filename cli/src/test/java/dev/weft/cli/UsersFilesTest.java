@@ -4,7 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.sim.MachineFile;
+import dev.weft.sim.Machines;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -138,5 +144,114 @@ class UsersFilesTest {
         assertEquals(0, weft("verify --data-dir " + data()).code());
         assertTrue(run("").out().contains("Reusing"));
         assertEquals(0, weft("run -n 3 --gm 24 --gk 32 --gn 16 --data-dir " + data()).code());
+    }
+
+    /** A matrix for --a or --b, in the format that the name says. */
+    private String matrix(String name, long rows, long cols) throws IOException {
+        Path file = folder.resolve(name);
+        try (Arena arena = Arena.ofConfined()) {
+            MatrixFiles.write(file.toString(), Matrix.allocate(arena, DType.FP16, rows, cols));
+        }
+        return file.toString();
+    }
+
+    private Invocation runOn(String a, String b, String more) {
+        String files = " --a " + a + " --b " + b + " --data-dir " + data() + " " + more;
+        return weft(("run -n 2 --warmup 0 --iterations 1 --npy" + files).strip());
+    }
+
+    @Test
+    void anInputThatIsAnOutputOfTheRunBeforeStays() throws IOException {
+        assertEquals(0, run("--npy").code());
+        String b = matrix("b.npy", 16, 8);
+        Path output = data().resolve("output_rank0.npy");
+        Path link = Files.createSymbolicLink(folder.resolve("link.npy"), output);
+        Path hardLink = Files.createLink(folder.resolve("hard.npy"), output);
+        for (Path a : List.of(output, link, hardLink)) {
+            assertRefused(
+                    runOn(a.toString(), b, "--dtype fp32"),
+                    contents(),
+                    "--a " + a + ": would be replaced, as output_rank0.npy");
+        }
+        assertRefused(
+                runOn(matrix("a.npy", 4, 24), output.toString(), ""), contents(), "--b " + output);
+    }
+
+    @Test
+    void anInputThatHasTheNameOfAnOutputStays() throws IOException {
+        Files.createDirectories(data());
+        String a = matrix("d/output_rank1.npy", 4, 8);
+        String b = matrix("b.safetensors:w", 8, 4);
+        assertRefused(runOn(a, b, ""), contents(), "--a " + a);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--json", "--report", "--trace"})
+    void anOutputThatIsAnInputIsRefused(String option) throws IOException {
+        String a = matrix("a.npy", 4, 8);
+        String b = matrix("b.safetensors:w", 8, 4);
+        Path link = Files.createSymbolicLink(folder.resolve("link"), Path.of(a));
+        Path hardLink = Files.createLink(folder.resolve("hard"), Path.of(a));
+        String tensors = b.substring(0, b.indexOf(':'));
+        for (String output : List.of(a, link.toString(), hardLink.toString(), tensors)) {
+            assertRefused(
+                    runOn(a, b, option + " " + output),
+                    contents(),
+                    option + " " + output + ": is that of --",
+                    "which is read");
+        }
+        assertFalse(Files.exists(data()), "nothing was begun");
+    }
+
+    @Test
+    void anOutputThatIsAFileOfTheDataFolderIsRefused() throws IOException {
+        assertEquals(0, run("").code());
+        Path link = Files.createSymbolicLink(folder.resolve("link"), data());
+        for (String name : List.of("data.txt", "outputs.txt", "pe_0_a.bin", "output_rank9.npy")) {
+            assertRefused(
+                    run("--json " + link.resolve(name)), contents(), "is a file of --data-dir");
+        }
+        assertEquals(0, run("--json " + data().resolve("run.json")).code());
+    }
+
+    @Test
+    void twoOutputsInOneFileAreRefusedAlsoThroughLinks() throws IOException {
+        Path target = folder.resolve("x");
+        Path link = Files.createSymbolicLink(folder.resolve("link"), target);
+        String both = " --json " + target + " --report " + link;
+        for (String command :
+                List.of(
+                        "run " + SMALL + " --data-dir " + data() + both,
+                        "run -r sim -v Ascend910B1" + both,
+                        "sweep -v Ascend910B1" + both,
+                        "sweep -v Ascend910B1 --csv " + link + " --trace " + target,
+                        "ring -n 2" + both,
+                        "fgcc" + both,
+                        "gather -n 2" + both)) {
+            assertRefused(weft(command), contents(), "expected another file");
+        }
+    }
+
+    @Test
+    void modelsAndRecordsAreInputsToo() throws IOException {
+        Path model = folder.resolve("my.json");
+        MachineFile.write(Machines.named("Ascend910B1"), model);
+        Path link = Files.createSymbolicLink(folder.resolve("link.json"), model);
+        for (String command :
+                List.of(
+                        "run -r sim -v " + model + " --json " + link,
+                        "sweep -v " + link + " --csv " + model,
+                        "plan -v " + model + " --gm 64 --gk 64 --gn 64 --json " + link)) {
+            assertRefused(weft(command), contents(), "is that of -v, which is read");
+        }
+        Path hosts = Files.writeString(folder.resolve("hosts"), "localhost slots=2\n");
+        String mpi = "--launcher mpi --hostfile " + hosts + " --json " + hosts;
+        assertRefused(run(mpi), contents(), "is that of --hostfile, which is read");
+        Path record = folder.resolve("a.json");
+        assertEquals(0, weft("run -r sim -v Ascend910B1 --json " + record).code());
+        Path other = Files.createSymbolicLink(folder.resolve("a.html"), record);
+        for (String more : List.of("", " --report " + other, " --trace " + record)) {
+            assertRefused(weft("report " + record + more), contents(), "is that of the record");
+        }
     }
 }

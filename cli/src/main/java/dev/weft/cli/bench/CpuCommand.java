@@ -1,5 +1,6 @@
 package dev.weft.cli.bench;
 
+import dev.weft.cli.CommandFiles;
 import dev.weft.cli.JsonTarget;
 import dev.weft.cli.Version;
 import java.io.IOException;
@@ -95,6 +96,7 @@ final class CpuCommand implements Callable<Integer> {
         checkPlots();
         PrintWriter out = spec.commandLine().getOut();
         JsonTarget target = new JsonTarget(json, out);
+        checkOutputs();
         BenchTable table = new BenchTable(line -> print(target, out, line));
         String startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
         noteLoad(table, out, target);
@@ -168,6 +170,14 @@ final class CpuCommand implements Callable<Integer> {
                     "--cores " + cores + ": expected 1 to " + available + ", the cores there are");
         }
         return cores == null ? available : cores;
+    }
+
+    private void checkOutputs() {
+        CommandFiles files = new CommandFiles().writes("--json", json);
+        if (plots != null) {
+            RanksCase.PLOTS.forEach(
+                    name -> files.writes("--plots", plots.resolve(name).toString()));
+        }
     }
 
     private void checkPlots() {

@@ -25,6 +25,9 @@ final class RanksCase implements BenchCase {
     private static final List<Algorithm> ALGORITHMS =
             List.of(Algorithm.DIRECT, Algorithm.RING, Algorithm.MESH_PUSH);
 
+    /** The files that it draws. */
+    static final List<String> PLOTS = List.of("ranks.svg", "chunks.svg");
+
     private final Path plots;
 
     /**
@@ -81,7 +84,7 @@ final class RanksCase implements BenchCase {
                 curves.add(new SvgPlot.Series(ALGORITHMS.get(i).label(), points));
             }
             plot(
-                    "ranks.svg",
+                    PLOTS.get(0),
                     new SvgPlot(
                             "The same work on more ranks: " + describe(a, b),
                             "ranks, as threads on " + settings.cores() + " cores",
@@ -121,7 +124,7 @@ final class RanksCase implements BenchCase {
                 sink.row(row);
             }
             plot(
-                    "chunks.svg",
+                    PLOTS.get(1),
                     new SvgPlot(
                             "The same work in more chunks: " + describe(a, b),
                             "chunks per shard",
