@@ -26,4 +26,8 @@ module dev.weft {
     // The command's own waits count time as the ranks' do.
     exports dev.weft.time to
             dev.weft.cli;
+
+    // So that the command tells of fallbacks as the library does.
+    exports dev.weft.telemetry to
+            dev.weft.cli;
 }

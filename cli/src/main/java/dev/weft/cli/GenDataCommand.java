@@ -41,7 +41,11 @@ final class GenDataCommand implements Callable<Integer> {
         Console console = new Console(spec.commandLine().getOut(), quiet);
         DataFolder folder = new DataFolder(options.dataDir, problem);
         folder.refuseOtherInputs(true);
-        boolean fresh = folder.generate(true, Progress.forTerminal(quiet));
+        boolean fresh;
+        try (FolderLock lock = new FolderLock(options.dataDir)) {
+            lock.takeToWrite();
+            fresh = folder.generate(true, Progress.forTerminal(quiet));
+        }
         console.info(
                 (fresh ? "Wrote " : "Already there: ")
                         + problem.describe()

@@ -177,7 +177,7 @@ public final class Main implements Runnable {
         };
     }
 
-    private static void oneLine(PrintWriter err, String message) {
+    static void oneLine(PrintWriter err, String message) {
         err.println("weft: " + oneLine(message));
         err.flush();
     }

@@ -148,8 +148,12 @@ final class MpiRun {
         try (LivePage page =
                         LivePage.open(
                                 first && options.watch, options.title(), console, command.err());
-                Arena arena = Arena.ofShared()) {
-            RunOptions.Inputs inputs = inputs(world, arena, console, progress);
+                Arena arena = Arena.ofShared();
+                FolderLock lock = lock(world)) {
+            RunOptions.Inputs inputs = inputs(world, arena, lock, console, progress);
+            if (inputs == null) {
+                return Main.USAGE;
+            }
             console.info(
                     command.ranks(inputs.problem(), execution, world.hosts())
                             + ": "
@@ -197,15 +201,37 @@ final class MpiRun {
         }
     }
 
-    /** Host by host, since they may all look at one folder. */
-    private RunOptions.Inputs inputs(Fabric world, Arena arena, Console console, Progress progress)
+    /** The first rank of a host takes it; hosts that look at one folder know their own run. */
+    private FolderLock lock(Fabric world) {
+        long run = world.exchange(world.rank() == 0 ? FolderLock.newRun() : 0)[0];
+        return new FolderLock(options.problem.dataDir, run);
+    }
+
+    /**
+     * Host by host, since they may all look at one folder.
+     *
+     * @return null where a rank has refused, and has said why
+     */
+    private RunOptions.Inputs inputs(
+            Fabric world, Arena arena, FolderLock lock, Console console, Progress progress)
             throws IOException {
         Hosts hosts = world.hosts();
         for (int host = 0; host < hosts.count(); host++) {
+            boolean refused = false;
             if (world.rank() == hosts.first(host)) {
-                Heartbeat.during(world, () -> command.prepare(execution, arena, console, progress));
+                try {
+                    Heartbeat.during(
+                            world,
+                            () -> command.prepare(execution, arena, lock, console, progress));
+                } catch (UsageException | IllegalArgumentException e) {
+                    Main.oneLine(command.err(), Main.message(e));
+                    refused = true;
+                }
             }
-            world.barrier();
+            // All end alike: thrown, it would be a failure that every other rank tells of too.
+            if (world.exchange(refused ? 1 : 0)[hosts.first(host)] == 1) {
+                return null;
+            }
         }
         return options.open(arena);
     }

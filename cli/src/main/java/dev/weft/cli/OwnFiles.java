@@ -34,7 +34,7 @@ record OwnFiles(Path folder) {
 
     /** Whether a file in a data folder may have this name only if Weft wrote it. */
     static boolean isReserved(String name) {
-        return Set.of(STAMP, OUTPUT_STAMP, GOLDEN).contains(name)
+        return Set.of(STAMP, OUTPUT_STAMP, GOLDEN, FolderLock.NAME).contains(name)
                 || INPUT.matcher(name).matches()
                 || OUTPUT.matcher(name).matches();
     }

@@ -148,9 +148,10 @@ final class RunCommand implements Callable<Integer> {
     private int run(ExecutionSpec execution, RunOutputs outputs, Progress terminal, LivePage page)
             throws IOException {
         Console console = outputs.console();
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofShared();
+                FolderLock lock = new FolderLock(options.problem.dataDir)) {
             Progress before = page == null ? terminal : new LiveProgress(terminal, page);
-            RunOptions.Inputs inputs = prepare(execution, arena, console, before);
+            RunOptions.Inputs inputs = prepare(execution, arena, lock, console, before);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
             Progress progress =
@@ -277,10 +278,15 @@ final class RunCommand implements Callable<Integer> {
 
     /**
      * The inputs, generated where they are not the user's own and not there yet, and a data folder
-     * without outputs. What cannot be is refused before anything is touched.
+     * without outputs, which is this run's alone while {@code lock} is held. What cannot be is
+     * refused before anything is touched.
      */
     RunOptions.Inputs prepare(
-            ExecutionSpec execution, Arena arena, Console console, Progress progress)
+            ExecutionSpec execution,
+            Arena arena,
+            FolderLock lock,
+            Console console,
+            Progress progress)
             throws IOException {
         RunOptions.Inputs inputs = options.open(arena);
         ProblemSpec problem = inputs.problem();
@@ -290,10 +296,13 @@ final class RunCommand implements Callable<Integer> {
         boolean golden = Verifier.goldenIsAffordable(problem);
         options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
+        if (!inputs.fromFiles()) {
+            folder.refuseOtherInputs(golden);
+        }
+        lock.takeToWrite();
         if (inputs.fromFiles()) {
             tellRunMode(console);
         } else {
-            folder.refuseOtherInputs(golden);
             boolean fresh = folder.generate(golden, progress);
             tellRunMode(console);
             console.info(

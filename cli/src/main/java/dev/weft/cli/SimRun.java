@@ -170,8 +170,9 @@ final class SimRun {
     private Verification verify(SimCandidate chosen, Console console) throws IOException {
         ExecutionSpec real = execution.onCpu(chosen);
         Progress progress = Progress.forTerminal(options.quiet);
-        try (Arena arena = Arena.ofShared()) {
-            RunOptions.Inputs inputs = command.prepare(real, arena, console, progress);
+        try (Arena arena = Arena.ofShared();
+                FolderLock lock = new FolderLock(options.problem.dataDir)) {
+            RunOptions.Inputs inputs = command.prepare(real, arena, lock, console, progress);
             List<RankReport> reports = command.launch(inputs, real, progress);
             inputs.folder()
                     .stampOutputs(reports.size(), RunCommand.outputNames(inputs.problem(), real));

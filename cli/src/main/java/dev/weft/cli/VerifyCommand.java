@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.report.Verification;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -49,13 +50,15 @@ final class VerifyCommand implements Callable<Integer> {
     boolean quiet;
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
         DataFolder folder =
                 DataFolder.existing(
                         dataDir,
                         outDtype == null ? null : ProblemOptions.type("--out-dtype", outDtype));
         Console console = new Console(spec.commandLine().getOut(), quiet);
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofShared();
+                FolderLock lock = new FolderLock(dataDir)) {
+            lock.takeToRead();
             Verification found =
                     Verifier.withEngine(
                                     folder.open(arena), folder, "auto", Progress.forTerminal(quiet))

@@ -164,6 +164,19 @@ class MpiRunIT {
 
     @ParameterizedTest
     @EnumSource
+    void aFolderInUseIsRefused(MpiFamily family) throws Exception {
+        try (FolderLock lock = new FolderLock(folder.resolve("out"))) {
+            lock.takeToWrite();
+            Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
+            int code = run(List.of(), environment, "-n 2 --launcher mpi " + SMALL);
+            assertEquals(Main.USAGE, code, errors());
+            long pid = ProcessHandle.current().pid();
+            assertTrue(complaint().contains("in use by process " + pid + ":"), errors());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void aMissingHostfileIsRefused(MpiFamily family) throws Exception {
         Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
         Path missing = folder.resolve("hosts.txt");

@@ -236,6 +236,7 @@ class RunTest {
         try (Stream<Path> files = Files.list(Path.of(data))) {
             assertEquals(
                     List.of(
+                            ".weft.lock",
                             "data.txt",
                             "golden.bin",
                             "pe_0_a.bin",
