@@ -38,7 +38,15 @@ class ArchitectureTest {
                     entry("compat", Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor")),
                     entry(
                             "cuda",
-                            Set.of("op", "fabric", "plan", "tensor", "ffi", "files", "telemetry", "time")),
+                            Set.of(
+                                    "op",
+                                    "fabric",
+                                    "plan",
+                                    "tensor",
+                                    "ffi",
+                                    "files",
+                                    "telemetry",
+                                    "time")),
                     entry(
                             "op",
                             Set.of(
@@ -55,7 +63,7 @@ class ArchitectureTest {
                     entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
                     entry("files", Set.of()),
-                    entry("tensor", Set.of()),
+                    entry("tensor", Set.of("files")),
                     entry("plan", Set.of()),
                     entry("telemetry", Set.of()),
                     entry("time", Set.of()),

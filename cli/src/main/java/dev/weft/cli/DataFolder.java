@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.files.WholeFile;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.DataSource;
@@ -11,6 +12,7 @@ import dev.weft.tensor.Seed19Data;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.nio.channels.Channels;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -141,7 +143,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
     private void stampOutputs(String state, int ranks, Set<String> outputs) throws IOException {
         String first = state + spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
         String stamp = first + String.join("\n", outputs) + "\n";
-        WholeFile.write(folder.resolve(OUTPUT_STAMP), part -> Files.writeString(part, stamp));
+        WholeFile.write(folder.resolve(OUTPUT_STAMP), stamp);
     }
 
     /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
@@ -236,7 +238,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
                 }
             }
             String stamp = DataStamp.write(spec, withGolden);
-            WholeFile.write(folder.resolve(STAMP), part -> Files.writeString(part, stamp));
+            WholeFile.write(folder.resolve(STAMP), stamp);
             return true;
         } catch (FileSystemException e) {
             throw new UsageException(
@@ -255,7 +257,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
         }
         boolean golden = withGolden || old.contains(OwnFiles.GOLDEN);
         String stamp = DataStamp.unfinished(ranks, golden);
-        WholeFile.write(folder.resolve(STAMP), part -> Files.writeString(part, stamp));
+        WholeFile.write(folder.resolve(STAMP), stamp);
         own().delete(old);
     }
 
@@ -289,7 +291,9 @@ record DataFolder(Path folder, ProblemSpec spec) {
             try {
                 Files.createLink(bFile(rank), original);
             } catch (UnsupportedOperationException | FileSystemException e) {
-                WholeFile.write(bFile(rank), part -> Files.copy(original, part));
+                WholeFile.write(
+                        bFile(rank),
+                        channel -> Files.copy(original, Channels.newOutputStream(channel)));
             }
             return;
         }

@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
+import dev.weft.files.PartFiles;
 import dev.weft.time.WaitTime;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -260,6 +261,7 @@ final class MpiStart {
 
     private void removeLeftovers() {
         try {
+            PartFiles.removeLeft();
             ShmJob.removeStale();
             OpenMpiFiles.remove(ranks.starts(), mpirun.pid());
         } catch (IOException e) {

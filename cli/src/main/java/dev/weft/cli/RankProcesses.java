@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.fabric.ShmJob;
+import dev.weft.files.PartFiles;
 import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -120,6 +121,7 @@ final class RankProcesses implements AutoCloseable {
         CompletableFuture.allOf(gone)
                 .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
                 .join();
+        PartFiles.removeLeft();
     }
 
     /** Also what the process has started itself, as a shell does. */

@@ -1,12 +1,10 @@
 package dev.weft.cli;
 
 import dev.weft.ffi.MpiEnvironment;
-import java.io.IOException;
+import dev.weft.files.ProcessSpace;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -26,24 +24,13 @@ record RankStart(int rank, long pid, String system, String job, String session) 
         return new RankStart(
                 MpiEnvironment.current().rank().orElse(0),
                 ProcessHandle.current().pid(),
-                currentSystem(),
+                ProcessSpace.current(),
                 environment("PMIX_NAMESPACE"),
                 environment("OMPI_MCA_orte_jobfam_session_dir"));
     }
 
     private static String environment(String name) {
         return System.getenv().getOrDefault(name, "");
-    }
-
-    private static String currentSystem() {
-        try {
-            return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip()
-                    + Files.readSymbolicLink(Path.of("/proc/self/ns/pid"));
-        } catch (IOException e) {
-            // Another system: pids of ranks are not looked at there.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no /proc", e);
-            return "";
-        }
     }
 
     String line() {
@@ -91,7 +78,7 @@ record RankStart(int rank, long pid, String system, String job, String session) 
 
     /** The rank's process, where it is one of this system and still there. */
     Optional<ProcessHandle> process() {
-        return !system.isEmpty() && system.equals(currentSystem())
+        return !system.isEmpty() && system.equals(ProcessSpace.current())
                 ? ProcessHandle.of(pid)
                 : Optional.empty();
     }

@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.files.PartFiles;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
@@ -86,6 +87,7 @@ final class RunCommand implements Callable<Integer> {
 
     private int startMpi(ExecutionSpec execution) throws IOException {
         options.files().check().checkOutputs(options.problem.dataDir);
+        PartFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
         MpiCommandLine command = new MpiCommandLine(options.execution, ranks, arguments());
         return new MpiStart(command, ranks, execution.deadline()).run();
@@ -320,6 +322,7 @@ final class RunCommand implements Callable<Integer> {
     List<RankReport> launch(RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)
             throws IOException {
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
+            PartFiles.watch(options.problem.dataDir);
             return new ProcessLauncher(inputs.problem().ranks(), execution, arguments(), progress)
                     .run();
         }

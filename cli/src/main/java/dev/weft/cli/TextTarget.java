@@ -1,8 +1,12 @@
 package dev.weft.cli;
 
+import dev.weft.files.WholeFile;
+import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
+import java.nio.channels.Channels;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -79,10 +83,11 @@ final class TextTarget {
         }
         WholeFile.write(
                 Path.of(target),
-                part -> {
-                    try (Writer writer = Files.newBufferedWriter(part)) {
-                        content.write(writer);
-                    }
+                channel -> {
+                    Writer writer =
+                            new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8));
+                    content.write(writer);
+                    writer.flush();
                 });
     }
 }

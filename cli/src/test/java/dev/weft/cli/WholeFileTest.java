@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.files.WholeFile;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -27,8 +30,8 @@ class WholeFileTest {
         }
     }
 
-    private static void fail(Path part) throws IOException {
-        Files.writeString(part, "half");
+    private static void fail(FileChannel part) throws IOException {
+        part.write(ByteBuffer.wrap(new byte[4]));
         throw new IOException("No space left on device");
     }
 
@@ -53,7 +56,7 @@ class WholeFileTest {
     void aLinkStaysALink() throws IOException {
         Path real = Files.writeString(folder.resolve("real"), "old");
         Path link = Files.createSymbolicLink(folder.resolve("link"), real);
-        WholeFile.write(link, part -> Files.writeString(part, "new"));
+        WholeFile.write(link, "new");
         assertTrue(Files.isSymbolicLink(link));
         assertEquals("new", Files.readString(real));
     }

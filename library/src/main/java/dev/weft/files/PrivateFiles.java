@@ -2,7 +2,6 @@ package dev.weft.files;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -10,13 +9,11 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
 
 /**
  * Folders and files that are this user's alone: made so whatever the umask, and used only if found
@@ -238,17 +235,15 @@ public final class PrivateFiles {
      * The folder must be one that others cannot write.
      */
     public static void write(Path file, byte[] bytes) throws IOException {
-        Path part = file.resolveSibling(".weft-" + UUID.randomUUID() + ".part");
-        try {
-            try (FileChannel channel = create(part)) {
-                ByteBuffer rest = ByteBuffer.wrap(bytes);
-                while (rest.hasRemaining()) {
-                    channel.write(rest);
-                }
-            }
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        Path part = file.resolveSibling(PartFiles.newName());
+        try (FileChannel channel =
+                PartFiles.create(part, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
+            // The umask may have taken away what the user needs.
+            Files.setPosixFilePermissions(part, FILE_MODE);
+            WholeFile.writeAll(channel, bytes);
+            PartFiles.rename(part, file);
         } finally {
-            Files.deleteIfExists(part);
+            PartFiles.discard(part);
         }
     }
 

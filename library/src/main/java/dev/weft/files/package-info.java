@@ -1,7 +1,8 @@
 /**
- * Files that are this user's alone.
+ * Files that are written whole or not at all, and files that are this user's alone.
  *
- * <p>Invariant: nothing is read or written through a name that another user could have made, moved
- * or replaced, or through a link.
+ * <p>Invariants: a file in the making has a name that tells its process, and is removed when that
+ * ends, by itself or by whoever writes there next. What {@link dev.weft.files.PrivateFiles} opens
+ * was not made, moved or replaced by another user, and is no link.
  */
 package dev.weft.files;

@@ -1,6 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.files.PrivateFiles;
+import dev.weft.files.WholeFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -9,8 +10,6 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.util.UUID;
 
 /**
  * Machines as JSON files. A file that is missing or wrong is an {@link IllegalArgumentException} of
@@ -97,9 +96,7 @@ public final class MachineFile {
     public static void write(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {
-            writeWhole(json, path);
-        } catch (AccessDeniedException e) {
-            throw new IllegalArgumentException(path + ": no permission to write it", e);
+            WholeFile.write(path, json);
         } catch (IOException e) {
             throw new UncheckedIOException(path + ": cannot be written: " + e.getMessage(), e);
         }
@@ -116,25 +113,6 @@ public final class MachineFile {
             PrivateFiles.write(folder.resolve(path.getFileName()), json);
         } catch (IOException e) {
             throw new UncheckedIOException(path + ": not written: " + e.getMessage(), e);
-        }
-    }
-
-    private static void writeWhole(byte[] json, Path path) throws IOException {
-        if (Files.exists(path) && !Files.isRegularFile(path)) {
-            throw new IllegalArgumentException(path + ": not a regular file, and so not replaced");
-        }
-        // A link stays, the file that it names is replaced.
-        Path target = Files.exists(path) ? path.toRealPath() : path.toAbsolutePath();
-        if (!Files.isDirectory(target.getParent())) {
-            throw new IllegalArgumentException(
-                    path + ": the folder " + target.getParent() + " does not exist");
-        }
-        Path part = target.resolveSibling(".weft-" + UUID.randomUUID() + ".part");
-        try {
-            Files.write(part, json);
-            Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
         }
     }
 }

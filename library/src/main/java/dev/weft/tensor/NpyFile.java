@@ -87,7 +87,7 @@ public final class NpyFile {
 
     /** Replaces the file with {@code matrix} in version 1.0; it is whole or absent. */
     public static void write(Path path, Matrix matrix) throws IOException {
-        WholeFileWriter.write(path, header(matrix), List.of(matrix));
+        MatrixWriter.write(path, header(matrix), List.of(matrix));
     }
 
     /** The same bytes as NumPy writes. */

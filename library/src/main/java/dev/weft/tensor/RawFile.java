@@ -29,6 +29,6 @@ public final class RawFile {
 
     /** Replaces the file with the elements of {@code matrix}; it is whole or absent. */
     public static void write(Path path, Matrix matrix) throws IOException {
-        WholeFileWriter.write(path, NO_HEADER, List.of(matrix));
+        MatrixWriter.write(path, NO_HEADER, List.of(matrix));
     }
 }

@@ -148,7 +148,7 @@ public final class SafetensorsFile {
                 Comparator.<Map.Entry<String, Matrix>>comparingInt(
                                 t -> writingOrder(t.getValue().dtype()))
                         .thenComparing(Map.Entry::getKey));
-        WholeFileWriter.write(
+        MatrixWriter.write(
                 path, header(inOrder), inOrder.stream().map(Map.Entry::getValue).toList());
     }
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class WholeFileWriterTest {
+class MatrixWriterTest {
 
     private static final byte[] HEADER = {7, 8, 9};
 
@@ -35,7 +35,7 @@ class WholeFileWriterTest {
         Path path = folder.resolve("a");
         Matrix onHeap = Matrix.of(MemorySegment.ofArray(new float[] {1, 2}), DType.FP32, 1, 2);
         Matrix view = Matrix.copyOf(arena, new float[][] {{0, 1}, {2, 3}}).block(0, 2, 1, 1);
-        WholeFileWriter.write(path, HEADER, List.of(onHeap, view));
+        MatrixWriter.write(path, HEADER, List.of(onHeap, view));
         assertArrayEquals(
                 new byte[] {
                     7,
@@ -68,7 +68,7 @@ class WholeFileWriterTest {
         new NormalData(2, 2).fill(whole);
         Matrix view = whole.block(10, 1013, 3, 601);
         Path path = folder.resolve("view");
-        WholeFileWriter.write(path, new byte[0], List.of(view));
+        MatrixWriter.write(path, new byte[0], List.of(view));
         assertTrue(RawFile.read(path, DType.FP32, 1013, 601, arena).bitwiseEquals(view));
     }
 
@@ -82,7 +82,7 @@ class WholeFileWriterTest {
         Matrix good = Matrix.allocate(arena, DType.FP32, 2, 2);
         assertThrows(
                 IllegalStateException.class,
-                () -> WholeFileWriter.write(path, HEADER, List.of(good, lost)));
+                () -> MatrixWriter.write(path, HEADER, List.of(good, lost)));
         assertArrayEquals(HEADER, Files.readAllBytes(path));
         assertEquals(List.of("a"), names());
     }
