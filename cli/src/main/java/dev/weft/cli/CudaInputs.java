@@ -5,6 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
 
 /**
  * One rank's B, and all rows of its group's A as its product must have seen them, in device memory
@@ -35,9 +36,12 @@ final class CudaInputs implements AutoCloseable {
         inputs.b.upload(hostB, stream);
         int first = problem.groupOf(worldRank) * problem.ranksPerGroup();
         for (int member = 0; member < problem.ranksPerGroup(); member++) {
-            inputs.a
-                    .rows(problem.shards().firstRow(member), problem.shards().rows(member))
-                    .upload(operands.shard(first + member), stream);
+            long count = problem.shards().rows(member);
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix rows = Matrix.allocate(arena, problem.aType(), count, problem.k());
+                operands.copyShard(first + member, rows);
+                inputs.a.rows(problem.shards().firstRow(member), count).upload(rows, stream);
+            }
         }
         return inputs;
     }

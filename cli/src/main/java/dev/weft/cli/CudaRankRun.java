@@ -138,7 +138,7 @@ final class CudaRankRun implements RankJob {
     private void place(Caller caller, int rank, CudaAllGatherMatmul op) {
         for (int peer = 0; execution.hostPeers() && peer < problem.ranks(); peer++) {
             if (peer != rank && problem.shards().rows(peer) > 0) {
-                op.peerShard(peer).copyFrom(operands.shard(peer));
+                operands.copyShard(peer, op.peerShard(peer));
             }
         }
         for (int slot = 0; slot < 2; slot++) {

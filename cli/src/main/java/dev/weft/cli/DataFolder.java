@@ -5,6 +5,7 @@ import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.DataSource;
 import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFile;
 import dev.weft.tensor.NormalData;
 import dev.weft.tensor.NpyFile;
 import dev.weft.tensor.RawFile;
@@ -17,7 +18,9 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.LongStream;
 
 /**
@@ -232,7 +235,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
             Files.createDirectories(folder);
             discardInputs(withGolden);
             try (Arena arena = Arena.ofShared()) {
-                writeInputs(arena, progress);
+                writeInputs(progress);
                 if (withGolden) {
                     writeGolden(arena, progress);
                 }
@@ -267,27 +270,31 @@ record DataFolder(Path folder, ProblemSpec spec) {
                 : new NormalData(spec.seed(), stream);
     }
 
-    private void writeInputs(Arena arena, Progress progress) throws IOException {
+    private void writeInputs(Progress progress) throws IOException {
         progress.begin("generating A and B", spec.ranks());
         for (int rank = 0; rank < spec.ranks(); rank++) {
-            int member = spec.memberOf(rank);
-            Matrix shard =
-                    Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
-            long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
-            fill(source(A_STREAM), shard, first, 0, spec.k());
-            RawFile.write(shardFile(rank), shard);
-            writeB(rank, arena);
+            try (Arena arena = Arena.ofShared()) {
+                writeShard(rank, arena);
+                writeB(rank, arena);
+            }
             progress.advance(rank + 1);
         }
         progress.end();
     }
 
+    private void writeShard(int rank, Arena arena) throws IOException {
+        int member = spec.memberOf(rank);
+        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
+        long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
+        fill(source(A_STREAM), shard, first, 0, spec.k());
+        RawFile.write(shardFile(rank), shard);
+    }
+
     private void writeB(int rank, Arena arena) throws IOException {
-        boolean sameAsBefore = spec.columnSharded() ? rank >= spec.ranksPerGroup() : rank > 0;
-        if (sameAsBefore) {
+        if (firstWithSameB(rank) != rank) {
             // Equal bytes need no second copy where the file system can link.
             Files.deleteIfExists(bFile(rank));
-            Path original = bFile(spec.columnSharded() ? spec.memberOf(rank) : 0);
+            Path original = bFile(firstWithSameB(rank));
             try {
                 Files.createLink(bFile(rank), original);
             } catch (UnsupportedOperationException | FileSystemException e) {
@@ -352,28 +359,50 @@ record DataFolder(Path folder, ProblemSpec spec) {
         RawFile.write(golden(), golden);
     }
 
-    /** The inputs, mapped for as long as the arena lives. */
+    /** The inputs, which are kept as long as the arena lives. */
     Operands open(Arena arena) {
-        return new Operands() {
-            @Override
-            public Matrix shard(int rank) {
-                long rows = spec.shards().rows(spec.memberOf(rank));
-                return read(shardFile(rank), spec.aType(), rows, spec.k(), arena);
-            }
+        // Found once: what was read stays as it is, whatever becomes of its file.
+        Map<Path, FileOperands.Piece> found = new ConcurrentHashMap<>();
+        return new FileOperands(
+                new FileOperands.Pieces() {
+                    @Override
+                    public FileOperands.Piece shard(int rank) {
+                        long rows = spec.shards().rows(spec.memberOf(rank));
+                        return found.computeIfAbsent(
+                                shardFile(rank), file -> piece(file, spec.aType(), rows, spec.k()));
+                    }
 
-            @Override
-            public Matrix b(int rank) {
-                long cols = spec.cols(rank);
-                return spec.transposeB()
-                        ? read(bFile(rank), spec.bType(), cols, spec.k(), arena)
-                        : read(bFile(rank), spec.bType(), spec.k(), cols, arena);
-            }
-        };
+                    @Override
+                    public FileOperands.Piece b(int rank) {
+                        long rows = spec.transposeB() ? spec.cols(rank) : spec.k();
+                        long cols = spec.transposeB() ? spec.k() : spec.cols(rank);
+                        return found.computeIfAbsent(
+                                bFile(firstWithSameB(rank)),
+                                file -> piece(file, spec.bType(), rows, cols));
+                    }
+                },
+                arena);
+    }
+
+    private int firstWithSameB(int rank) {
+        return spec.columnSharded() ? spec.memberOf(rank) : 0;
+    }
+
+    private static FileOperands.Piece piece(Path file, DType type, long rows, long cols) {
+        return FileOperands.Piece.whole(locate(file, type, rows, cols));
+    }
+
+    private static MatrixFile locate(Path file, DType type, long rows, long cols) {
+        try {
+            return RawFile.locate(file, type, rows, cols);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
+        }
     }
 
     static Matrix read(Path file, DType type, long rows, long cols, Arena arena) {
         try {
-            return RawFile.read(file, type, rows, cols, arena);
+            return locate(file, type, rows, cols).read(arena);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
         }

@@ -12,12 +12,17 @@ interface Operands {
     /** The rank's B: all of it, or its columns; [N, K] where B is stored transposed. */
     Matrix b(int worldRank);
 
+    /** Copies the rank's rows of its group's A, without keeping them. */
+    default void copyShard(int worldRank, Matrix target) {
+        target.copyFrom(shard(worldRank));
+    }
+
     /** A copy of all rows of one group's A. */
     static Matrix gatheredA(Operands operands, ProblemSpec spec, int group, Arena arena) {
         Matrix all = Matrix.allocate(arena, spec.aType(), spec.m(), spec.k());
         for (int member = 0; member < spec.ranksPerGroup(); member++) {
-            all.rows(spec.shards().firstRow(member), spec.shards().rows(member))
-                    .copyFrom(operands.shard(group * spec.ranksPerGroup() + member));
+            Matrix rows = all.rows(spec.shards().firstRow(member), spec.shards().rows(member));
+            operands.copyShard(group * spec.ranksPerGroup() + member, rows);
         }
         return all;
     }

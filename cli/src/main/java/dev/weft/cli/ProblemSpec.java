@@ -25,6 +25,9 @@ record ProblemSpec(
         String data,
         long seed) {
 
+    /** Stands for the kind of data where the inputs are the user's own. */
+    static final String FILES = "files";
+
     int ranksPerGroup() {
         return ranks / groups;
     }
@@ -74,7 +77,7 @@ record ProblemSpec(
                 outType,
                 columnSharded,
                 transposeB,
-                "files",
+                FILES,
                 seed);
     }
 

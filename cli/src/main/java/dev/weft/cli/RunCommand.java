@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -162,6 +163,9 @@ final class RunCommand implements Callable<Integer> {
                             : new LiveRun(
                                     terminal, page, problem, execution, hosts, problem.ranks());
             console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
+            if (execution.start() == ExecutionSpec.Launcher.THREADS) {
+                readAll(inputs);
+            }
             console.info("Running warmup...");
             List<RankReport> reports = launch(inputs, execution, progress);
             tellOfUnusedOptions(reports.getFirst(), console);
@@ -175,6 +179,17 @@ final class RunCommand implements Callable<Integer> {
             }
             return Outcome.exitCode(verification.passed(), verification, spec);
         }
+    }
+
+    /** From now on nothing that is done to the files matters to ranks of this process. */
+    private static void readAll(RunOptions.Inputs inputs) {
+        IntStream.range(0, inputs.problem().ranks())
+                .parallel()
+                .forEach(
+                        rank -> {
+                            inputs.operands().shard(rank);
+                            inputs.operands().b(rank);
+                        });
     }
 
     Verification verify(

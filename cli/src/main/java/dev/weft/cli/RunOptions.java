@@ -100,13 +100,14 @@ final class RunOptions {
         return a != null;
     }
 
-    /** Opens what is there; generated inputs must have been written before. */
+    /** The inputs, of which none is read yet: generated ones may still have to be written. */
     Inputs open(Arena arena) {
         try {
             if (fromFiles()) {
-                UserFiles files = UserFiles.open(problem, a, b, arena);
+                UserFiles files = UserFiles.open(problem, a, b);
                 DataFolder folder = new DataFolder(problem.dataDir, files.spec());
-                return new Inputs(files.spec(), files, folder, true);
+                Operands operands = new FileOperands(files, arena);
+                return new Inputs(files.spec(), operands, folder, true);
             }
             ProblemSpec spec = problem.spec();
             DataFolder folder = new DataFolder(problem.dataDir, spec);

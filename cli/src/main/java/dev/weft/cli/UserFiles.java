@@ -2,34 +2,31 @@ package dev.weft.cli;
 
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFile;
 import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 
 /** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
-record UserFiles(ProblemSpec spec, Matrix a, Matrix whole) implements Operands {
+record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole) implements FileOperands.Pieces {
 
     private static final String SAFETENSORS = ".safetensors";
 
     /**
-     * Opens both files. Shape and types come from the files where the options leave them open; raw
-     * files need them from the options.
+     * Finds both matrices. Shape and types come from the files where the options leave them open;
+     * raw files need them from the options.
      */
-    static UserFiles open(ProblemOptions options, String aSpec, String bSpec, Arena arena)
-            throws IOException {
+    static UserFiles open(ProblemOptions options, String aSpec, String bSpec) throws IOException {
         ProblemSpec asked = options.spec();
         boolean aRaw = isRaw(aSpec);
         boolean bRaw = isRaw(bSpec);
         boolean rowsGiven = options.m != null || options.shards != null;
-        Matrix a =
-                MatrixFiles.read(
+        MatrixFile a =
+                MatrixFiles.locate(
                         aSpec,
                         aRaw || options.aDtype != null ? asked.aType() : null,
                         aRaw || rowsGiven ? asked.m() * asked.groups() : MatrixFiles.ANY,
-                        aRaw || options.k != null ? asked.k() : MatrixFiles.ANY,
-                        arena);
+                        aRaw || options.k != null ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
             throw new UsageException(
                     aSpec
@@ -42,10 +39,10 @@ record UserFiles(ProblemSpec spec, Matrix a, Matrix whole) implements Operands {
         }
         DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
         long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;
-        Matrix b =
+        MatrixFile b =
                 asked.transposeB()
-                        ? MatrixFiles.read(bSpec, bType, n, a.cols(), arena)
-                        : MatrixFiles.read(bSpec, bType, a.cols(), n, arena);
+                        ? MatrixFiles.locate(bSpec, bType, n, a.cols())
+                        : MatrixFiles.locate(bSpec, bType, a.cols(), n);
         Shards shards =
                 options.shards != null
                         ? asked.shards()
@@ -66,16 +63,18 @@ record UserFiles(ProblemSpec spec, Matrix a, Matrix whole) implements Operands {
     }
 
     @Override
-    public Matrix shard(int worldRank) {
+    public FileOperands.Piece shard(int worldRank) {
         int member = spec.memberOf(worldRank);
         long first = spec.groupOf(worldRank) * spec.m() + spec.shards().firstRow(member);
-        return a.rows(first, spec.shards().rows(member));
+        return new FileOperands.Piece(a, first, spec.shards().rows(member), 0, a.cols());
     }
 
     @Override
-    public Matrix b(int worldRank) {
+    public FileOperands.Piece b(int worldRank) {
         long first = spec.firstCol(worldRank);
         long cols = spec.cols(worldRank);
-        return spec.transposeB() ? whole.rows(first, cols) : whole.block(0, spec.k(), first, cols);
+        return spec.transposeB()
+                ? new FileOperands.Piece(whole, first, cols, 0, whole.cols())
+                : new FileOperands.Piece(whole, 0, whole.rows(), first, cols);
     }
 }

@@ -30,6 +30,7 @@ final class Verifier {
     private final Promise promise;
     private final ProductJudge judge;
     private final Progress progress;
+    private Matrix golden;
     private boolean bitwise;
     private boolean withinBound;
     private Boolean seedRule;
@@ -96,10 +97,13 @@ final class Verifier {
         withinBound = keptWithinBound;
         progress.begin("verifying", problem.ranks());
         int step = problem.columnSharded() ? 1 : problem.ranksPerGroup();
-        for (int first = from; first < outputs; ) {
-            int end = Math.min(first - first % step + step, outputs);
-            verifyPart(first, end);
-            first = end;
+        try (Arena arena = Arena.ofShared()) {
+            golden = golden(arena);
+            for (int first = from; first < outputs; ) {
+                int end = Math.min(first - first % step + step, outputs);
+                verifyPart(first, end);
+                first = end;
+            }
         }
         progress.end();
         return new Verification(
@@ -122,14 +126,20 @@ final class Verifier {
             Matrix a = Operands.gatheredA(operands, problem, group, arena);
             Matrix b = operands.b(first);
             Matrix reference = unfused == null ? output(first, arena) : unfused(a, b, arena);
-            judge(a, b, reference, group, first, arena);
+            judge(a, b, reference, group, first);
             for (int rank = first; rank < end; rank++) {
-                Matrix output = output(rank, arena);
-                if (!reference.bitwiseEquals(output)) {
-                    bitwise = false;
-                    judge(a, b, output, group, rank, arena);
-                }
+                compare(a, b, reference, group, rank);
                 progress.advance(rank + 1);
+            }
+        }
+    }
+
+    private void compare(Matrix a, Matrix b, Matrix reference, int group, int rank) {
+        try (Arena arena = Arena.ofShared()) {
+            Matrix output = output(rank, arena);
+            if (!reference.bitwiseEquals(output)) {
+                bitwise = false;
+                judge(a, b, output, group, rank);
             }
         }
     }
@@ -147,7 +157,7 @@ final class Verifier {
         return c;
     }
 
-    private void judge(Matrix a, Matrix b, Matrix c, int group, int rank, Arena arena) {
+    private void judge(Matrix a, Matrix b, Matrix c, int group, int rank) {
         ProductJudge.Judgement judgement = judge.judge(a, b, c);
         withinBound &= judgement.deviation().withinBound();
         maxAbsErr = Math.max(maxAbsErr, judgement.deviation().maxAbsErr());
@@ -155,29 +165,31 @@ final class Verifier {
         checkedRows += judgement.checkedRows();
         totalRows += c.rows();
         freivalds &= judgement.freivalds();
-        if (Files.isRegularFile(folder.golden()) && goldenBelongsHere()) {
-            Matrix golden =
-                    DataFolder.read(
-                            folder.golden(),
-                            DType.FP32,
-                            problem.groups() * problem.m(),
-                            problem.n(),
-                            arena);
-            boolean held =
-                    SeedRule.judge(
-                                    golden.block(
-                                            group * problem.m(),
-                                            problem.m(),
-                                            problem.firstCol(rank),
-                                            problem.cols(rank)),
-                                    c)
-                            .passed();
-            seedRule = held && !Boolean.FALSE.equals(seedRule);
+        if (golden != null) {
+            Matrix expected =
+                    golden.block(
+                            group * problem.m(),
+                            problem.m(),
+                            problem.firstCol(rank),
+                            problem.cols(rank));
+            seedRule = SeedRule.judge(expected, c).passed() && !Boolean.FALSE.equals(seedRule);
         }
+    }
+
+    /** Null where there is none. */
+    private Matrix golden(Arena arena) {
+        return Files.isRegularFile(folder.golden()) && goldenBelongsHere()
+                ? DataFolder.read(
+                        folder.golden(),
+                        DType.FP32,
+                        problem.groups() * problem.m(),
+                        problem.n(),
+                        arena)
+                : null;
     }
 
     /** The user's own files have no golden; one of an earlier run may lie in the folder. */
     private boolean goldenBelongsHere() {
-        return !(operands instanceof UserFiles);
+        return !problem.data().equals(ProblemSpec.FILES);
     }
 }

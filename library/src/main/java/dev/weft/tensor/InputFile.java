@@ -14,14 +14,17 @@ import java.nio.file.StandardOpenOption;
 
 /**
  * A file that is open for reading. Every read is checked against the file's size before memory is
- * taken for it, and nothing is mapped before the headers have been found valid. A file that is
- * missing or wrong is an {@link IllegalArgumentException} of one line that begins with its name.
- * For one thread at a time.
+ * taken for it, and no elements before the headers have been found valid. A file that is missing or
+ * wrong is an {@link IllegalArgumentException} of one line that begins with its name. For one
+ * thread at a time.
  */
 final class InputFile implements Closeable {
 
     /** Longer texts out of a file are cut in messages. */
     private static final int EXCERPT_CHARS = 60;
+
+    /** Byte buffers are indexed with 32 bits. */
+    private static final long MAX_READ_BYTES = 1 << 30;
 
     private final Path path;
     private final FileChannel channel;
@@ -40,7 +43,7 @@ final class InputFile implements Closeable {
         }
         if (!Files.isRegularFile(path)) {
             throw new IllegalArgumentException(
-                    path + ": not a regular file but " + kind(path) + ", which cannot be mapped");
+                    path + ": not a regular file but " + kind(path) + ", which cannot be read");
         }
         try {
             return open(path, FileChannel.open(path, StandardOpenOption.READ));
@@ -113,9 +116,8 @@ final class InputFile implements Closeable {
         }
     }
 
-    /** Maps the rest of the file from {@code position} on, which must be exactly this matrix. */
-    Matrix mapRest(long position, DType dtype, long rows, long cols, Arena arena)
-            throws IOException {
+    /** The rest of the file from {@code position} on, which must be exactly this matrix. */
+    MatrixFile rest(long position, DType dtype, long rows, long cols) {
         long expected = elementBytes(dtype, rows, cols);
         long actual = sizeBytes - position;
         if (actual != expected) {
@@ -131,18 +133,46 @@ final class InputFile implements Closeable {
                             + "] "
                             + dtype.label());
         }
-        return map(position, dtype, rows, cols, arena);
+        return located(position, dtype, rows, cols);
     }
 
-    /** Maps a matrix, read-only, for as long as {@code arena} lives. */
-    Matrix map(long position, DType dtype, long rows, long cols, Arena arena) throws IOException {
+    /** A matrix that lies within the file. */
+    MatrixFile located(long position, DType dtype, long rows, long cols) {
+        return new MatrixFile(path, position, sizeBytes, dtype, rows, cols);
+    }
+
+    /** Maps a matrix of this file, read-only, for as long as {@code arena} lives. */
+    Matrix map(MatrixFile matrix, Arena arena) throws IOException {
         MemorySegment data =
                 channel.map(
                         FileChannel.MapMode.READ_ONLY,
-                        position,
-                        elementBytes(dtype, rows, cols),
+                        matrix.position(),
+                        elementBytes(matrix.dtype(), matrix.rows(), matrix.cols()),
                         arena);
-        return Matrix.of(data, dtype, rows, cols);
+        return Matrix.of(data, matrix.dtype(), matrix.rows(), matrix.cols());
+    }
+
+    /** Fills {@code target}, which is native, from {@code position} on. */
+    void read(long position, MemorySegment target) throws IOException {
+        for (long from = 0; from < target.byteSize(); from += MAX_READ_BYTES) {
+            long count = Math.min(MAX_READ_BYTES, target.byteSize() - from);
+            ByteBuffer buffer = target.asSlice(from, count).asByteBuffer();
+            while (buffer.hasRemaining()) {
+                if (channel.read(buffer, position + from + buffer.position()) < 0) {
+                    throw changed(position + target.byteSize(), channel.size());
+                }
+            }
+        }
+    }
+
+    /** The error where the file is no longer as long as it was when it was opened. */
+    IOException changed(long expectedBytes, long actualBytes) {
+        return new IOException(
+                path
+                        + ": has changed while it was in use: "
+                        + actualBytes
+                        + " bytes, expected "
+                        + expectedBytes);
     }
 
     @Override

@@ -23,7 +23,9 @@ public final class MatrixFiles {
 
     /**
      * Maps a matrix read-only for as long as {@code arena} lives. Do not shorten the file
-     * meanwhile; replacing it, as every write of this room does, is harmless.
+     * meanwhile: the system ends a process that touches what is no longer there. Replacing it, as
+     * every write of this room does, is harmless. {@link #locate} is for files that others may
+     * shorten.
      *
      * @param spec a path, for safetensors followed by a colon and the tensor's name
      * @param dtypeOrNull the expected type; a raw file must have one
@@ -32,6 +34,21 @@ public final class MatrixFiles {
      */
     public static Matrix read(
             String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny, Arena arena)
+            throws IOException {
+        MatrixFile located = locate(spec, dtypeOrNull, rowsOrAny, colsOrAny);
+        try (InputFile file = InputFile.open(located.path())) {
+            if (file.sizeBytes() != located.fileBytes()) {
+                throw file.changed(located.fileBytes(), file.sizeBytes());
+            }
+            return file.map(located, arena);
+        }
+    }
+
+    /**
+     * Finds a matrix without reading it, for {@link MatrixFile#read} to do that. Parameters are
+     * those of {@link #read}.
+     */
+    public static MatrixFile locate(String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny)
             throws IOException {
         if (rowsOrAny < ANY || colsOrAny < ANY) {
             throw new IllegalArgumentException(
@@ -44,7 +61,7 @@ public final class MatrixFiles {
                             + ANY
                             + " for any");
         }
-        Matrix matrix = readUnchecked(spec, dtypeOrNull, rowsOrAny, colsOrAny, arena);
+        MatrixFile matrix = locateUnchecked(spec, dtypeOrNull, rowsOrAny, colsOrAny);
         if ((dtypeOrNull != null && dtypeOrNull != matrix.dtype())
                 || (rowsOrAny != ANY && rowsOrAny != matrix.rows())
                 || (colsOrAny != ANY && colsOrAny != matrix.cols())) {
@@ -66,16 +83,15 @@ public final class MatrixFiles {
         return sizeOrAny == ANY ? "any" : Long.toString(sizeOrAny);
     }
 
-    private static Matrix readUnchecked(
-            String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny, Arena arena)
-            throws IOException {
+    private static MatrixFile locateUnchecked(
+            String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny) throws IOException {
         if (spec.endsWith(NPY)) {
-            return NpyFile.read(Path.of(spec), arena);
+            return NpyFile.locate(Path.of(spec));
         }
         int colon = tensorColon(spec);
         if (colon >= 0) {
-            return SafetensorsFile.read(
-                    Path.of(spec.substring(0, colon)), spec.substring(colon + 1), arena);
+            return SafetensorsFile.locate(
+                    Path.of(spec.substring(0, colon)), spec.substring(colon + 1));
         }
         if (dtypeOrNull == null || rowsOrAny == ANY || colsOrAny == ANY) {
             throw new IllegalArgumentException(
@@ -83,7 +99,7 @@ public final class MatrixFiles {
                             + ": a raw file does not say its type and shape: give dtype, rows and"
                             + " columns, or use .npy or .safetensors");
         }
-        return RawFile.read(Path.of(spec), dtypeOrNull, rowsOrAny, colsOrAny, arena);
+        return RawFile.locate(Path.of(spec), dtypeOrNull, rowsOrAny, colsOrAny);
     }
 
     /** Writes {@code matrix} in the format that {@code spec} names; the file is whole or absent. */

@@ -41,34 +41,43 @@ public final class NpyFile {
      */
     public static Matrix read(Path path, Arena arena) throws IOException {
         try (InputFile file = InputFile.open(path)) {
-            byte[] start = file.bytes(0, VERSION_END, "start");
-            if (!Arrays.equals(start, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
-                throw file.refusal("is not an .npy file: it does not start with \\x93NUMPY");
-            }
-            int major = start[MAGIC.length] & 0xFF;
-            int minor = start[MAGIC.length + 1] & 0xFF;
-            if (major < 1 || major > 3 || minor != 0) {
-                throw file.refusal(
-                        "is an .npy file of version "
-                                + major
-                                + "."
-                                + minor
-                                + ": expected 1.0, 2.0 or 3.0");
-            }
-            int headerStart = VERSION_END + (major == 1 ? 2 : 4);
-            int headerBytes = headerBytes(file, headerStart);
-            String text =
-                    new String(
-                            file.bytes(headerStart, headerBytes, "header"),
-                            major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
-            NpyHeader header = NpyHeader.parse(text, file);
-            return file.mapRest(
-                    headerStart + headerBytes,
-                    header.matrixType(file),
-                    header.shape().get(0),
-                    header.shape().get(1),
-                    arena);
+            return file.map(locate(file), arena);
         }
+    }
+
+    static MatrixFile locate(Path path) throws IOException {
+        try (InputFile file = InputFile.open(path)) {
+            return locate(file);
+        }
+    }
+
+    private static MatrixFile locate(InputFile file) throws IOException {
+        byte[] start = file.bytes(0, VERSION_END, "start");
+        if (!Arrays.equals(start, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
+            throw file.refusal("is not an .npy file: it does not start with \\x93NUMPY");
+        }
+        int major = start[MAGIC.length] & 0xFF;
+        int minor = start[MAGIC.length + 1] & 0xFF;
+        if (major < 1 || major > 3 || minor != 0) {
+            throw file.refusal(
+                    "is an .npy file of version "
+                            + major
+                            + "."
+                            + minor
+                            + ": expected 1.0, 2.0 or 3.0");
+        }
+        int headerStart = VERSION_END + (major == 1 ? 2 : 4);
+        int headerBytes = headerBytes(file, headerStart);
+        String text =
+                new String(
+                        file.bytes(headerStart, headerBytes, "header"),
+                        major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+        NpyHeader header = NpyHeader.parse(text, file);
+        return file.rest(
+                headerStart + headerBytes,
+                header.matrixType(file),
+                header.shape().get(0),
+                header.shape().get(1));
     }
 
     private static int headerBytes(InputFile file, int headerStart) throws IOException {

@@ -23,7 +23,19 @@ public final class RawFile {
     public static Matrix read(Path path, DType dtype, long rows, long cols, Arena arena)
             throws IOException {
         try (InputFile file = InputFile.open(path)) {
-            return file.mapRest(0, dtype, rows, cols, arena);
+            return file.map(file.rest(0, dtype, rows, cols), arena);
+        }
+    }
+
+    /**
+     * Finds the matrix without reading it; {@link MatrixFile#read} does that.
+     *
+     * @throws IllegalArgumentException if the file is missing or not exactly that many elements
+     */
+    public static MatrixFile locate(Path path, DType dtype, long rows, long cols)
+            throws IOException {
+        try (InputFile file = InputFile.open(path)) {
+            return file.rest(0, dtype, rows, cols);
         }
     }
 

@@ -42,23 +42,30 @@ public final class SafetensorsFile {
      */
     public static Matrix read(Path path, String tensor, Arena arena) throws IOException {
         try (InputFile file = InputFile.open(path)) {
-            int headerBytes = headerBytes(file);
-            long dataStart = Long.BYTES + (long) headerBytes;
-            SafetensorsHeader header =
-                    SafetensorsHeader.parse(
-                            file.bytes(Long.BYTES, headerBytes, "header"),
-                            file.sizeBytes() - dataStart,
-                            file);
-            SafetensorsHeader.Entry entry = header.tensors().get(tensor);
-            if (entry == null) {
-                throw file.refusal(
-                        "has no tensor '"
-                                + tensor
-                                + "': it has "
-                                + list(header.tensors().keySet()));
-            }
-            return map(file, tensor, entry, dataStart, arena);
+            return file.map(locate(file, tensor), arena);
         }
+    }
+
+    static MatrixFile locate(Path path, String tensor) throws IOException {
+        try (InputFile file = InputFile.open(path)) {
+            return locate(file, tensor);
+        }
+    }
+
+    private static MatrixFile locate(InputFile file, String tensor) throws IOException {
+        int headerBytes = headerBytes(file);
+        long dataStart = Long.BYTES + (long) headerBytes;
+        SafetensorsHeader header =
+                SafetensorsHeader.parse(
+                        file.bytes(Long.BYTES, headerBytes, "header"),
+                        file.sizeBytes() - dataStart,
+                        file);
+        SafetensorsHeader.Entry entry = header.tensors().get(tensor);
+        if (entry == null) {
+            throw file.refusal(
+                    "has no tensor '" + tensor + "': it has " + list(header.tensors().keySet()));
+        }
+        return locate(file, tensor, entry, dataStart);
     }
 
     private static int headerBytes(InputFile file) throws IOException {
@@ -77,13 +84,8 @@ public final class SafetensorsFile {
         return (int) headerBytes;
     }
 
-    private static Matrix map(
-            InputFile file,
-            String tensor,
-            SafetensorsHeader.Entry entry,
-            long dataStart,
-            Arena arena)
-            throws IOException {
+    private static MatrixFile locate(
+            InputFile file, String tensor, SafetensorsHeader.Entry entry, long dataStart) {
         String what = "holds tensor '" + InputFile.excerpt(tensor) + "' ";
         DType dtype =
                 switch (entry.dtype()) {
@@ -121,7 +123,7 @@ public final class SafetensorsFile {
                             + "] "
                             + dtype.label());
         }
-        return file.map(dataStart + entry.begin(), dtype, rows, cols, arena);
+        return file.located(dataStart + entry.begin(), dtype, rows, cols);
     }
 
     private static String list(Collection<String> names) {

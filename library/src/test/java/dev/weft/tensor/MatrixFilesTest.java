@@ -8,8 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -114,5 +116,47 @@ class MatrixFilesTest {
                 IllegalArgumentException.class,
                 () -> MatrixFiles.read("a\0.npy", null, ANY, ANY, arena));
         assertRefused("", () -> MatrixFiles.read("", DType.FP32, 1, 1, arena), "a folder");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"m.npy", "m.safetensors:t", "m.raw"})
+    void whatIsReadStaysWhenTheFileIsCutShort(String name) throws IOException {
+        String spec = folder.resolve(name).toString();
+        Matrix matrix = Matrix.allocate(arena, DType.FP16, 600, 1000);
+        new NormalData(1, 1).fill(matrix);
+        MatrixFiles.write(spec, matrix);
+        MatrixFile file = MatrixFiles.locate(spec, DType.FP16, 600, 1000);
+        assertEquals("[600, 1000] fp16", file.describe());
+        Matrix all = file.read(arena);
+        Matrix block = Matrix.allocate(arena, DType.FP16, 590, 7);
+        file.read(9, 993, block);
+        Matrix rows = Matrix.allocate(arena, DType.FP16, 3, 1000);
+        file.read(597, 0, rows);
+        long before = Files.size(file.path());
+        try (FileChannel channel = FileChannel.open(file.path(), StandardOpenOption.WRITE)) {
+            channel.truncate(5000);
+        }
+        assertTrue(all.bitwiseEquals(matrix));
+        assertTrue(block.bitwiseEquals(matrix.block(9, 590, 993, 7)));
+        assertTrue(rows.bitwiseEquals(matrix.rows(597, 3)));
+        IOException e = assertThrows(IOException.class, () -> file.read(0, 0, rows));
+        assertEquals(
+                file.path() + ": has changed while it was in use: 5000 bytes, expected " + before,
+                e.getMessage());
+        Files.delete(file.path());
+        assertThrows(IOException.class, () -> file.read(arena));
+    }
+
+    @Test
+    void onlyWhatIsThereCanBeRead() throws IOException {
+        String spec = folder.resolve("a.npy").toString();
+        MatrixFiles.write(spec, Matrix.allocate(arena, DType.FP16, 4, 6));
+        MatrixFile file = MatrixFiles.locate(spec, null, ANY, ANY);
+        Matrix part = Matrix.allocate(arena, DType.FP16, 2, 6);
+        assertThrows(IllegalArgumentException.class, () -> file.read(3, 0, part));
+        assertThrows(IllegalArgumentException.class, () -> file.read(0, 1, part));
+        assertThrows(IllegalArgumentException.class, () -> file.read(-1, 0, part));
+        Matrix other = Matrix.allocate(arena, DType.FP32, 2, 6);
+        assertThrows(IllegalArgumentException.class, () -> file.read(0, 0, other));
     }
 }
