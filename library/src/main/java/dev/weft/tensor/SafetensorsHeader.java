@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -23,9 +24,13 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
     /** More sizes than this are no tensor that anybody stores. */
     private static final int MAX_DIMENSIONS = 64;
 
-    /** Names are used once: keeping tables of them for the next file would only grow. */
+    /**
+     * Refuses a key that is there twice, at any depth: readers would differ in which one counts.
+     * Names are used once: keeping tables of them for the next file would only grow.
+     */
     static final JsonFactory JSON =
             JsonFactory.builder()
+                    .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                     .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
                     .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
                     .build();
@@ -39,6 +44,13 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
     record Entry(String dtype, List<Long> shape, long begin, long end) {}
 
     static SafetensorsHeader parse(byte[] json, long dataBytes, InputFile file) {
+        // A parser would pass over a byte order mark or spaces; the format allows neither.
+        if (json.length == 0 || json[0] != '{') {
+            throw file.refusal(
+                    "has a damaged header: it begins with "
+                            + (json.length == 0 ? "nothing" : "byte " + (json[0] & 0xff))
+                            + ", not with { (byte 123)");
+        }
         Map<String, Entry> tensors;
         try (JsonParser parser = JSON.createParser(json)) {
             tensors = new Reader(parser, file).tensors();
@@ -100,9 +112,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
                 }
                 String what = "tensor '" + InputFile.excerpt(name) + "'";
                 require(value, JsonToken.START_OBJECT, what);
-                if (tensors.put(name, entry(what)) != null) {
-                    throw file.refusal("names " + what + " twice");
-                }
+                tensors.put(name, entry(what));
             }
             if (parser.nextToken() != null) {
                 throw file.refusal("has more than one JSON value in its header");

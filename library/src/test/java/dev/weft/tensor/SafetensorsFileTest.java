@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -175,6 +176,34 @@ class SafetensorsFileTest {
             })
     void damagedHeadersAreRefused(String json) throws IOException {
         refused(save(json, 4), "a");
+    }
+
+    @Test
+    void aKeyThatIsThereTwiceIsRefusedAtAnyDepth() throws IOException {
+        String entry = "\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[0,4]";
+        String whole = "\"a\":{" + entry + "}";
+        assertEquals(
+                "[1, 1] fp32",
+                SafetensorsFile.read(save("{" + whole + "}", 4), "a", arena).describe());
+        for (String repeated :
+                List.of(
+                        "{\"a\":{\"dtype\":\"F16\"," + entry + "}}",
+                        "{\"a\":{\"shape\":[2,1]," + entry + "}}",
+                        "{\"a\":{\"data_offsets\":[0,8]," + entry + "}}",
+                        "{\"a\":{\"x\":{\"y\":1,\"y\":2}," + entry + "}}",
+                        "{\"__metadata__\":{},\"__metadata__\":{}," + whole + "}",
+                        "{\"__metadata__\":{\"format\":\"pt\",\"format\":\"np\"}," + whole + "}",
+                        "{" + whole + "," + whole + "}")) {
+            refused(save(repeated, 4), "a", "damaged header: Duplicate field '");
+        }
+    }
+
+    @Test
+    void aHeaderThatDoesNotBeginWithItsBraceIsRefused() throws IOException {
+        String json = tensor("F32", "[1,1]", "[0,4]");
+        refused(save("\ufeff" + json, 4), "a", "begins with byte 239, not with { (byte 123)");
+        refused(save(" " + json, 4), "a", "begins with byte 32");
+        refused(save("", 4), "a", "begins with nothing");
     }
 
     @Test
