@@ -385,8 +385,9 @@ final class ExecutionOptions {
     }
 
     private static long positive(String option, Long given, long otherwise) {
-        if (given != null && (given < 1 || given > 1L << 40)) {
-            throw new UsageException(option + " " + given + ": expected at least 1");
+        if (given != null && (given < 1 || given > ProblemOptions.MOST_SIZE)) {
+            throw new UsageException(
+                    option + " " + given + ": expected 1 to " + ProblemOptions.MOST_SIZE);
         }
         return given == null ? otherwise : given;
     }

@@ -125,7 +125,7 @@ record PlanAnswer(
             pays = gains.getFirst().pays();
         }
         for (int step = 1; m > 0 && !gains.getLast().pays() && step <= MOST_STEPS; step++) {
-            if (m << step > SimOptions.MOST_ROWS) {
+            if (m << step > ProblemOptions.MOST_SIZE) {
                 break;
             }
             gains.addLast(gain.apply(m << step));

@@ -109,9 +109,9 @@ final class PlanCommand implements Callable<Integer> {
     }
 
     private static void checkSize(String option, long size) {
-        if (size < 1 || size > SimOptions.MOST_ROWS) {
+        if (size < 1 || size > ProblemOptions.MOST_SIZE) {
             throw new UsageException(
-                    option + " " + size + ": expected 1 to " + SimOptions.MOST_ROWS);
+                    option + " " + size + ": expected 1 to " + ProblemOptions.MOST_SIZE);
         }
     }
 
@@ -130,7 +130,7 @@ final class PlanCommand implements Callable<Integer> {
 
     private List<Integer> ranks(Machine machine) {
         if (ranks != null) {
-            return NumberList.parseInts("--n-ranks", ranks, 1, SimOptions.MOST_RANKS);
+            return NumberList.parseInts("--n-ranks", ranks, 1, ProblemOptions.MOST_RANKS);
         }
         if (machine.node().topology() == Wiring.Topology.TORUS) {
             return List.of(machine.ranksPerNode());

@@ -9,6 +9,12 @@ import picocli.CommandLine.Option;
 /** The options that say what is computed, shared by run, gen-data and verify. */
 final class ProblemOptions {
 
+    /** Rows or columns of a matrix: far beyond any memory, and their sums stay in 64 bits. */
+    static final long MOST_SIZE = Integer.MAX_VALUE * 1024L;
+
+    /** Ranks of a world. */
+    static final int MOST_RANKS = 4096;
+
     private static final long DEFAULT_SEED = 19;
 
     @Option(
@@ -108,8 +114,8 @@ final class ProblemOptions {
 
     /** Checks everything and fills in what was not given. */
     ProblemSpec spec() {
-        if (ranks < 1 || ranks > 4096) {
-            throw new UsageException("--n-ranks " + ranks + ": expected 1 to 4096");
+        if (ranks < 1 || ranks > MOST_RANKS) {
+            throw new UsageException("--n-ranks " + ranks + ": expected 1 to " + MOST_RANKS);
         }
         if (groups < 1 || ranks % groups != 0) {
             throw new UsageException(
@@ -165,8 +171,14 @@ final class ProblemOptions {
                             + " numbers, one for each rank"
                             + " of a group");
         }
-        if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > Long.MAX_VALUE / 8192)) {
-            throw new UsageException("--shards " + given + ": expected zero or more rows each");
+        if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
+                || Arrays.stream(shards).sum() > MOST_SIZE) {
+            throw new UsageException(
+                    "--shards "
+                            + given
+                            + ": expected zero or more rows each, and at most "
+                            + MOST_SIZE
+                            + " together");
         }
         Shards rows = Shards.of(shards);
         if (m != null && m != rows.totalRows()) {
@@ -184,9 +196,9 @@ final class ProblemOptions {
 
     private static long size(String option, Long given, long otherwise, long least) {
         long value = given == null ? otherwise : given;
-        if (value < least || value > Integer.MAX_VALUE * 1024L) {
+        if (value < least || value > MOST_SIZE) {
             throw new UsageException(
-                    option + " " + value + ": expected a number from " + least + " on");
+                    option + " " + value + ": expected " + least + " to " + MOST_SIZE);
         }
         return value;
     }

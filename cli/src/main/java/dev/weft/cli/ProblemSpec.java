@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import java.math.BigInteger;
 
 /**
  * What is computed, checked and complete.
@@ -27,6 +28,36 @@ record ProblemSpec(
 
     /** Stands for the kind of data where the inputs are the user's own. */
     static final String FILES = "files";
+
+    ProblemSpec {
+        checkBytes("A", aType, shards.totalRows(), k, ranks);
+        checkBytes("B", bType, k, n, ranks);
+        checkBytes("C", outType, shards.totalRows(), n, ranks);
+    }
+
+    /** Refuses a matrix that, once for each rank, has more bytes than 64 bits can count. */
+    static void checkBytes(String name, DType type, long rows, long cols, int ranks) {
+        BigInteger bytes =
+                BigInteger.valueOf(rows)
+                        .multiply(BigInteger.valueOf(cols))
+                        .multiply(BigInteger.valueOf((long) type.bytes() * ranks));
+        if (bytes.bitLength() >= Long.SIZE) {
+            throw new UsageException(
+                    name
+                            + " ["
+                            + rows
+                            + ", "
+                            + cols
+                            + "] "
+                            + type.label()
+                            + " for "
+                            + ranks
+                            + " ranks is "
+                            + bytes
+                            + " bytes: expected at most "
+                            + Long.MAX_VALUE);
+        }
+    }
 
     int ranksPerGroup() {
         return ranks / groups;

@@ -7,11 +7,6 @@ import picocli.CommandLine.Option;
 /** The options that sweep and plan share: the machine, and what does not vary. */
 final class SimOptions {
 
-    /** As many as a run may have. */
-    static final int MOST_RANKS = 4096;
-
-    static final long MOST_ROWS = Integer.MAX_VALUE * 1024L;
-
     @Option(
             names = {"-v", "--soc-version"},
             paramLabel = "NAME|FILE",

@@ -48,6 +48,9 @@ record SimProblem(
 
     SimProblem {
         slowRanks = Map.copyOf(slowRanks);
+        ProblemSpec.checkBytes("A", aType, shards.totalRows(), k, shards.ranks());
+        ProblemSpec.checkBytes("B", aType, k, columns, shards.ranks());
+        ProblemSpec.checkBytes("C", outType, shards.totalRows(), columns, shards.ranks());
         if (!machine.engine().knows(aType)) {
             throw new UsageException(
                     "A is "

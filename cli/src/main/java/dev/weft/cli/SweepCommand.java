@@ -198,10 +198,10 @@ final class SweepCommand implements Callable<Integer> {
         Sweep sweep =
                 new Sweep(
                         common.machine(),
-                        NumberList.parse("--gm", m, 0, SimOptions.MOST_ROWS),
-                        NumberList.parse("--gk", k, 1, SimOptions.MOST_ROWS),
-                        NumberList.parse("--gn", n, 0, SimOptions.MOST_ROWS),
-                        NumberList.parseInts("--n-ranks", ranks, 1, SimOptions.MOST_RANKS),
+                        NumberList.parse("--gm", m, 0, ProblemOptions.MOST_SIZE),
+                        NumberList.parse("--gk", k, 1, ProblemOptions.MOST_SIZE),
+                        NumberList.parse("--gn", n, 0, ProblemOptions.MOST_SIZE),
+                        NumberList.parseInts("--n-ranks", ranks, 1, ProblemOptions.MOST_RANKS),
                         algorithms(),
                         splits == null
                                 ? List.of(0)

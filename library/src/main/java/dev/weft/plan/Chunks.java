@@ -1,6 +1,7 @@
 package dev.weft.plan;
 
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Objects;
 
 /**
@@ -38,10 +39,29 @@ public final class Chunks {
         this.chunkCols = Math.min(chunkCols, cols);
         this.chunkRows = chunkRows;
         this.blockRows = blockRows;
+        checkCounts();
         this.firstTag = new int[shards.ranks() + 1];
         for (int s = 0; s < shards.ranks(); s++) {
-            int count = Math.multiplyExact(rowChunks(s), colChunks());
-            firstTag[s + 1] = Math.addExact(firstTag[s], count);
+            firstTag[s + 1] = firstTag[s] + rowChunks(s) * colChunks();
+        }
+    }
+
+    /** Chunks have numbers of 32 bits, and so has what all ranks together are to get. */
+    private void checkCounts() {
+        double count = 0;
+        for (int s = 0; s < shards.ranks(); s++) {
+            count += (double) Math.ceilDiv(shards.rows(s), chunkRows[s]);
+        }
+        count *= Math.ceilDiv(cols, chunkCols);
+        int most = Integer.MAX_VALUE / shards.ranks();
+        if (count > most) {
+            throw new IllegalArgumentException(
+                    String.format(
+                            Locale.ROOT,
+                            "%.0f chunks: expected at most %d for %d ranks",
+                            count,
+                            most,
+                            shards.ranks()));
         }
     }
 
