@@ -79,7 +79,7 @@ public final class Main implements Runnable {
                                                 "thread %s failed: %s"
                                                         .formatted(thread.getName(), failure))));
         Runtime.getRuntime().addShutdownHook(new Thread(Main::tellOfSignal, "weft-signal"));
-        System.exit(execute(arguments));
+        System.exit(StandardOutput.execute(commandLine(), arguments));
     }
 
     /** Ranks under MPI tell of it themselves. */
@@ -88,11 +88,6 @@ public final class Main implements Runnable {
             TerminationSignal.received()
                     .ifPresent(signal -> System.err.println("weft: ended by " + signal));
         }
-    }
-
-    /** Runs one command; the exit code. */
-    static int execute(String... arguments) {
-        return execute(commandLine(), arguments);
     }
 
     /** Picocli lets errors through: a shape too large for this machine is no reason for a trace. */

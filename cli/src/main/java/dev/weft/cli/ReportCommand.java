@@ -169,7 +169,10 @@ final class ReportCommand implements Callable<Integer> {
     private int serve(Supplier<PageServer.Edition> editions) throws InterruptedException {
         try (PageServer server = new PageServer(port, editions)) {
             spec.commandLine().getOut().println(server.address());
-            spec.commandLine().getOut().flush();
+            if (spec.commandLine().getOut().checkError()) {
+                // Nobody knows the address; the reason is told at the end.
+                return 0;
+            }
             // Until a signal ends the process.
             new CountDownLatch(1).await();
         }

@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.cli.StandardOutput;
 import dev.weft.fuzz.FuzzCommand;
 import dev.weft.model.ProveCommand;
 import java.io.PrintWriter;
@@ -27,7 +28,7 @@ public final class Main implements Runnable {
     @Spec private CommandSpec spec;
 
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        System.exit(StandardOutput.execute(commandLine(), arguments));
     }
 
     static CommandLine commandLine() {
