@@ -11,7 +11,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -82,9 +81,8 @@ final class CalibrateCommand implements Callable<Integer> {
         } catch (IllegalArgumentException | IllegalStateException e) {
             throw new UsageException(e.getMessage());
         }
-        PrintWriter out = spec.commandLine().getOut();
-        out.println("Measuring...");
-        out.flush();
+        Console console = new Console(spec.commandLine().getOut(), false);
+        console.print("Measuring...");
         Machine machine =
                 Calibration.measure(
                         gemm, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
@@ -93,41 +91,41 @@ final class CalibrateCommand implements Callable<Integer> {
         } else {
             MachineFile.write(machine, file);
         }
-        print(machine, out);
-        out.println("Kept in " + file);
+        print(machine, console);
+        console.print("Kept in " + file);
         return 0;
     }
 
-    private static void print(Machine machine, PrintWriter out) {
+    private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
-        line(out, "Engine", machine.description());
+        line(console, "Engine", machine.description());
         for (DType type : DType.values()) {
             CoreEngine.Costs costs = cores.costs().get(type);
             line(
-                    out,
+                    console,
                     "A of " + type.label(),
                     text(
                             "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
                             costs.gflops(), costs.rowNs(), costs.bNs(), costs.outNs()));
         }
         line(
-                out,
+                console,
                 "Cores",
                 text("%d, which do the work of %.2f together", cores.cores(), cores.capacity()));
         line(
-                out,
+                console,
                 "Copies",
                 text(
                         "%.1f GB/s by one core, %.1f by all",
                         machine.node().coreGbps(), machine.node().gbps()));
         line(
-                out,
+                console,
                 "Signals",
                 text("%.1f us until a sleeping thread runs", machine.overheads().wakeUs()));
     }
 
-    private static void line(PrintWriter out, String label, String value) {
-        out.println(text("  %-14s%s", label, value));
+    private static void line(Console console, String label, String value) {
+        console.print(text("  %-14s%s", label, value));
     }
 
     private static String text(String form, Object... values) {

@@ -59,10 +59,8 @@ final class DoctorCommand implements Callable<Integer> {
     }
 
     private void line(String label, String value) {
-        spec.commandLine()
-                .getOut()
-                .println(String.format(Locale.ROOT, "%-16s%s", label + ":", value));
-        spec.commandLine().getOut().flush();
+        new Console(spec.commandLine().getOut(), false)
+                .print(String.format(Locale.ROOT, "%-16s%s", label + ":", value));
     }
 
     private static String caches() {

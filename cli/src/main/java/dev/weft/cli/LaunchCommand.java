@@ -85,9 +85,8 @@ final class LaunchCommand implements Callable<Integer> {
         RunFailedException failure = processes.failure(rank);
         boolean compared = !failure.details().isEmpty();
         PrintWriter err = spec.commandLine().getErr();
-        err.println("weft: " + (compared ? failure.getMessage() : failed));
-        failure.details().forEach(err::println);
-        err.flush();
+        Main.oneLine(err, compared ? failure.getMessage() : failed);
+        Main.lines(err, failure.details());
         return code;
     }
 

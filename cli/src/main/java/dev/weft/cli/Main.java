@@ -139,8 +139,7 @@ public final class Main implements Runnable {
             oneLine(err, message(failure));
         }
         if (failure instanceof RunFailedException e) {
-            e.details().forEach(err::println);
-            err.flush();
+            lines(err, e.details());
         }
         return usage ? USAGE : FAILED;
     }
@@ -150,11 +149,15 @@ public final class Main implements Runnable {
         List<RankEnd> ends = RankEnd.allOf(failure);
         if (ends.size() == 1) {
             oneLine(err, message(failure));
-            failure.situation().ifPresent(situation -> err.println(situation.table()));
+            failure.situation().ifPresent(s -> lines(err, s.table().lines().toList()));
         } else {
             oneLine(err, new Culprit(ends, Map.of()).line().orElse(message(failure)));
-            EndTable.lines(EndTable.ranks(ends), ends, Map.of()).forEach(err::println);
+            lines(err, EndTable.lines(EndTable.ranks(ends), ends, Map.of()));
         }
+    }
+
+    static void lines(PrintWriter err, List<String> lines) {
+        lines.forEach(line -> err.println(Console.harmless(line)));
         err.flush();
     }
 
@@ -180,11 +183,8 @@ public final class Main implements Runnable {
     /** The first line of it, fit for a terminal whatever a user or a file has put in. */
     static String oneLine(String message) {
         String line =
-                message.lines()
-                        .filter(one -> !one.isBlank())
-                        .findFirst()
-                        .orElse("failed")
-                        .replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
+                Console.harmless(
+                        message.lines().filter(one -> !one.isBlank()).findFirst().orElse("failed"));
         return line.length() <= MAX_LINE ? line : line.substring(0, MAX_LINE - 3) + "...";
     }
 

@@ -80,8 +80,8 @@ final class PackKernelsCommand implements Callable<Integer> {
                 threads.shutdownNow();
             }
         }
-        spec.commandLine().getOut().println("compiled " + keys.size() + " kernels with " + nvcc);
-        spec.commandLine().getOut().flush();
+        new Console(spec.commandLine().getOut(), false)
+                .print("compiled " + keys.size() + " kernels with " + nvcc);
     }
 
     private Path compile(KernelKey key, String name, Path work)

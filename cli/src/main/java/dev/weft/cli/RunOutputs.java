@@ -62,7 +62,7 @@ final class RunOutputs {
                             "Timeline:",
                             record.simulated() ? "one call" : "the last pipelined call",
                             call.endNs() / 1e6));
-            TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::print);
+            TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.cli.bench;
 
 import dev.weft.cli.CommandFiles;
+import dev.weft.cli.Console;
 import dev.weft.cli.JsonTarget;
 import dev.weft.cli.Version;
 import java.io.IOException;
@@ -97,9 +98,10 @@ final class CpuCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         JsonTarget target = new JsonTarget(json, out);
         checkOutputs();
-        BenchTable table = new BenchTable(line -> print(target, out, line));
+        Console console = new Console(out, target.toStandardOutput());
+        BenchTable table = new BenchTable(console::print);
         String startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
-        noteLoad(table, out, target);
+        noteLoad(table, console);
         table.head();
         try (BenchFolder folder = BenchFolder.create()) {
             BenchSettings settings = new BenchSettings(quick, used, folder.path());
@@ -127,7 +129,7 @@ final class CpuCommand implements Callable<Integer> {
     /**
      * Others at work make a bench worthless, and a pinned peer suffers more from them than Weft.
      */
-    private static void noteLoad(BenchTable table, PrintWriter out, JsonTarget target) {
+    private static void noteLoad(BenchTable table, Console console) {
         double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
         // Negative where the system does not tell.
         if (load >= 0) {
@@ -135,14 +137,7 @@ final class CpuCommand implements Callable<Integer> {
         }
         if (load > BUSY) {
             String form = "The machine was busy just now: a load average of %.1f.";
-            print(target, out, String.format(Locale.ROOT, form, load));
-        }
-    }
-
-    private static void print(JsonTarget target, PrintWriter out, String line) {
-        if (!target.toStandardOutput()) {
-            out.println(line);
-            out.flush();
+            console.print(String.format(Locale.ROOT, form, load));
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.cli.bench;
 
+import dev.weft.cli.Console;
 import dev.weft.cli.JsonTarget;
 import dev.weft.cli.Version;
 import dev.weft.cuda.DeviceCheck;
@@ -103,18 +104,15 @@ final class GpuCommand implements Callable<Integer> {
             err.flush();
             return ExitCode.USAGE;
         }
-        GpuTable table = new GpuTable(line -> print(target, out, line));
+        Console console = new Console(out, target.toStandardOutput());
+        GpuTable table = new GpuTable(console::print);
         String startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
         // Never closed: cublasLt's handle needs the context as long as the process lives.
         Gpu gpu = Gpu.open(0);
         GpuRecord.Machine machine = GpuRecord.Machine.of(gpu);
-        print(
-                target,
-                out,
+        console.print(
                 gpu + ", driver for CUDA " + machine.driver() + ", cublasLt " + machine.cublasLt());
-        print(
-                target,
-                out,
+        console.print(
                 rounds
                         + " rounds; times in us, median/distance between the quartiles; PyTorch's"
                         + " were measured on an H200 before");
@@ -137,13 +135,6 @@ final class GpuCommand implements Callable<Integer> {
                         table.rows());
         target.write(record::write);
         return table.rows().stream().allMatch(GpuRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
-    }
-
-    private static void print(JsonTarget target, PrintWriter out, String line) {
-        if (!target.toStandardOutput()) {
-            out.println(line);
-            out.flush();
-        }
     }
 
     private List<String> checkedItems() {
