@@ -8,6 +8,7 @@ import dev.weft.report.PageJson;
 import dev.weft.report.ReportPage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
@@ -27,6 +28,9 @@ import java.util.function.Supplier;
  * One page and its data over HTTP, for this machine's browsers alone: it listens on loopback, its
  * address holds a random token, and a request must name this server as its host, or a page from
  * elsewhere could reach it by a name of its own. It knows two addresses and reads no file.
+ *
+ * <p>Whoever sends half a request or does not read the answer costs little, and not for long: there
+ * is one copy of an edition for all that ask for it, connections are few, and both have a deadline.
  */
 final class PageServer implements AutoCloseable {
 
@@ -41,6 +45,24 @@ final class PageServer implements AutoCloseable {
     private static final int WRONG_METHOD = 405;
     private static final int WRONG_HOST = 421;
 
+    /** Some windows of a browser, of which each may have six; more are closed at once. */
+    static final int MOST_CONNECTIONS = 64;
+
+    /** The JDK's server keeps a buffer of twice the largest write for each connection. */
+    static final int WRITE_BYTES = 1 << 16;
+
+    private static final int REQUEST_SECONDS = 10;
+
+    /** Includes the making of the page, which takes long where a record is large. */
+    private static final int ANSWER_SECONDS = 60;
+
+    static {
+        // Read once, by the first server of the process; there is no other way to say it.
+        limit("jdk.httpserver.maxConnections", MOST_CONNECTIONS);
+        limit("sun.net.httpserver.maxReqTime", REQUEST_SECONDS);
+        limit("sun.net.httpserver.maxRspTime", ANSWER_SECONDS);
+    }
+
     private final Supplier<Edition> editions;
     private final String path;
     private final HttpServer server;
@@ -48,9 +70,43 @@ final class PageServer implements AutoCloseable {
     /** One for each request: none that is sent by halves keeps others waiting. */
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
 
+    private final Shared pages = new Shared();
+    private final Shared data = new Shared();
+
     private final AtomicLong servedVersion = new AtomicLong(-1);
     private volatile long askedNs = System.nanoTime();
     private volatile boolean asked;
+
+    /** The newest edition in bytes, made once however many ask for it. */
+    private static final class Shared {
+
+        private long version = -1;
+        private byte[] bytes;
+
+        synchronized byte[] of(Edition edition, Form form) throws IOException {
+            if (bytes == null || version != edition.version()) {
+                ByteArrayOutputStream made = new ByteArrayOutputStream();
+                try (Writer writer = new OutputStreamWriter(made, StandardCharsets.UTF_8)) {
+                    form.write(edition.page().get(), Version.number(), writer);
+                }
+                bytes = made.toByteArray();
+                version = edition.version();
+            }
+            return bytes;
+        }
+    }
+
+    /** Writes a page, or its data alone. */
+    private interface Form {
+        void write(PageData page, String weftVersion, Writer writer) throws IOException;
+    }
+
+    /** An option that the user has given to Java stays. */
+    private static void limit(String property, int value) {
+        if (System.getProperty(property) == null) {
+            System.setProperty(property, Integer.toString(value));
+        }
+    }
 
     /**
      * @param port 0 for any that is free
@@ -127,6 +183,7 @@ final class PageServer implements AutoCloseable {
     }
 
     private static void protect(Headers headers) {
+        headers.set("Content-Security-Policy", ReportPage.CONTENT_SECURITY_POLICY);
         headers.set("Cache-Control", "no-store");
         headers.set("Referrer-Policy", "no-referrer");
         headers.set("X-Content-Type-Options", "nosniff");
@@ -152,15 +209,11 @@ final class PageServer implements AutoCloseable {
             exchange.sendResponseHeaders(NOT_MODIFIED, -1);
             return;
         }
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (Writer writer = new OutputStreamWriter(bytes, StandardCharsets.UTF_8)) {
-            if (wholePage) {
-                ReportPage.write(edition.page().get(), Version.number(), writer);
-            } else {
-                PageJson.write(edition.page().get(), Version.number(), writer);
-            }
-        }
-        send(exchange, OK, wholePage ? "text/html" : "application/json", bytes.toByteArray());
+        byte[] bytes =
+                wholePage
+                        ? pages.of(edition, ReportPage::write)
+                        : data.of(edition, PageJson::write);
+        send(exchange, OK, wholePage ? "text/html" : "application/json", bytes);
         // Only now is it on its way: who waits for this may close the server.
         exchange.close();
         servedVersion.accumulateAndGet(edition.version(), Math::max);
@@ -177,7 +230,13 @@ final class PageServer implements AutoCloseable {
         boolean headAlone = exchange.getRequestMethod().equals("HEAD");
         exchange.sendResponseHeaders(code, headAlone ? -1 : bytes.length);
         if (!headAlone) {
-            exchange.getResponseBody().write(bytes);
+            write(bytes, exchange.getResponseBody());
+        }
+    }
+
+    static void write(byte[] bytes, OutputStream to) throws IOException {
+        for (int at = 0; at < bytes.length; at += WRITE_BYTES) {
+            to.write(bytes, at, Math.min(WRITE_BYTES, bytes.length - at));
         }
     }
 

@@ -12,6 +12,11 @@ import java.util.List;
  */
 public final class ReportPage {
 
+    /** What a browser lets the page do; a server says it too. */
+    public static final String CONTENT_SECURITY_POLICY =
+            "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+                    + " img-src data:; connect-src 'self'";
+
     private static final List<String> SCRIPTS =
             List.of(
                     "words.js",
@@ -44,6 +49,7 @@ public final class ReportPage {
     private static void content(String mark, PageData page, String weftVersion, Writer writer)
             throws IOException {
         switch (mark) {
+            case "policy" -> writer.write(CONTENT_SECURITY_POLICY);
             case "title" -> writer.write(escaped(page.title()));
             case "style" -> writer.write(resource("page.css"));
             case "library" -> writer.write(resource("echarts.min.js"));

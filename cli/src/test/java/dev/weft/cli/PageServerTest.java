@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -9,18 +10,24 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.report.JsonText;
 import dev.weft.report.PageData;
 import dev.weft.report.RecordMaker;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -33,17 +40,23 @@ class PageServerTest {
 
     private static final long HOUR_NS = TimeUnit.HOURS.toNanos(1);
 
+    static {
+        // Read once per process. Where another test was first, the test of halves takes 10 s.
+        System.setProperty("sun.net.httpserver.maxReqTime", "2");
+    }
+
     private final AtomicLong version = new AtomicLong(3);
+    private final AtomicInteger made = new AtomicInteger();
 
     private final PageServer server =
-            new PageServer(
-                    0,
-                    () ->
-                            new PageServer.Edition(
-                                    version.get(),
-                                    () -> PageData.of(new RecordMaker().label("<b>").shown())));
+            new PageServer(0, () -> new PageServer.Edition(version.get(), this::page));
 
     private final URI address = URI.create(server.address());
+
+    private PageData page() {
+        made.incrementAndGet();
+        return PageData.of(new RecordMaker().label("<b>").shown());
+    }
 
     @AfterEach
     void stop() {
@@ -300,6 +313,10 @@ class PageServerTest {
         assertEquals(code, answer.code());
         Map<String, String> headers = answer.headers();
         assertEquals("no-store", headers.get("cache-control"));
+        assertEquals(
+                "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+                        + " img-src data:; connect-src 'self'",
+                headers.get("content-security-policy"));
         assertEquals("no-referrer", headers.get("referrer-policy"));
         assertEquals("nosniff", headers.get("x-content-type-options"));
         assertEquals("DENY", headers.get("x-frame-options"));
@@ -322,6 +339,96 @@ class PageServerTest {
         assertEquals(3, server.servedVersion());
         Answer.get(address);
         assertEquals(9, server.servedVersion());
+    }
+
+    private Socket connected() throws IOException {
+        Socket socket = new Socket();
+        InetAddress loopback = InetAddress.getLoopbackAddress();
+        socket.connect(new InetSocketAddress(loopback, address.getPort()), 9000);
+        // Far longer than the server's own limit: its end is waited for, not measured.
+        socket.setSoTimeout(60_000);
+        return socket;
+    }
+
+    @Test
+    void halfARequestIsNotWaitedForForEver() throws IOException {
+        List<Socket> halves = new ArrayList<>();
+        try {
+            for (String half : List.of("", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nA: ")) {
+                Socket socket = connected();
+                halves.add(socket);
+                socket.getOutputStream().write(half.getBytes(StandardCharsets.UTF_8));
+                socket.getOutputStream().flush();
+            }
+            for (Socket socket : halves) {
+                assertEquals(-1, first(socket), "closed without an answer");
+            }
+        } finally {
+            for (Socket socket : halves) {
+                socket.close();
+            }
+        }
+    }
+
+    /** The first byte of the answer, -1 where the server hangs up. */
+    private static int first(Socket socket) throws IOException {
+        try {
+            return socket.getInputStream().read();
+        } catch (SocketException e) {
+            // Reset: it has hung up before it has read the request.
+            return -1;
+        }
+    }
+
+    @Test
+    void manyThatDoNotReadShareOneCopyAndAreFew() throws IOException {
+        String request =
+                request("GET", address.getPath(), address).replace("Connection: close\r\n", "");
+        List<Socket> stalled = new ArrayList<>();
+        int answered = 0;
+        try {
+            for (int i = 0; i < 100; i++) {
+                Socket socket = connected();
+                stalled.add(socket);
+                answered += answers(socket, request) ? 1 : 0;
+            }
+        } finally {
+            for (Socket socket : stalled) {
+                socket.close();
+            }
+        }
+        assertEquals(PageServer.MOST_CONNECTIONS, answered);
+        assertEquals(1, made.get(), "copies");
+    }
+
+    /** Whether an answer begins to come, of which no more than that is read. */
+    private static boolean answers(Socket socket, String request) throws IOException {
+        try {
+            socket.getOutputStream().write(request.getBytes(StandardCharsets.UTF_8));
+            return first(socket) == 'H';
+        } catch (SocketException e) {
+            // It has hung up before the request was out.
+            return false;
+        }
+    }
+
+    @Test
+    void aLargeAnswerIsWrittenInPieces() throws IOException {
+        byte[] all = new byte[3 * PageServer.WRITE_BYTES + 5];
+        new Random(1).nextBytes(all);
+        List<Integer> sizes = new ArrayList<>();
+        ByteArrayOutputStream got =
+                new ByteArrayOutputStream() {
+                    @Override
+                    public synchronized void write(byte[] bytes, int from, int count) {
+                        sizes.add(count);
+                        super.write(bytes, from, count);
+                    }
+                };
+        PageServer.write(all, got);
+        assertArrayEquals(all, got.toByteArray());
+        int whole = PageServer.WRITE_BYTES;
+        assertEquals(List.of(whole, whole, whole, 5), sizes);
     }
 
     @Test
