@@ -331,6 +331,7 @@ final class MpiRun {
             out.writeLong(verification.checkedRows());
             out.writeLong(verification.totalRows());
             out.writeBoolean(verification.freivalds());
+            out.writeLong(verification.notFinite());
         }
         return bytes.toByteArray();
     }
@@ -347,7 +348,8 @@ final class MpiRun {
                     in.readDouble(),
                     in.readLong(),
                     in.readLong(),
-                    in.readBoolean());
+                    in.readBoolean(),
+                    in.readLong());
         }
     }
 

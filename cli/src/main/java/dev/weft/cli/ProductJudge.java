@@ -4,13 +4,14 @@ import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Freivalds;
 import dev.weft.tensor.Matrix;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
  * Judges a product of all rows against float64: every row where that is affordable, else sampled
- * rows and Freivalds' check of all of them. Any thread may call it.
+ * rows, all rows with infinities or NaNs, and Freivalds' check of the rest. Any thread may call it.
  */
 record ProductJudge(ProblemSpec problem) {
 
@@ -39,15 +40,38 @@ record ProductJudge(ProblemSpec problem) {
         if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
             return new Judgement(oracle.check(c), c.rows(), true);
         }
-        long[] rows = sampledRows(c.rows());
+        // Of infinities and NaNs random signs tell nothing: whether they are right takes a look.
+        long[] notFinite = rowsNotFinite(c);
+        long[] rows =
+                LongStream.concat(sampledRows(c.rows()), LongStream.of(notFinite))
+                        .distinct()
+                        .sorted()
+                        .toArray();
         boolean accepted =
-                Freivalds.check(a, b, problem.transposeB(), c, FREIVALDS_ROUNDS, problem.seed())
+                Freivalds.check(
+                                a,
+                                b,
+                                problem.transposeB(),
+                                c,
+                                FREIVALDS_ROUNDS,
+                                problem.seed(),
+                                row -> Arrays.binarySearch(notFinite, row) < 0)
                         .accepted();
         return new Judgement(oracle.check(c, rows), rows.length, accepted);
     }
 
+    /** In order. */
+    private static long[] rowsNotFinite(Matrix c) {
+        return LongStream.range(0, c.rows())
+                .filter(
+                        row ->
+                                LongStream.range(0, c.cols())
+                                        .anyMatch(col -> !Float.isFinite(c.get(row, col))))
+                .toArray();
+    }
+
     /** The first and the last row of every shard, and random ones; a fixed seed repeats them. */
-    private long[] sampledRows(long rows) {
+    private LongStream sampledRows(long rows) {
         Random random = new Random(problem.seed());
         LongStream edges =
                 IntStream.range(0, problem.ranksPerGroup())
@@ -55,10 +79,7 @@ record ProductJudge(ProblemSpec problem) {
                         .mapToLong(problem.shards()::firstRow)
                         .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)));
         return LongStream.concat(
-                        LongStream.concat(edges, LongStream.of(rows - 1)),
-                        random.longs(SAMPLED_ROWS, 0, rows))
-                .distinct()
-                .sorted()
-                .toArray();
+                LongStream.concat(edges, LongStream.of(rows - 1)),
+                random.longs(SAMPLED_ROWS, 0, rows));
     }
 }

@@ -105,6 +105,13 @@ record Summary(Console console) {
                         verification.freivalds() ? ", the rest by Freivalds" : "",
                         verification.maxAbsErr(),
                         verification.relErr()));
+        if (verification.notFinite() > 0) {
+            console.info(
+                    text(
+                            "  %d of the checked elements are infinite or NaN, and rightly so:"
+                                    + " inputs are, or sums overflow",
+                            verification.notFinite()));
+        }
         if (verification.seedRulePassed() == null) {
             console.info("  no golden.bin for this problem: not compared with one");
         } else if (!verification.seedRulePassed()) {

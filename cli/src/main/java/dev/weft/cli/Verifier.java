@@ -39,6 +39,7 @@ final class Verifier {
     private double relErr;
     private long checkedRows;
     private long totalRows;
+    private long notFinite;
 
     /**
      * @param unfused what makes the reference; null where the first output is it
@@ -116,7 +117,8 @@ final class Verifier {
                 relErr,
                 checkedRows,
                 totalRows,
-                checkedRows < totalRows && freivalds);
+                checkedRows < totalRows && freivalds,
+                notFinite);
     }
 
     /** Ranks of one group that hold the same B. */
@@ -164,6 +166,7 @@ final class Verifier {
         relErr = Math.max(relErr, judgement.deviation().relErr());
         checkedRows += judgement.checkedRows();
         totalRows += c.rows();
+        notFinite += judgement.deviation().notFinite();
         freivalds &= judgement.freivalds();
         if (golden != null) {
             Matrix expected =

@@ -182,7 +182,9 @@ public final class RecordReader {
                 json.anyNumber("relErr"),
                 json.size("checkedRows"),
                 json.size("totalRows"),
-                json.flag("freivalds"));
+                json.flag("freivalds"),
+                // Records of earlier versions have none.
+                json.has("notFinite") ? json.size("notFinite") : 0);
     }
 
     private static List<RunRecord.Rank> ranks(JsonTree json, RunRecord.Problem problem) {

@@ -144,6 +144,7 @@ public final class RunRecordJson {
         json.writeNumberField("checkedRows", verification.checkedRows());
         json.writeNumberField("totalRows", verification.totalRows());
         json.writeBooleanField("freivalds", verification.freivalds());
+        json.writeNumberField("notFinite", verification.notFinite());
         json.writeEndObject();
     }
 

@@ -12,7 +12,8 @@ import java.util.List;
  * @param bitwiseEqualToUnfused every rank's product equalled one single-threaded product of all
  *     rows; on GPUs, the rank's own product after a whole gather, and the other ranks' products
  * @param withinBound every checked element lay within 2 sqrt(K) eps (|A| x |B|) of float64, plus
- *     one rounding of the output type; on GPUs, every element also near a plain sum on the device
+ *     one rounding of the output type, or was infinite or NaN where inputs are or sums can
+ *     overflow; on GPUs, every element also near a plain sum on the device
  * @param seedRulePassed the Ascend example's rule against golden held; null where there is no
  *     golden
  * @param maxAbsErr against float64, over the checked elements
@@ -21,6 +22,8 @@ import java.util.List;
  * @param totalRows rows of C
  * @param freivalds whether the whole C also passed Freivalds' check (where not all rows were
  *     compared)
+ * @param notFinite checked elements that are infinite or NaN, and rightly so; the errors do not
+ *     count them
  */
 public record Verification(
         Promise promise,
@@ -32,7 +35,8 @@ public record Verification(
         double relErr,
         long checkedRows,
         long totalRows,
-        boolean freivalds) {
+        boolean freivalds,
+        long notFinite) {
 
     public boolean passed() {
         return isNotFalse(gatheredExact) && bitsAsPromised() && passedLoosely();
@@ -67,7 +71,8 @@ public record Verification(
                 // Where all rows of a part were compared, the check was not needed there.
                 (freivalds || checkedRows == totalRows)
                         && (other.freivalds || other.checkedRows == other.totalRows)
-                        && (freivalds || other.freivalds));
+                        && (freivalds || other.freivalds),
+                notFinite + other.notFinite);
     }
 
     /** Null where neither was looked at. */

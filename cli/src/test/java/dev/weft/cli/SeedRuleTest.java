@@ -39,6 +39,23 @@ class SeedRuleTest {
     }
 
     @Test
+    void infinityAndNanAreCloseToThemselvesAlone() {
+        float inf = Float.POSITIVE_INFINITY;
+        for (float golden : new float[] {inf, -inf, Float.NaN}) {
+            for (float output : new float[] {inf, -inf, Float.NaN, 2}) {
+                try (Arena arena = Arena.ofConfined()) {
+                    Matrix expected = Matrix.copyOf(arena, new float[][] {{golden}});
+                    Matrix actual = Matrix.copyOf(arena, new float[][] {{output}});
+                    assertEquals(
+                            Float.compare(golden, output) == 0,
+                            SeedRule.judge(expected, actual).passed(),
+                            golden + " and " + output);
+                }
+            }
+        }
+    }
+
+    @Test
     void zerosAreCountedByThemselves() {
         assertEquals(1001, judge(DType.FP32, 1001, 0).zeros());
         assertFalse(judge(DType.FP32, 1001, 0).passed());

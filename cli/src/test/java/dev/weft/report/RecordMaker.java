@@ -37,7 +37,7 @@ public final class RecordMaker {
     private double sequentialUs = 2100;
     private List<Double> pipelinedUs = List.of(1700.0, 1700.0, 1700.0);
     private Verification verification =
-            new Verification(Promise.BITWISE, true, true, true, null, 1e-6, 1e-7, 64, 64, false);
+            new Verification(Promise.BITWISE, true, true, true, null, 1e-6, 1e-7, 64, 64, false, 0);
     private String label;
     private int chunks = 4;
     private long chunkNs = 30_000;

@@ -68,7 +68,8 @@ class RecordReaderTest {
                                         0.25,
                                         10,
                                         99,
-                                        true)));
+                                        true,
+                                        0)));
     }
 
     @ParameterizedTest
@@ -96,7 +97,8 @@ class RecordReaderTest {
                                         error,
                                         64,
                                         64,
-                                        false));
+                                        false,
+                                        0));
         ShownRun shown = RunView.of(read(maker.json()).run(), "r.json");
         assertEquals(ShownRun.State.FAILED, shown.verdict().state());
     }

@@ -107,7 +107,8 @@ class RunViewTest {
                                         Double.POSITIVE_INFINITY,
                                         64,
                                         64,
-                                        false))
+                                        false,
+                                        0))
                         .shown();
         assertEquals(State.FAILED, failed.verdict().state());
         assertTrue(failed.verdict().text().contains("gathered A differs"), "says what is wrong");

@@ -10,7 +10,7 @@ class VerificationTest {
 
     private static Verification found(
             Promise promise, boolean exact, boolean bitwise, boolean bound) {
-        return new Verification(promise, exact, bitwise, bound, null, 0, 0, 10, 10, false);
+        return new Verification(promise, exact, bitwise, bound, null, 0, 0, 10, 10, false, 0);
     }
 
     @Test

@@ -217,6 +217,7 @@ class WrongRecordsTest {
                         "gatheredExact",
                         "seedRulePassed",
                         "passed",
+                        "notFinite",
                         "medianUs",
                         "spreadUs");
         List<String> paths = new ArrayList<>();

@@ -12,6 +12,7 @@ package dev.weft.gemm;
  * @param col its column
  * @param actual its value
  * @param expected the oracle's value for it
+ * @param notFinite elements that are infinite or NaN, and rightly so
  */
 public record Deviation(
         long elements,
@@ -21,12 +22,13 @@ public record Deviation(
         long row,
         long col,
         float actual,
-        double expected) {
+        double expected,
+        long notFinite) {
 
     private static final double NEVER_ZERO = 1e-9;
 
     /** Nothing compared yet. */
-    static final Deviation NONE = new Deviation(0, 0, 0, 0, -1, -1, 0f, 0);
+    static final Deviation NONE = new Deviation(0, 0, 0, 0, -1, -1, 0f, 0, 0);
 
     public boolean withinBound() {
         return boundRatio <= 1;
@@ -56,7 +58,8 @@ public record Deviation(
                 worst.row,
                 worst.col,
                 worst.actual,
-                worst.expected);
+                worst.expected,
+                notFinite + other.notFinite);
     }
 
     private boolean worseThan(Deviation other) {

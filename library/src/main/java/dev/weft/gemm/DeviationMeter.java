@@ -17,6 +17,7 @@ final class DeviationMeter {
     private long worstRow = -1;
     private long worstCol = -1;
     private double worstExpected;
+    private long notFinite;
 
     DeviationMeter(Matrix c, long k) {
         this.c = c;
@@ -32,8 +33,9 @@ final class DeviationMeter {
         float actual = c.get(row, col);
         double chain = relative * magnitude + underflow;
         double ratio;
-        if (rightlyNotFinite(actual, expected, chain)) {
+        if (!Float.isFinite(actual) && rightlyNotFinite(actual, expected, magnitude, chain)) {
             ratio = 0;
+            notFinite++;
         } else if (Float.isFinite(actual) && Double.isFinite(expected)) {
             double error = Math.abs(actual - expected);
             // The chain's result, which is what was rounded, may be larger than the exact value.
@@ -65,18 +67,31 @@ final class DeviationMeter {
                 worstRow,
                 worstCol,
                 c.get(worstRow, worstCol),
-                worstExpected);
+                worstExpected,
+                notFinite);
     }
 
     /**
-     * NaN for NaN, and an infinity where the exact value is one or, give or take, rounds to one.
+     * Where inputs are infinite or NaN, so is the exact value, and nothing else is right. Where
+     * they are finite, an infinity is right if the exact value, give or take, rounds to one in the
+     * output's type, or if a sum in fp32 can have got there: no partial sum, in whatever order, is
+     * over the sum of the positive terms or below that of the negative ones. NaN is the sum of two
+     * such infinities.
      */
-    private boolean rightlyNotFinite(float actual, double expected, double chain) {
-        if (Double.isNaN(expected) || Double.isInfinite(expected)) {
+    private boolean rightlyNotFinite(
+            float actual, double expected, double magnitude, double chain) {
+        if (!Double.isFinite(expected)) {
             return Double.compare(actual, expected) == 0;
         }
-        return Float.isInfinite(actual)
-                && Math.signum(actual) == Math.signum(expected)
-                && Math.abs(expected) + chain >= ErrorBound.overflowFrom(dtype);
+        double limit = ErrorBound.overflowFrom(DType.FP32);
+        boolean up = (magnitude + expected) / 2 + chain >= limit;
+        boolean down = (magnitude - expected) / 2 + chain >= limit;
+        if (Float.isNaN(actual)) {
+            return up && down;
+        }
+        boolean rounds =
+                Math.signum(actual) == Math.signum(expected)
+                        && Math.abs(expected) + chain >= ErrorBound.overflowFrom(dtype);
+        return rounds || (actual > 0 ? up : down);
     }
 }

@@ -10,8 +10,9 @@ import java.util.stream.LongStream;
 /**
  * The product of A and B in float64, to check engines against; it shares no code with any of them.
  * Judges an output by {@code |c - ref| <= 2 sqrt(K) eps32 (|A| x |B|)} plus one rounding to the
- * output's type. Any thread may call it; the work is spread over all cores where the matrices may
- * be read by all threads. Does not judge products whose partial sums overflow fp32.
+ * output's type. An element may be infinite or NaN only where the inputs are, where the exact value
+ * rounds to infinity, or where a partial sum can have overflowed fp32. Any thread may call it; the
+ * work is spread over all cores where the matrices may be read by all threads.
  */
 public final class Float64Oracle {
 

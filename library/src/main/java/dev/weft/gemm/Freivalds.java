@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 
 /**
@@ -56,6 +57,7 @@ public final class Freivalds {
     private final Matrix c;
     private final long n;
     private final long seed;
+    private final LongPredicate wanted;
     private final double[][] signedB;
     private final double deviations;
 
@@ -66,13 +68,15 @@ public final class Freivalds {
             Matrix c,
             int rounds,
             double checks,
-            long seed) {
+            long seed,
+            LongPredicate wanted) {
         this.a = a;
         this.b = b;
         this.transposed = transposed;
         this.c = c;
         this.n = c.cols();
         this.seed = seed;
+        this.wanted = wanted;
         this.signedB = new double[rounds][Math.toIntExact(a.cols())];
         this.deviations = Math.sqrt(2 * Math.log(2 * checks / FALSE_ALARMS));
     }
@@ -85,7 +89,26 @@ public final class Freivalds {
      */
     public static Result check(
             Matrix a, Matrix b, boolean transposed, Matrix c, int rounds, long seed) {
-        return check(a, b, transposed, c, rounds, Math.max(1, c.cols()), seed);
+        return check(a, b, transposed, c, rounds, seed, row -> true);
+    }
+
+    /**
+     * Checks some rows of C, with all its columns in one group: rows with an infinity or NaN, for
+     * instance, are for {@link Float64Oracle} to judge.
+     *
+     * @param b [K, N], or [N, K] where {@code transposed}
+     * @param rounds independent sign vectors, 1 to 64
+     * @param wanted says of a row's number whether to check it
+     */
+    public static Result check(
+            Matrix a,
+            Matrix b,
+            boolean transposed,
+            Matrix c,
+            int rounds,
+            long seed,
+            LongPredicate wanted) {
+        return check(a, b, transposed, c, rounds, Math.max(1, c.cols()), seed, wanted);
     }
 
     /**
@@ -102,6 +125,18 @@ public final class Freivalds {
             int rounds,
             long groupCols,
             long seed) {
+        return check(a, b, transposed, c, rounds, groupCols, seed, row -> true);
+    }
+
+    private static Result check(
+            Matrix a,
+            Matrix b,
+            boolean transposed,
+            Matrix c,
+            int rounds,
+            long groupCols,
+            long seed,
+            LongPredicate wanted) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         if (a.cols() != k || c.cols() != n || c.rows() != a.rows()) {
@@ -129,7 +164,8 @@ public final class Freivalds {
             long cols = Math.min(groupCols, n - col);
             Matrix someB = transposed ? b.rows(col, cols) : b.block(0, k, col, cols);
             Matrix someC = c.block(0, c.rows(), col, cols);
-            Freivalds group = new Freivalds(a, someB, transposed, someC, rounds, checks, seed);
+            Freivalds group =
+                    new Freivalds(a, someB, transposed, someC, rounds, checks, seed, wanted);
             worst = group.check().worse(worst);
         }
         return worst;
@@ -139,6 +175,7 @@ public final class Freivalds {
         long blocks = Math.ceilDiv(a.cols(), K_BLOCK);
         double normB = Math.sqrt(range(blocks).mapToDouble(this::signB).sum());
         return range(c.rows())
+                .filter(wanted)
                 .mapToObj(row -> checkRow(row, normB))
                 .reduce(new Result(0, -1, 0), Result::worse);
     }

@@ -143,6 +143,61 @@ class Float64OracleTest {
     }
 
     @Test
+    void sumsThatCanOverflowMayBeInfiniteAndNoOthers() {
+        float inf = Float.POSITIVE_INFINITY;
+        float nan = Float.NaN;
+        for (DType out : new DType[] {DType.FP32, DType.BF16}) {
+            float[] over = {3e38f, 3e38f, 0, 0};
+            assertMayBe(over, out, inf);
+            assertMayNotBe(over, out, -inf, nan, 0, 3e38f);
+            float[] below = {-3e38f, -3e38f, 0, 0};
+            assertMayBe(below, out, -inf);
+            assertMayNotBe(below, out, inf, nan, 0);
+            // In some orders the sum overflows on its way, in others it does not.
+            float[] there = {3e38f, 3e38f, -3e38f, -3e38f};
+            assertMayBe(there, out, inf, -inf, nan, 0);
+            assertMayNotBe(there, out, 1e38f, -1e38f);
+            float[] oneWay = {3e38f, 3e38f, -3e38f, 0};
+            assertMayBe(oneWay, out, inf, out.round(3e38f));
+            assertMayNotBe(oneWay, out, -inf, nan, 0);
+            // No order of these overflows.
+            float[] within = {3e38f, -3e38f, 2e37f, 1};
+            assertMayBe(within, out, out.round(2e37f));
+            assertMayNotBe(within, out, inf, -inf, nan);
+            assertMayNotBe(new float[] {1e38f, 1e38f, 0, 0}, out, inf, -inf, nan);
+            assertMayNotBe(new float[] {1, 2, 3, 4}, out, inf, -inf, nan);
+        }
+    }
+
+    private static void assertMayBe(float[] terms, DType out, float... found) {
+        for (float value : found) {
+            Deviation deviation = sumOf(terms, out, value);
+            assertTrue(deviation.withinBound(), out + ": " + deviation.describe());
+            assertEquals(Float.isFinite(value) ? 0 : 1, deviation.notFinite());
+            assertTrue(Double.isFinite(deviation.maxAbsErr()), deviation.describe());
+            assertTrue(Double.isFinite(deviation.relErr()), deviation.describe());
+        }
+    }
+
+    private static void assertMayNotBe(float[] terms, DType out, float... found) {
+        for (float value : found) {
+            Deviation deviation = sumOf(terms, out, value);
+            assertFalse(deviation.withinBound(), out + ": " + deviation.describe());
+            assertEquals(0, deviation.notFinite());
+        }
+    }
+
+    private static Deviation sumOf(float[] terms, DType out, float found) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = Matrix.copyOf(arena, new float[][] {terms});
+            Matrix b = Matrix.copyOf(arena, new float[][] {{1}, {1}, {1}, {1}});
+            Matrix c = Matrix.allocate(arena, out, 1, 1);
+            c.set(0, 0, found);
+            return new Float64Oracle(a, b, false).check(c);
+        }
+    }
+
+    @Test
     void notANumberMustStayOne() {
         try (Arena arena = Arena.ofConfined()) {
             float inf = Float.POSITIVE_INFINITY;

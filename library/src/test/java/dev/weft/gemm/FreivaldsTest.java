@@ -117,6 +117,8 @@ class FreivaldsTest {
                 Freivalds.Result result = Freivalds.check(a, b, false, c, ROUNDS, 1);
                 assertFalse(result.accepted());
                 assertEquals(2, result.worstRow());
+                assertTrue(Freivalds.check(a, b, false, c, ROUNDS, 1, row -> row != 2).accepted());
+                assertFalse(Freivalds.check(a, b, false, c, ROUNDS, 1, row -> row == 2).accepted());
             }
         }
     }
