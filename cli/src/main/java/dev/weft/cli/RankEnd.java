@@ -77,8 +77,9 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
                 PrivateFiles.write(Path.of(file), end.text().getBytes(StandardCharsets.UTF_8));
                 return true;
             } catch (IOException e) {
+                // Shared memory is full, for one: the error then goes to standard error alone.
                 System.getLogger("dev.weft")
-                        .log(System.Logger.Level.WARNING, "cannot write {0}: {1}", file, e);
+                        .log(System.Logger.Level.DEBUG, "cannot write {0}: {1}", file, e);
                 return false;
             }
         }
@@ -114,8 +115,9 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
         try {
             return Optional.of(parse(text));
         } catch (IllegalArgumentException e) {
-            // A rank may be killed while it writes: what the others say is worth more.
-            System.getLogger("dev.weft").log(System.Logger.Level.WARNING, e.getMessage());
+            // A rank may be killed while it writes, or find no room: its standard error and what
+            // the others say are worth more, and a line about this would stand before theirs.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, e.getMessage());
             return Optional.empty();
         }
     }

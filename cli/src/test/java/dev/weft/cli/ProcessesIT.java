@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.fabric.ShmJob;
 import java.io.File;
@@ -347,5 +348,29 @@ class ProcessesIT {
         assertEquals(130, command.exitValue());
         assertTrue(errors().contains("weft: ended by SIGINT"), errors());
         assertSharedMemoryIsEmpty();
+    }
+
+    /** Ranks cannot leave their ends there either, and nothing stands before the one message. */
+    @Test
+    void sharedMemoryWithoutRoomIsOneLine() throws IOException, InterruptedException {
+        String size = "size=4k";
+        Process mount =
+                new ProcessBuilder("mount", "-t", "tmpfs", "-o", size, "weft", shared.toString())
+                        .redirectErrorStream(true)
+                        .start();
+        assumeTrue(mount.waitFor() == 0, "only the superuser can mount a file system");
+        try {
+            Process process = weft("--engine scalar --gm 768 --gk 256 --gn 128").start();
+            assertTrue(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS), "it ends");
+            assertEquals(Main.FAILED, process.exitValue());
+            List<String> told =
+                    Files.readAllLines(errorFile().toPath()).stream()
+                            .filter(line -> !line.contains("incubator modules"))
+                            .toList();
+            assertEquals(1, told.size(), String.join("\n", told));
+            assertTrue(told.getFirst().contains("No space left on device"), told.getFirst());
+        } finally {
+            assertEquals(0, new ProcessBuilder("umount", shared.toString()).start().waitFor());
+        }
     }
 }
