@@ -30,7 +30,7 @@ final class MpiCommandLine {
         this.arguments = arguments;
     }
 
-    /** The process to be started, its output where this process's goes. */
+    /** The process to be started. */
     ProcessBuilder builder() throws IOException {
         if (options.hostfile != null
                 && !(Files.isRegularFile(Path.of(options.hostfile))
@@ -41,7 +41,7 @@ final class MpiCommandLine {
         ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
         builder.environment().put("WEFT_SKIP_BUILD", "1");
         builder.environment().put(MpiRun.STARTED, "1");
-        return builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
+        return builder;
     }
 
     private static MpiFamily family(String starter) throws IOException {

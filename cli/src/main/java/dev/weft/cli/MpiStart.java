@@ -5,6 +5,8 @@ import dev.weft.files.PartFiles;
 import dev.weft.time.WaitTime;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Reader;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,9 +36,11 @@ final class MpiStart {
     private static final long ORDERLY_MS = 2_000;
     private static final long TERM_MS = 3_000;
     private static final long GONE_MS = 2_000;
+    private static final long READ_MS = 1_000;
 
     private final ProcessBuilder builder;
     private final int count;
+    private final PrintWriter out;
     private final MpiRanks ranks;
     private final long deadlineNs;
     private Process mpirun;
@@ -55,9 +59,14 @@ final class MpiStart {
 
     private boolean ended;
 
-    MpiStart(MpiCommandLine command, int count, Duration deadline) throws IOException {
+    /**
+     * @param out where the ranks' standard output goes
+     */
+    MpiStart(MpiCommandLine command, int count, Duration deadline, PrintWriter out)
+            throws IOException {
         this.builder = command.builder();
         this.count = count;
+        this.out = out;
         this.ranks = new MpiRanks(count);
         this.deadlineNs = WaitTime.nanoseconds(deadline);
     }
@@ -69,12 +78,14 @@ final class MpiStart {
         Thread hook = new Thread(this::abandon, "weft-abandon");
         Runtime.getRuntime().addShutdownHook(hook);
         try {
-            Thread reader = Thread.ofPlatform().daemon().start(this::passOn);
+            Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
+            Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
             String hung = awaitEnd();
             fates = ranks.fates();
             boolean byItself = !mpirun.isAlive();
             end();
-            reader.join(TimeUnit.SECONDS.toMillis(1));
+            output.join(READ_MS);
+            errors.join(READ_MS);
             RankProcesses.removeHook(hook);
             OptionalInt code = ranks.exitCode();
             if (code.isEmpty() || code.getAsInt() == Main.FAILED) {
@@ -181,18 +192,35 @@ final class MpiStart {
         System.err.println("weft: " + Main.oneLine(line));
     }
 
+    /** By this process, which notices where it gets lost; mpirun would not. */
+    private void passOnOutput() {
+        try (Reader output = mpirun.inputReader()) {
+            char[] some = new char[4096];
+            for (int count = output.read(some); count > 0; count = output.read(some)) {
+                out.write(some, 0, count);
+                out.flush();
+            }
+        } catch (IOException e) {
+            closed(e);
+        }
+    }
+
+    private static void closed(IOException e) {
+        // Closed under us: mpirun has been ended.
+        System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no more to read", e);
+    }
+
     /** What ranks say to people, and what they say to this process. */
-    private void passOn() {
+    private void passOnErrors() {
         try (BufferedReader errors = mpirun.errorReader()) {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
                 if (!ranks.take(line) && !ending) {
                     complained |= line.contains("weft: ");
-                    System.err.println(line);
+                    System.err.println(Console.harmless(line));
                 }
             }
         } catch (IOException e) {
-            // Closed under us: mpirun has been ended.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no more to read", e);
+            closed(e);
         }
     }
 

@@ -91,7 +91,7 @@ final class RunCommand implements Callable<Integer> {
         PartFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
         MpiCommandLine command = new MpiCommandLine(options.execution, ranks, arguments());
-        return new MpiStart(command, ranks, execution.deadline()).run();
+        return new MpiStart(command, ranks, execution.deadline(), out()).run();
     }
 
     /** Who starts ranks under MPI says how many; -n may only agree. */

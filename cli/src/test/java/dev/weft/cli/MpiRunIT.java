@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.ffi.MpiFamily;
 import java.io.File;
@@ -406,5 +407,16 @@ class MpiRunIT {
         assertEquals(Main.FAILED, exitCode(command), errors());
         assertTrue(complaint().startsWith("weft: rank 1 was ended by SIGINT"), errors());
         assertNothingIsLeft(job);
+    }
+
+    /** mpirun does not tell that what it wrote was lost. */
+    @Test
+    void lostOutputOfRanksIsAFailure() throws Exception {
+        assumeTrue(Files.exists(Path.of("/dev/full")), "no /dev/full here");
+        List<String> toFull = List.of("sh", "-c", "exec \"$0\" \"$@\" >/dev/full");
+        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
+        int code = run(toFull, environment, "--launcher mpi -n 2 --json - " + SMALL);
+        assertEquals(Main.FAILED, code, errors());
+        assertEquals("weft: cannot write to standard output: No space left on device", complaint());
     }
 }

@@ -35,13 +35,7 @@ final class CommandFaults {
     }
 
     void run() {
-        for (String launcher : launchers()) {
-            signalled(launcher, "SIGINT", Signals.INT);
-            signalled(launcher, "SIGTERM", Signals.TERM);
-            if (!launcher.equals("threads")) {
-                signalled(launcher, "SIGKILL", Signals.KILL);
-            }
-        }
+        new CommandSignals(table).run(launchers());
         rankSignalled("kill", Signals.KILL);
         rankSignalled("freeze", Signals.STOP);
         withLittleRoom("full shared memory", "256k", true);
@@ -62,11 +56,11 @@ final class CommandFaults {
     }
 
     /** The work of one case, in two folders that are removed afterwards. */
-    private interface Trial {
+    interface Trial {
         void on(Path shared, Path data) throws IOException;
     }
 
-    private static void inFolders(Trial trial) {
+    static void inFolders(Trial trial) {
         try {
             Path folder = Files.createTempDirectory("weft-faults");
             try {
@@ -97,32 +91,6 @@ final class CommandFaults {
         all.addAll(List.of("--data-dir", data.toString()));
         all.addAll(List.of(more));
         return all;
-    }
-
-    private void signalled(String launcher, String name, int signal) {
-        inFolders(
-                (shared, data) -> {
-                    List<String> arguments = arguments(LONG_RUN, data, "--launcher", launcher);
-                    try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
-                        boolean began = command.awaitLine("Running warmup");
-                        if (launcher.equals("processes")) {
-                            command.awaitChildren(2);
-                        }
-                        pause(1_000);
-                        began &= command.isAlive();
-                        long beganNs = System.nanoTime();
-                        command.signal(signal);
-                        int code = command.awaitExit();
-                        List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
-                        if (!began) {
-                            problems.add("it never got to its calls: " + command.output());
-                        }
-                        if (code != 128 + signal && !(launcher.equals("mpi") && code > 0)) {
-                            problems.add("exit code " + code);
-                        }
-                        tell(name, "calls", launcher, "exit code " + code, beganNs, problems);
-                    }
-                });
     }
 
     /** A rank that dies or stops under the command, which must name it. */

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -23,6 +24,9 @@ import java.util.stream.Stream;
 final class CommandRun implements AutoCloseable {
 
     private static final long PATIENCE_SECONDS = 60;
+
+    /** What Java takes to start and a rank to prepare. */
+    private static final Duration STARTED = Duration.ofMillis(2_500);
 
     private final Path shared;
     private final Path data;
@@ -72,7 +76,7 @@ final class CommandRun implements AutoCloseable {
 
     /** Returns when a line with this text has come, or false when none will. */
     boolean awaitLine(String text) {
-        return await(() -> lines.stream().anyMatch(line -> line.contains(text)));
+        return await(() -> hasPrinted(text));
     }
 
     /** The processes that it has started, once there are so many. */
@@ -83,7 +87,8 @@ final class CommandRun implements AutoCloseable {
         return children;
     }
 
-    private boolean await(BooleanSupplier condition) {
+    /** Returns when it holds, or false when it will not. */
+    boolean await(BooleanSupplier condition) {
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         while (!condition.getAsBoolean()) {
             if (!process.isAlive() && !reader.isAlive() || System.nanoTime() > until) {
@@ -94,13 +99,62 @@ final class CommandRun implements AutoCloseable {
         return true;
     }
 
-    boolean isAlive() {
-        return process.isAlive();
+    long pid() {
+        return process.pid();
     }
 
-    void signal(int signal) {
+    boolean hasPrinted(String text) {
+        return lines.stream().anyMatch(line -> line.contains(text));
+    }
+
+    /** Its ranks: processes of Java below it, or itself where they are its threads. */
+    List<ProcessHandle> ranks(String launcher) {
+        return launcher.equals("threads") ? List.of() : javaProcesses();
+    }
+
+    private List<ProcessHandle> javaProcesses() {
+        return process.descendants()
+                .filter(child -> child.info().command().orElse("").endsWith("/java"))
+                .toList();
+    }
+
+    /** Whether its ranks, or its threads, have been computing for a while. */
+    boolean hasRanksAtWork() {
+        List<ProcessHandle> ranks = javaProcesses();
+        return ranks.isEmpty()
+                ? hasComputed(process.toHandle())
+                : ranks.size() >= 2 && ranks.stream().allMatch(CommandRun::hasComputed);
+    }
+
+    private static boolean hasComputed(ProcessHandle process) {
+        return process.info().totalCpuDuration().orElse(Duration.ZERO).compareTo(STARTED) > 0;
+    }
+
+    ProcessHandle mpirun() {
+        return process.children()
+                .filter(child -> !child.info().command().orElse("").endsWith("/java"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** What it has started must be gone at the end. */
+    void noteChildren() {
         process.descendants().forEach(started::add);
-        Signals.send(process.pid(), signal);
+    }
+
+    /** Open MPI's segments of shared memory. */
+    static List<String> segments() {
+        return list(Path.of("/dev/shm")).stream()
+                .map(file -> file.getFileName().toString())
+                .filter(name -> name.contains("_segment."))
+                .toList();
+    }
+
+    static List<String> newSegments(List<String> before) {
+        return segments().stream()
+                .filter(name -> !before.contains(name))
+                .map(name -> name + " is still there")
+                .toList();
     }
 
     /** The exit code, or -1 where it does not end. */

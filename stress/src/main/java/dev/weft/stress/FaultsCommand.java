@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Examples:",
-            "  ./weft faults                             everything: about ten minutes",
+            "  ./weft faults                             everything: about half an hour",
             "  ./weft faults --launcher threads          seconds",
             "  ./weft faults --case \"launcher=processes ranks=4 fault=kill phase=close rank=1\""
         })

@@ -11,6 +11,7 @@ final class Signals {
     static final int INT = 2;
     static final int KILL = 9;
     static final int TERM = 15;
+    static final int CONT = 18;
     static final int STOP = 19;
 
     private static final MethodHandle KILL_CALL = killCall();
@@ -24,6 +25,17 @@ final class Signals {
                 linker.defaultLookup().find("kill").orElseThrow(),
                 FunctionDescriptor.of(
                         ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT));
+    }
+
+    /** By the name without SIG, as on Linux. */
+    static int number(String name) {
+        return switch (name) {
+            case "INT" -> INT;
+            case "KILL" -> KILL;
+            case "TERM" -> TERM;
+            case "STOP" -> STOP;
+            default -> throw new IllegalArgumentException("no signal " + name);
+        };
     }
 
     /** Whether there was such a process to send it to. */
