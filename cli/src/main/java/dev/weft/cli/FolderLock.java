@@ -8,6 +8,7 @@ import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
@@ -111,7 +112,8 @@ final class FolderLock implements AutoCloseable {
                             real.resolve(NAME),
                             StandardOpenOption.CREATE,
                             StandardOpenOption.READ,
-                            StandardOpenOption.WRITE);
+                            StandardOpenOption.WRITE,
+                            LinkOption.NOFOLLOW_LINKS);
             try {
                 FileLock lock = opened.tryLock(0, Long.MAX_VALUE, shared);
                 if (lock == null) {

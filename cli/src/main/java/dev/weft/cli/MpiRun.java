@@ -122,12 +122,15 @@ final class MpiRun {
         }
     }
 
-    /** The command cannot look at ranks on other hosts, but it hears whether this one runs. */
+    /**
+     * The command cannot look at ranks on other hosts, but it hears whether this one runs. A rank
+     * that has not met the others in time is not said to run: it should have given up by itself.
+     */
     private void tellOfLife() {
-        long everyMs =
-                Math.min(ALIVE_EVERY.toMillis(), Math.max(1, execution.deadline().toMillis() / 4));
+        long deadlineMs = execution.deadline().toMillis();
+        long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
         try {
-            while (true) {
+            for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
                 System.err.println(MpiRanks.ALIVE);
                 TimeUnit.MILLISECONDS.sleep(everyMs);
             }

@@ -96,9 +96,10 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         // On SIGHUP, with which the JVM ends in good order, UCX would wait for a debugger.
         NativeEnvironment.setUnlessSet("UCX_DEBUG_SIGNO", "0");
         // By default UCX writes over the first instructions of the C library's functions, while
-        // other
-        // threads of the JVM call them: on a busy aarch64, starts of MPICH 4.0.2 died of that.
-        NativeEnvironment.setUnlessSet("UCX_MEM_MMAP_HOOK_MODE", "reloc");
+        // other threads of the JVM call them: on a busy aarch64, starts of MPICH 4.0.2 died of
+        // that.
+        // Its other way (reloc) replaces malloc as well, and hung every start.
+        NativeEnvironment.setUnlessSet("UCX_MEM_MMAP_HOOK_MODE", "none");
         NativeEnvironment.setUnlessSet("OMPI_MCA_opal_signal", "");
         NativeEnvironment.setUnlessSet("HFI_NO_BACKTRACE", "1");
         NativeEnvironment.setUnlessSet("IPATH_NO_BACKTRACE", "1");
