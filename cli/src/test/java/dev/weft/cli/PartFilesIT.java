@@ -89,7 +89,8 @@ class PartFilesIT {
     @Test
     void whoIsToldToEndRemovesThem() throws Exception {
         startHalf();
-        process.destroy();
+        // Process.destroy would end its input as well, at which it finishes the file.
+        process.toHandle().destroy();
         awaitEnd();
         assertEquals(List.of(), parts());
         assertEquals("old", Files.readString(folder.resolve("file")));
@@ -99,7 +100,7 @@ class PartFilesIT {
     void thoseOfAKilledProcessAreRemovedByTheNextWriter() throws Exception {
         startHalf();
         String living = parts().getFirst();
-        process.destroyForcibly();
+        process.toHandle().destroyForcibly();
         awaitEnd();
         assertEquals(List.of(living), parts());
         String ofOther = ".weft-1-00000000-0123456789abcdef.part";

@@ -293,7 +293,7 @@ class ProcessesIT {
     /** The deadline is far away: only the command can know. */
     @Test
     void aRankThatEndsBeforeItHasArrivedEndsTheRunAtOnce() throws Exception {
-        Process command = weft("-n 3 --gm 600 --gk 512 --gn 256 --deadline 1h").start();
+        Process command = weft("-n 3 --gm 600 --gk 512 --gn 256 --deadline 60m").start();
         while (command.children().count() < 3 && command.isAlive()) {
             TimeUnit.MILLISECONDS.sleep(1);
         }
