@@ -25,7 +25,7 @@ final class SimRun {
 
     private static final int MOST_LISTED_HOSTS = 8;
 
-    /** At 400 to 590 ns an event (docs/performance.md): under half a second. */
+    /** At 400 to 590 ns an event (docs/results/prediction.md): under half a second. */
     private static final long QUICK_TRANSFERS = 100_000;
 
     private final RunCommand command;
