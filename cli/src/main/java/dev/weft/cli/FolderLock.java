@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.files.ProcessSpace;
 import dev.weft.telemetry.Fallback;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -134,18 +135,14 @@ final class FolderLock implements AutoCloseable {
 
     private void tellWho(FileChannel file) throws IOException {
         String who =
-                ProcessHandle.current().pid() + " " + Long.toHexString(run) + " " + host() + "\n";
+                ProcessHandle.current().pid()
+                        + " "
+                        + Long.toHexString(run)
+                        + " "
+                        + ProcessSpace.host()
+                        + "\n";
         file.truncate(0);
         file.write(ByteBuffer.wrap(who.getBytes(StandardCharsets.UTF_8)), 0);
-    }
-
-    private static String host() {
-        try {
-            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-        } catch (IOException e) {
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no host name", e);
-            return "";
-        }
     }
 
     private void refuseUnlessOurs(FileChannel file) throws IOException {
@@ -156,7 +153,7 @@ final class FolderLock implements AutoCloseable {
                 if (holder.group(2).equals(Long.toHexString(run))) {
                     return;
                 }
-                boolean here = holder.group(3).equals(host());
+                boolean here = holder.group(3).equals(ProcessSpace.host());
                 if (!here || ProcessHandle.of(Long.parseLong(holder.group(1))).isPresent()) {
                     who = "process " + holder.group(1) + (here ? "" : " on " + holder.group(3));
                     break;

@@ -54,7 +54,10 @@ final class MpiStart {
     /** What is known of the ranks when mpirun has ended, or has to be ended. */
     private Map<Integer, Culprit.Fate> fates;
 
-    /** Whether mpirun has been stopped, and so cannot pass on what ranks say. */
+    /** Whether nothing is heard of the ranks, so that none would hear the end of its input. */
+    private boolean hung;
+
+    /** Whether mpirun has been stopped, and so would not hear a signal either. */
     private boolean isStopped;
 
     private boolean ended;
@@ -80,7 +83,7 @@ final class MpiStart {
         try {
             Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
             Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
-            String hung = awaitEnd();
+            String silence = awaitEnd();
             fates = ranks.fates();
             boolean byItself = !mpirun.isAlive();
             end();
@@ -89,7 +92,7 @@ final class MpiStart {
             RankProcesses.removeHook(hook);
             OptionalInt code = ranks.exitCode();
             if (code.isEmpty() || code.getAsInt() == Main.FAILED) {
-                tell(hung, byItself ? mpirun.exitValue() : 0);
+                tell(silence, byItself ? mpirun.exitValue() : 0);
             }
             return code.orElse(Main.FAILED);
         } catch (InterruptedException e) {
@@ -132,6 +135,7 @@ final class MpiStart {
 
     private String silence(long silentNs) {
         String time = " for " + TimeUnit.NANOSECONDS.toMillis(silentNs) + " ms";
+        hung = true;
         isStopped = RankProcesses.isStopped(mpirun.pid());
         if (isStopped) {
             return "mpirun (process "
@@ -158,24 +162,24 @@ final class MpiStart {
     /**
      * Each rank has said its line; together they tell more. Never ends without a line.
      *
-     * @param hung why mpirun had to be ended, or null
+     * @param silence why mpirun had to be ended, or null
      * @param code with which it ended by itself
      */
-    private void tell(String hung, int code) {
+    private void tell(String silence, int code) {
         List<RankEnd> told = ranks.ends();
         boolean caused = fates.values().stream().anyMatch(Culprit.Fate::cause);
-        boolean silent = hung != null && !ranks.starts().isEmpty() && !isStopped;
+        boolean silent = silence != null && !ranks.starts().isEmpty() && !isStopped;
         if (!told.isEmpty() || caused || silent) {
             complain(
                     new Culprit(told, fates)
                             .line()
-                            .orElse(told.isEmpty() ? hung : told.getFirst().message()));
+                            .orElse(told.isEmpty() ? silence : told.getFirst().message()));
         }
         if (told.stream().anyMatch(end -> end.situation().isPresent())) {
             EndTable.lines(count, told, fates).forEach(System.err::println);
         }
-        if (!complained && hung != null) {
-            complain(hung);
+        if (!complained && silence != null) {
+            complain(silence);
         }
         if (!complained) {
             complain(
@@ -241,11 +245,11 @@ final class MpiStart {
         }
         ended = true;
         boolean gone = !mpirun.isAlive();
-        if (!gone) {
+        if (!gone && !hung) {
             closeInput();
             gone = hasEnded(ORDERLY_MS);
         }
-        if (!gone) {
+        if (!gone && !isStopped) {
             mpirun.destroy();
             gone = hasEnded(TERM_MS);
         }

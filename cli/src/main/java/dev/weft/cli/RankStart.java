@@ -24,9 +24,15 @@ record RankStart(int rank, long pid, String system, String job, String session) 
         return new RankStart(
                 MpiEnvironment.current().rank().orElse(0),
                 ProcessHandle.current().pid(),
-                ProcessSpace.current(),
+                currentSystem(),
                 environment("PMIX_NAMESPACE"),
                 environment("OMPI_MCA_orte_jobfam_session_dir"));
+    }
+
+    /** A lab's hosts have their own names on one kernel. */
+    private static String currentSystem() {
+        String space = ProcessSpace.current();
+        return space.isEmpty() ? "" : space + ProcessSpace.host();
     }
 
     private static String environment(String name) {
@@ -78,7 +84,7 @@ record RankStart(int rank, long pid, String system, String job, String session) 
 
     /** The rank's process, where it is one of this system and still there. */
     Optional<ProcessHandle> process() {
-        return !system.isEmpty() && system.equals(ProcessSpace.current())
+        return !system.isEmpty() && system.equals(currentSystem())
                 ? ProcessHandle.of(pid)
                 : Optional.empty();
     }

@@ -351,7 +351,7 @@ class MpiRunIT {
 
     @Test
     void ranksThatAreAllStoppedAreGivenUp() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 3s");
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("STOP", parent(rank).descendants().mapToLong(ProcessHandle::pid).toArray());
@@ -362,7 +362,7 @@ class MpiRunIT {
 
     @Test
     void aStoppedMpirunIsGivenUp() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 3s");
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("STOP", parent(rank).pid());

@@ -150,7 +150,7 @@ class PartFilesIT {
         // 64 MiB each: long enough to be met while it is being written.
         start(
                 Main.class,
-                "run -n 2 --gm 4096 --gk 8 --gn 4096 --warmup 0 --iterations 1 --launcher processes"
+                "run -n 2 --gm 4096 --gk 8 --gn 4096 --algorithm ring --warmup 0 --iterations 1 --launcher processes"
                         + " --quiet --data-dir "
                         + Files.createDirectory(folder.resolve("out")));
         ProcessHandle rank = awaitWritingRank();

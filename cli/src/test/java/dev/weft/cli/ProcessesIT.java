@@ -214,7 +214,7 @@ class ProcessesIT {
     void aStoppedRankIsNamedByTheCommandThoughItSaysNothing() throws Exception {
         Process command =
                 weft("-n 3 --gm 600 --gk 512 --gn 256 --algorithm ring --iterations 100000"
-                                + " --deadline 10s")
+                                + " --deadline 4s")
                         .start();
         ProcessHandle victim = awaitRank(command, 1);
         String pid = Long.toString(victim.pid());
@@ -230,7 +230,9 @@ class ProcessesIT {
 
     @Test
     void aTerminatedCommandTakesItsRanksAlong() throws Exception {
-        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        Process command =
+                weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000")
+                        .start();
         awaitRank(command, 1);
         List<ProcessHandle> ranks = command.children().toList();
         command.destroy();
@@ -257,7 +259,7 @@ class ProcessesIT {
         Process command =
                 weft("-n "
                                 + ranks
-                                + " --gm 600 --gk 512 --gn 256 --iterations 100000 --deadline 2s")
+                                + " --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000 --deadline 2s")
                         .start();
         awaitRank(command, 0);
         signal("STOP", command.children().mapToLong(ProcessHandle::pid).toArray());
@@ -275,7 +277,8 @@ class ProcessesIT {
     @Test
     void aJobThatIsStoppedAndContinuedAsAWholeGoesOn() throws Exception {
         Process command =
-                weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100 --deadline 3s").start();
+                weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100 --deadline 3s")
+                        .start();
         awaitRank(command, 1);
         long[] job =
                 LongStream.concat(
@@ -309,7 +312,9 @@ class ProcessesIT {
 
     @Test
     void aCommandThatIsKilledWhileItsRanksStartLeavesNothing() throws Exception {
-        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        Process command =
+                weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000")
+                        .start();
         while (command.children().count() < 2 && command.isAlive()) {
             TimeUnit.MILLISECONDS.sleep(1);
         }
@@ -341,7 +346,9 @@ class ProcessesIT {
 
     @Test
     void aSignalThatEndsTheCommandIsNamed() throws Exception {
-        Process command = weft("-n 2 --gm 600 --gk 512 --gn 256 --iterations 100000").start();
+        Process command =
+                weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000")
+                        .start();
         awaitRank(command, 1);
         signal("INT", command.pid());
         awaitEnd(command);

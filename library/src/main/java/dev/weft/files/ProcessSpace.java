@@ -20,4 +20,14 @@ public final class ProcessSpace {
             return "";
         }
     }
+
+    /** The name of this host; empty where it is not known. */
+    public static String host() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+        } catch (IOException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no host name", e);
+            return "";
+        }
+    }
 }
