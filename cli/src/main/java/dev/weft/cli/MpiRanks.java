@@ -20,6 +20,7 @@ final class MpiRanks {
     /** From a rank that a signal ends, with its number and the signal's name. */
     private static final String SIGNAL = "weft-signal ";
 
+    private static final String TERMINATED = "SIGTERM";
     private static final Culprit.Fate DIED = new Culprit.Fate(true, "died");
     private static final Culprit.Fate KILLED = new Culprit.Fate(false, "was killed");
 
@@ -133,11 +134,32 @@ final class MpiRanks {
         return fates;
     }
 
+    /** What has befallen the ranks together, none of which is the cause; null where one may be. */
+    synchronized String commonEnd(Map<Integer, Culprit.Fate> fates) {
+        boolean knowsCause =
+                fates.values().stream().anyMatch(Culprit.Fate::cause)
+                        || ends().stream().anyMatch(MpiRanks::isOwn);
+        if (knowsCause) {
+            return null;
+        }
+        if (signals.containsValue(TERMINATED)) {
+            return "mpirun ended the ranks by SIGTERM before the run was over: was it told to end?";
+        }
+        boolean allKilled =
+                fates.size() == count && fates.values().stream().allMatch(KILLED::equals);
+        return allKilled ? "all ranks were killed" : null;
+    }
+
+    /** Whether the rank did not end because of another. */
+    private static boolean isOwn(RankEnd end) {
+        return end.kind() != RankEnd.Kind.TOLD && end.kind() != RankEnd.Kind.LOST;
+    }
+
     private Culprit.Fate fate(int rank) {
         if (signals.containsKey(rank)) {
             String signal = signals.get(rank);
             // Launchers send SIGTERM to all when they end the job.
-            return new Culprit.Fate(!signal.equals("SIGTERM"), "was ended by " + signal);
+            return new Culprit.Fate(!signal.equals(TERMINATED), "was ended by " + signal);
         }
         if (!starts.containsKey(rank)) {
             return new Culprit.Fate(!starts.isEmpty(), "never started");

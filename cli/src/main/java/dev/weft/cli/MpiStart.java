@@ -169,7 +169,10 @@ final class MpiStart {
         List<RankEnd> told = ranks.ends();
         boolean caused = fates.values().stream().anyMatch(Culprit.Fate::cause);
         boolean silent = silence != null && !ranks.starts().isEmpty() && !isStopped;
-        if (!told.isEmpty() || caused || silent) {
+        String common = ranks.commonEnd(fates);
+        if (common != null) {
+            complain(common);
+        } else if (!told.isEmpty() || caused || silent) {
             complain(
                     new Culprit(told, fates)
                             .line()

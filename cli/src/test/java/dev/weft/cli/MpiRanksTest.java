@@ -2,8 +2,10 @@ package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.PeerLostException;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -78,7 +80,13 @@ class MpiRanksTest {
         }
         ranks.take(MpiRanks.signal(0, "SIGTERM"));
         assertEquals(Map.of(), causes());
+        RankEnd consequence = RankEnd.of(new PeerLostException(1, 0, "died", "a chunk"));
+        EndPieces.of(consequence).forEach(ranks::take);
+        assertEquals(
+                "mpirun ended the ranks by SIGTERM before the run was over: was it told to end?",
+                ranks.commonEnd(ranks.fates()));
         ranks.take(MpiRanks.signal(2, "SIGINT"));
         assertEquals("rank 2 was ended by SIGINT", culprit());
+        assertNull(ranks.commonEnd(ranks.fates()));
     }
 }

@@ -419,4 +419,15 @@ class MpiRunIT {
         assertEquals(Main.FAILED, code, errors());
         assertEquals("weft: cannot write to standard output: No space left on device", complaint());
     }
+
+    @Test
+    void anInterruptedMpirunIsTheCauseAndNoRankIs() throws Exception {
+        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 5s");
+        ProcessHandle rank = awaitRank(command, 1);
+        String job = job(rank);
+        signal("INT", parent(rank).pid());
+        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertTrue(complaint().startsWith("weft: mpirun ended the ranks by SIGTERM"), errors());
+        assertNothingIsLeft(job);
+    }
 }

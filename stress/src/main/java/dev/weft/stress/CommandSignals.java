@@ -21,9 +21,12 @@ final class CommandSignals {
     private static final long STOPPED_MS = 4_000;
     private static final int TRIES = 3;
 
-    /** Data, outputs and checks of this one take long enough to be met. */
-    private static final List<String> SHAPE =
-            List.of("--gm", "4096", "--gk", "256", "--gn", "4096", "--deadline", "3s");
+    /** Little to multiply, and files of 64 MiB, so that a run is met while it writes and checks. */
+    private static final List<String> SHAPE = List.of("--gm", "4096", "--gk", "8", "--gn", "4096");
+
+    /** The vector engine needs a compiler that these runs go without. */
+    private static final List<String> HOW =
+            List.of("--engine", "scalar", "--deadline", "3s", "--algorithm", "ring");
 
     /** What a run is at. */
     enum Moment {
@@ -50,10 +53,11 @@ final class CommandSignals {
             };
         }
 
-        private List<String> iterations() {
-            return this == MEASURING
-                    ? List.of("--iterations", "100000")
-                    : List.of("--warmup", "0", "--iterations", "1");
+        private List<String> iterations(boolean ends) {
+            if (this == MEASURING) {
+                return List.of("--iterations", ends ? "10" : "100000");
+            }
+            return List.of("--warmup", "0", "--iterations", "1");
         }
     }
 
@@ -111,7 +115,7 @@ final class CommandSignals {
 
     private static void generate(Path shared, Path data) {
         List<String> arguments = new ArrayList<>(List.of("gen-data", "-n", "2"));
-        arguments.addAll(SHAPE.subList(0, 6));
+        arguments.addAll(SHAPE);
         arguments.addAll(List.of("--data-dir", data.toString()));
         try (CommandRun command = new CommandRun(shared, data, List.of(), arguments)) {
             if (command.awaitExit() != 0) {
@@ -146,14 +150,12 @@ final class CommandSignals {
             Path shared,
             Path data,
             boolean last) {
-        List<String> arguments = new ArrayList<>(List.of("run", "-n", "2", "--algorithm", "ring"));
+        List<String> arguments = new ArrayList<>(List.of("run", "-n", "2"));
         arguments.addAll(SHAPE);
-        arguments.addAll(moment.iterations());
-        arguments.addAll(List.of("--launcher", launcher, "--data-dir", data.toString()));
+        arguments.addAll(HOW);
         boolean continues = target == Target.JOB;
-        if (continues) {
-            arguments.addAll(List.of("--iterations", "20"));
-        }
+        arguments.addAll(moment.iterations(continues));
+        arguments.addAll(List.of("--launcher", launcher, "--data-dir", data.toString()));
         List<String> segments = CommandRun.segments();
         try (CommandRun command = new CommandRun(shared, data, List.of("setsid"), arguments)) {
             boolean met = command.await(() -> moment.isNow(command, data));
@@ -168,6 +170,10 @@ final class CommandSignals {
             int code = command.awaitExit();
             long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNs);
             met &= continues || code != 0;
+            if (target == Target.COMMAND && signal.equals("KILL")) {
+                // Nobody may be left to remove the part of a file: the next writer does.
+                generate(shared, data);
+            }
             List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
             problems.addAll(CommandRun.newSegments(segments));
             problems.addAll(problems(command, target, signal, code));
