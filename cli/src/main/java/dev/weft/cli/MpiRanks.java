@@ -142,8 +142,10 @@ final class MpiRanks {
         if (knowsCause) {
             return null;
         }
-        if (signals.containsValue(TERMINATED)) {
-            return "mpirun ended the ranks by SIGTERM before the run was over: was it told to end?";
+        boolean inputEnded =
+                ends().stream().anyMatch(end -> end.message().contains(MpiRun.STARTER_GONE));
+        if (signals.containsValue(TERMINATED) || inputEnded) {
+            return "mpirun ended the ranks before the run was over: was it told to end?";
         }
         boolean allKilled =
                 fates.size() == count && fates.values().stream().allMatch(KILLED::equals);

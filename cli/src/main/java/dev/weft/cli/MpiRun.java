@@ -29,6 +29,9 @@ final class MpiRun {
     /** Environment variable: {@link MpiStart} has started this rank, and listens. */
     static final String STARTED = "WEFT_MPI_STARTED";
 
+    /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
+    static final String STARTER_GONE = "the command that started this run is gone";
+
     /** How often the first rank says that it runs. */
     private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
@@ -115,7 +118,7 @@ final class MpiRun {
                 // The others have not even met this rank: mpirun ends them.
                 System.exit(Main.FAILED);
             } else {
-                joined.fail(new IllegalStateException("the command that started this run is gone"));
+                joined.fail(new IllegalStateException(STARTER_GONE));
             }
         } catch (IOException e) {
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);

@@ -83,7 +83,7 @@ class MpiRanksTest {
         RankEnd consequence = RankEnd.of(new PeerLostException(1, 0, "died", "a chunk"));
         EndPieces.of(consequence).forEach(ranks::take);
         assertEquals(
-                "mpirun ended the ranks by SIGTERM before the run was over: was it told to end?",
+                "mpirun ended the ranks before the run was over: was it told to end?",
                 ranks.commonEnd(ranks.fates()));
         ranks.take(MpiRanks.signal(2, "SIGINT"));
         assertEquals("rank 2 was ended by SIGINT", culprit());

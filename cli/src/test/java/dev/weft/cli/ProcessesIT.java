@@ -2,7 +2,6 @@ package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -229,15 +228,16 @@ class ProcessesIT {
     }
 
     @Test
-    void aTerminatedCommandTakesItsRanksAlong() throws Exception {
+    void anInterruptedCommandSaysSoAndTakesItsRanksAlong() throws Exception {
         Process command =
                 weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000")
                         .start();
         awaitRank(command, 1);
         List<ProcessHandle> ranks = command.children().toList();
-        command.destroy();
+        signal("INT", command.pid());
         awaitEnd(command);
-        assertNotEquals(0, command.exitValue());
+        assertEquals(130, command.exitValue());
+        assertTrue(errors().contains("weft: ended by SIGINT"), errors());
         for (ProcessHandle rank : ranks) {
             rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
         }
@@ -341,19 +341,6 @@ class ProcessesIT {
         assertTrue(List.of(1, 2).contains(process.exitValue()), errors());
         assertTrue(errors().contains("weft: "), errors());
         assertFalse(errors().contains("\tat "), errors());
-        assertSharedMemoryIsEmpty();
-    }
-
-    @Test
-    void aSignalThatEndsTheCommandIsNamed() throws Exception {
-        Process command =
-                weft("-n 2 --algorithm ring --gm 600 --gk 512 --gn 256 --iterations 100000")
-                        .start();
-        awaitRank(command, 1);
-        signal("INT", command.pid());
-        awaitEnd(command);
-        assertEquals(130, command.exitValue());
-        assertTrue(errors().contains("weft: ended by SIGINT"), errors());
         assertSharedMemoryIsEmpty();
     }
 

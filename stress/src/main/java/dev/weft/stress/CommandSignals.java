@@ -55,7 +55,7 @@ final class CommandSignals {
 
         private List<String> iterations(boolean ends) {
             if (this == MEASURING) {
-                return List.of("--iterations", ends ? "10" : "100000");
+                return List.of("--warmup", "0", "--iterations", ends ? "3" : "100000");
             }
             return List.of("--warmup", "0", "--iterations", "1");
         }
