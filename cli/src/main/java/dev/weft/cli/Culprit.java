@@ -299,11 +299,10 @@ final class Culprit {
         TreeSet<Integer> waiters = new TreeSet<>();
         Wait example = null;
         for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
-            for (Wait wait : waiting.getValue()) {
-                if (wait.from() == culprit && waiting.getKey() != culprit) {
-                    waiters.add(waiting.getKey());
-                    example = example == null ? wait : example;
-                }
+            int rank = waiting.getKey();
+            if (rank != culprit && awaits(rank, culprit)) {
+                waiters.add(rank);
+                example = example == null ? waitFor(culprit, waiting.getValue()) : example;
             }
         }
         if (example == null) {
@@ -315,6 +314,15 @@ final class Culprit {
                 + " for it ("
                 + example.awaited()
                 + ")";
+    }
+
+    /** Preferably for the peer itself; else for a lane that moves the peer's rows. */
+    private static Wait waitFor(int peer, List<Wait> waits) {
+        return waits.stream()
+                .filter(wait -> wait.from() == peer)
+                .findFirst()
+                .or(() -> waits.stream().filter(wait -> wait.source() == peer).findFirst())
+                .orElseThrow();
     }
 
     private static String ranks(TreeSet<Integer> ranks) {

@@ -285,7 +285,10 @@ class CulpritTest {
         assertTrue(
                 line(rank(0).forChunk(0, 1, 4).forWhat(Awaited.SHARD, 2, CALL).end())
                         .startsWith("rank 2 hangs"));
-        assertTrue(line(rank(0).forChunk(0, 1, 4).end()).startsWith("rank 1 hangs"));
+        assertEquals(
+                "rank 1 hangs: it gave no sign of life; rank 0 waits for it (chunk 4 of rank 1"
+                        + " (number 7) from rank 0)",
+                line(rank(0).forChunk(0, 1, 4).end()));
     }
 
     @Test
