@@ -12,6 +12,7 @@ module dev.weft {
     exports dev.weft.gemm;
     exports dev.weft.op;
     exports dev.weft.plan;
+    exports dev.weft.search;
     exports dev.weft.sim;
     exports dev.weft.tensor;
     exports dev.weft.tune;

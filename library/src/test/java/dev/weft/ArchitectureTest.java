@@ -17,6 +17,7 @@ import com.tngtech.archunit.lang.ArchRule;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.op.AllGatherMatmul;
+import dev.weft.plan.Algorithm;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -51,6 +52,7 @@ class ArchitectureTest {
                             "op",
                             Set.of(
                                     "tune",
+                                    "search",
                                     "sim",
                                     "fabric",
                                     "gemm",
@@ -59,6 +61,7 @@ class ArchitectureTest {
                                     "ffi",
                                     "telemetry")),
                     entry("tune", Set.of("sim", "fabric", "gemm", "tensor", "files", "telemetry")),
+                    entry("search", Set.of("sim", "plan", "tensor")),
                     entry("sim", Set.of("plan", "tensor", "files")),
                     entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
@@ -99,6 +102,43 @@ class ArchitectureTest {
     @MethodSource("rooms")
     void aRoomUsesOnlyTheRoomsBelowIt(String room) {
         arrows(room, MAY_USE.get(room)).check(LIBRARY);
+    }
+
+    /**
+     * Who writes plans, or asks for them. Everybody else runs, prices, proves or draws plans, and
+     * does not ask which algorithm wrote one.
+     */
+    private static final Set<String> WRITERS =
+            Set.of(
+                    "dev.weft.plan.Planner",
+                    "dev.weft.search.MachinePlans",
+                    "dev.weft.op.AllGatherMatmulBuilder",
+                    "dev.weft.op.AutoChoice",
+                    "dev.weft.op.AutoMachine",
+                    "dev.weft.op.AutoPricing",
+                    "dev.weft.op.AutoTrial",
+                    "dev.weft.op.Candidate",
+                    "dev.weft.op.Planning",
+                    "dev.weft.cuda.CudaAllGatherMatmulBuilder",
+                    "dev.weft.cuda.CudaPlanning",
+                    "dev.weft.compat.Ascend",
+                    "dev.weft.compat.Sb2sbConfig");
+
+    @Test
+    void onlyWhoWritesPlansKnowsAlgorithms() {
+        Set<String> found =
+                LIBRARY.stream()
+                        .filter(
+                                one ->
+                                        one.getDirectDependenciesFromSelf().stream()
+                                                .anyMatch(
+                                                        to ->
+                                                                to.getTargetClass()
+                                                                        .isEquivalentTo(
+                                                                                Algorithm.class)))
+                        .map(one -> one.getName().replaceAll("\\$.*", ""))
+                        .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(new TreeSet<>(WRITERS), found);
     }
 
     /** Without this the rules could hold because they look at nothing. */

@@ -247,7 +247,7 @@ final class CudaRankRun implements RankJob {
         RankPlan plan = fused.plan();
         boolean equal = check.equal(fused.product(0), sequential.product(0)).passed();
         return new RankReport(
-                plan.algorithm().label(),
+                plan.name(),
                 "cuda: " + gpu.name(),
                 fused.engine().label(),
                 fused.computeBlocks(),

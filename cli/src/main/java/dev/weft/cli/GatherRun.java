@@ -147,7 +147,7 @@ record GatherRun(
                     received,
                     Samples.ofNs(gatherNs),
                     Samples.ofNs(copyNs),
-                    gather.plan(0).algorithm().label(),
+                    gather.plan(0).name(),
                     gather.programs(),
                     gather.timeline());
         }

@@ -72,7 +72,7 @@ final class RankRun implements RankJob {
     private static RankReport report(AllGatherMatmul fused, ViewTimes times, Kept kept) {
         RankPlan plan = fused.plan();
         return new RankReport(
-                plan.algorithm().label(),
+                plan.name(),
                 "cpu",
                 fused.engine().name(),
                 fused.computeWorkers(),
@@ -210,9 +210,7 @@ final class RankRun implements RankJob {
                     world, () -> new Kept(equalsInputs(gathered, world.rank()), true, true));
         }
         try (AllGatherMatmul keeping =
-                builder(group, world, fused.plan().algorithm(), true)
-                        .plannedLike(fused.plan())
-                        .prepare()) {
+                builder(group, world, execution.algorithm(), true).plans(fused.plans()).prepare()) {
             Result result = keeping.call(shard);
             boolean sameBits = keeping.engine().sameBitsForAnyRows();
             return Heartbeat.during(world, () -> compare(world, result, product, sameBits));

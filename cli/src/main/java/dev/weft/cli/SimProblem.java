@@ -5,6 +5,7 @@ import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
+import dev.weft.search.MachinePlans;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
@@ -195,17 +196,16 @@ record SimProblem(
     }
 
     private Scenario scenario(SimCandidate candidate) {
-        return new Scenario(
-                candidate.algorithm(),
-                false,
-                candidate.chunks(),
-                candidate.lanes(),
-                hosts(),
-                aType,
-                outType,
-                List.of(columns),
-                keepGathered,
-                workers,
-                slowRanks);
+        return Scenario.of(
+                        new MachinePlans(machine, candidate.algorithm()),
+                        candidate.chunks(),
+                        candidate.lanes(),
+                        hosts(),
+                        aType,
+                        outType,
+                        List.of(columns),
+                        keepGathered,
+                        workers)
+                .withSlowRanks(slowRanks);
     }
 }

@@ -159,9 +159,8 @@ final class Calls {
     /** The same on a model of a machine. */
     static CallSpans simulated(String machine, Algorithm algorithm, Shards shards, int splits) {
         Scenario scenario =
-                new Scenario(
+                Scenario.of(
                         algorithm,
-                        false,
                         Chunks.bySplits(shards, K, splits, 256),
                         1,
                         Hosts.one(shards.ranks()),
@@ -169,8 +168,7 @@ final class Calls {
                         DType.FP32,
                         List.of(16L),
                         false,
-                        0,
-                        Map.of());
+                        0);
         List<Map<String, List<Timeline.Span>>> tracks = new ArrayList<>();
         for (int rank = 0; rank < shards.ranks(); rank++) {
             tracks.add(new TreeMap<>());

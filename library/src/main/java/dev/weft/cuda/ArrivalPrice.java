@@ -1,6 +1,7 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.ArrivalCut.Block;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
 import java.util.List;
 
 /**

@@ -1,7 +1,8 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.ArrivalCut.Block;
 import dev.weft.cuda.Stretch.Piece;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
@@ -62,30 +63,29 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
         return origins.size();
     }
 
-    /**
-     * @param cut how the chunks that this rank pulls on its only lane are cut; null for not at all
-     * @param gated whether rows wait for flags; otherwise they are multiplied after everything
-     */
-    static CopyList of(RankPlan plan, ArrivalCut cut, boolean gated) {
-        return new Writer(plan, cut, gated).write();
+    static CopyList of(RankPlan plan) {
+        return new Writer(plan).write();
     }
 
     private static final class Writer {
         private final RankPlan plan;
         private final Chunks chunks;
         private final ArrivalCut cut;
+
+        /** Whether rows wait for flags; otherwise they are multiplied after everything. */
         private final boolean gated;
+
         private final Map<Integer, List<Part>> parts = new HashMap<>();
         private final List<Origin> origins = new ArrayList<>();
 
         /** Rows of a chunk that are multiplied together, and the pieces that bring them. */
         private record Part(long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
 
-        Writer(RankPlan plan, ArrivalCut cut, boolean gated) {
+        Writer(RankPlan plan) {
             this.plan = plan;
             this.chunks = plan.chunks();
-            this.cut = cut;
-            this.gated = gated;
+            this.cut = plan.pacing().arrivalCut();
+            this.gated = !plan.pacing().gatherFirst();
             for (int source = 0; source < plan.ranks(); source++) {
                 for (int chunk = 0; chunk < chunks.count(source); chunk++) {
                     origins.add(new Origin(source, chunk));

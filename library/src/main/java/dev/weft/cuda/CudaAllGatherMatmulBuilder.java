@@ -2,8 +2,10 @@ package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.time.WaitTime;
@@ -36,7 +38,8 @@ public final class CudaAllGatherMatmulBuilder {
     private Shards shards;
     private DType aType;
     private DType outType;
-    private Algorithm algorithm = Algorithm.AUTO;
+    private PlanWriter algorithm = Algorithm.AUTO;
+    private List<RankPlan> plans;
     private CudaEngine engine = CudaEngine.GATED;
     private long chunkRows;
     private int splitsPerRank;
@@ -101,8 +104,14 @@ public final class CudaAllGatherMatmulBuilder {
         return this;
     }
 
-    public CudaAllGatherMatmulBuilder algorithm(Algorithm algorithm) {
+    public CudaAllGatherMatmulBuilder algorithm(PlanWriter algorithm) {
         this.algorithm = algorithm;
+        return this;
+    }
+
+    /** The plans of all ranks, in rank order, in place of an algorithm, a cut and copy streams. */
+    public CudaAllGatherMatmulBuilder plans(List<RankPlan> plans) {
+        this.plans = plans;
         return this;
     }
 
@@ -199,17 +208,19 @@ public final class CudaAllGatherMatmulBuilder {
                         aType,
                         new CudaPlanning.Wishes(
                                 algorithm,
+                                plans,
                                 engine,
                                 chunkRows,
                                 splitsPerRank,
                                 chunkCols,
                                 copyStreams));
-        RankPlan plan = planning.agreedPlan(k);
-        boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
+        List<RankPlan> all = planning.agreedPlans(k);
+        RankPlan agreed = all.get(rank);
+        boolean gatherFirst = agreed.pacing().gatherFirst();
         DType out = outType == null ? aType : outType;
         List<GatedKernel> kernels = new ArrayList<>();
         if (engine == CudaEngine.GATED) {
-            int share = share(!gatherFirst && !plan.lanes().isEmpty());
+            int share = share(!gatherFirst && !agreed.lanes().isEmpty());
             for (CudaOperand operand : operands) {
                 kernels.add(
                         GatedKernel.load(
@@ -223,7 +234,8 @@ public final class CudaAllGatherMatmulBuilder {
             }
         }
         TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        CopyList list = planning.copies(plan, operands.getFirst().n(), shape);
+        RankPlan plan = planning.refined(agreed, operands.getFirst().n(), shape);
+        CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             CudaBuffers buffers =
@@ -233,7 +245,7 @@ public final class CudaAllGatherMatmulBuilder {
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
-            Copies copies = copies(plan, peers, k, list);
+            Copies copies = copies(all, plan, peers, k, list);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -358,10 +370,16 @@ public final class CudaAllGatherMatmulBuilder {
                         buffers.flags());
     }
 
-    private Copies copies(RankPlan plan, Peers peers, long k, CopyList list) {
+    private Copies copies(List<RankPlan> all, RankPlan plan, Peers peers, long k, CopyList list) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
-            return new StagedCopies(gpu, through, plan, awaited, CallEvents.productNs(work(k)));
+            boolean fetched =
+                    all.stream()
+                            .flatMap(one -> one.lanes().stream())
+                            .flatMap(lane -> lane.transfers().stream())
+                            .anyMatch(t -> t.initiator() == Transfer.Initiator.RECEIVER);
+            return new StagedCopies(
+                    gpu, through, plan, fetched, awaited, CallEvents.productNs(work(k)));
         }
         return new CopyStreams(
                 peers, plan, aType, list.lanes(), list.flags(), awaited, deadlineNs());

@@ -3,15 +3,22 @@ package dev.weft.cuda;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Agreement;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
+import dev.weft.plan.Pacing;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanDigest;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer.Initiator;
 import dev.weft.tensor.DType;
+import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Works out one rank's plan in agreement with the others, and the copies that carry it out. Used by
@@ -43,45 +50,86 @@ record CudaPlanning(
 
     /** What the user wants; zeros stand for Weft's own choice. */
     record Wishes(
-            Algorithm algorithm,
+            PlanWriter algorithm,
+            List<RankPlan> plans,
             CudaEngine engine,
             long chunkRows,
             int splitsPerRank,
             long chunkCols,
             int copyStreams) {}
 
-    /** The same on all ranks but for the rank itself; a mismatch names two of them. Collective. */
-    RankPlan agreedPlan(long k) {
+    /** The same on all ranks; a mismatch names two of them. Collective. */
+    List<RankPlan> agreedPlans(long k) {
         if (fabric != null) {
             // First of all: what follows exchanges more or less by these.
             Agreement agreement = new Agreement(fabric);
             agreement.on("the engine's number", wishes.engine().ordinal());
-            agreement.on("the algorithm's number", wishes.algorithm().ordinal());
+            agreement.on("the algorithm's number", Agreement.number(wishes.algorithm()));
+            agreement.on("being given plans", wishes.plans() == null ? 0 : 1);
             agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
             agreement.settle();
         }
-        Algorithm chosen = wishes.algorithm() == Algorithm.AUTO ? automatic() : wishes.algorithm();
-        if (fabric == null && chosen != Algorithm.MESH_PULL && chosen != Algorithm.SEQUENTIAL) {
+        // On one host all ways between GPUs are alike.
+        Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
+        List<RankPlan> plans = wishes.plans() == null ? written(k, hosts) : wishes.plans();
+        checkFits(k, plans.get(rank));
+        if (fabric != null) {
+            agree(k, plans);
+        }
+        if (rank == 0 || fabric == null) {
+            PlanChecker.checkGiven(plans, hosts)
+                    .ifPresent(skipped -> System.getLogger("dev.weft").log(Level.WARNING, skipped));
+        }
+        return plans;
+    }
+
+    private List<RankPlan> written(long k, Hosts hosts) {
+        PlanWriter chosen = wishes.algorithm() == Algorithm.AUTO ? automatic() : wishes.algorithm();
+        int lanes = wishes.copyStreams() > 0 ? wishes.copyStreams() : 1;
+        return chosen.plans(cut(k, chosen), lanes, hosts);
+    }
+
+    private void checkFits(long k, RankPlan plan) {
+        if (!plan.chunks().shards().equals(shards) || plan.chunks().cols() != k) {
+            throw new IllegalArgumentException(
+                    "a plan with %s: expected shards of %s rows x %d columns"
+                            .formatted(plan.chunks(), shards, k));
+        }
+        long chunkCols = plan.chunks().chunkCols();
+        if (chunkCols < k && chunkCols % TileShape.K_BLOCK != 0) {
+            throw new IllegalArgumentException(
+                    "chunks of "
+                            + chunkCols
+                            + " columns on a GPU: expected a multiple of "
+                            + TileShape.K_BLOCK);
+        }
+        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+            throw new IllegalArgumentException(
+                    "a plan with ping-pong buffers on a GPU: expected one that gathers A");
+        }
+        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
             throw new IllegalArgumentException(
                     "algorithm "
-                            + chosen.label()
+                            + plan.name()
                             + " with peers in host memory: expected mesh-pull or sequential, since"
                             + " only this rank can copy");
         }
-        if (staged && chosen == Algorithm.DIRECT) {
+        if (staged && inPlace) {
             throw new IllegalArgumentException(
-                    "algorithm direct with rows that travel through host memory: expected ring,"
+                    "algorithm "
+                            + plan.name()
+                            + " with rows that travel through host memory: expected ring,"
                             + " bidirectional-ring, mesh-push, mesh-pull or sequential, since no"
                             + " GPU reads another's rows");
         }
-        Chunks chunks = cut(k, chosen);
-        int lanes = wishes.copyStreams() > 0 ? wishes.copyStreams() : 1;
-        if (fabric != null) {
-            agree(k, chosen, chunks, lanes);
-        }
-        // On one host all ways between GPUs are alike.
-        Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
-        return Planner.plan(chosen, chunks, lanes, rank, hosts);
+    }
+
+    private static boolean getsAllFromOwners(RankPlan plan) {
+        return Stream.of(plan.lanes(), plan.arrivals())
+                .flatMap(List::stream)
+                .flatMap(lane -> lane.transfers().stream())
+                .allMatch(t -> t.initiator() == Initiator.RECEIVER && !t.isForward());
     }
 
     /**
@@ -103,7 +151,8 @@ record CudaPlanning(
         return shared ? Algorithm.DIRECT : Algorithm.MESH_PULL;
     }
 
-    private void agree(long k, Algorithm chosen, Chunks chunks, int lanes) {
+    private void agree(long k, List<RankPlan> plans) {
+        RankPlan plan = plans.get(rank);
         Agreement agreement = new Agreement(fabric);
         agreement.on("K", k);
         agreement.on("M", shards.totalRows());
@@ -111,25 +160,18 @@ record CudaPlanning(
             agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
         }
         agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the chosen algorithm's number", chosen.ordinal());
-        agreement.on("the number of chunks", chunks.total());
+        agreement.on("the number of chunks", plan.chunks().total());
         agreement.on("chunk rows", wishes.chunkRows());
         agreement.on("splits per rank", wishes.splitsPerRank());
         agreement.on("chunk columns", wishes.chunkCols());
-        agreement.on("copy streams", lanes);
+        agreement.on("copy streams", wishes.copyStreams());
+        agreement.on("the plan's digest", PlanDigest.of(plans));
         agreement.settle();
     }
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
-    private Chunks cut(long k, Algorithm chosen) {
+    private Chunks cut(long k, PlanWriter chosen) {
         Cut cut = new Cut(wishes.chunkRows(), wishes.splitsPerRank(), wishes.chunkCols());
-        if (wishes.chunkCols() % TileShape.K_BLOCK != 0) {
-            throw new IllegalArgumentException(
-                    "chunks of "
-                            + wishes.chunkCols()
-                            + " columns on a GPU: expected a multiple of "
-                            + TileShape.K_BLOCK);
-        }
         if (!cut.givesRows()) {
             cut = new Cut(automaticRows(k, chosen), 0, wishes.chunkCols());
         }
@@ -137,19 +179,21 @@ record CudaPlanning(
         return cut.chunks(shards, k, 1, blockRows, Chunks.MIN_CHUNKS_PER_SOURCE);
     }
 
-    /** Whole shards where {@link ArrivalCut} cuts them further. */
-    private long automaticRows(long k, Algorithm chosen) {
-        if (wishes.engine() == CudaEngine.GATED && pullsAlone(chosen)) {
+    /** Whole shards where {@link ArrivalCuts} cuts them further. */
+    private long automaticRows(long k, PlanWriter chosen) {
+        if (wishes.engine() == CudaEngine.GATED
+                && chosen == Algorithm.MESH_PULL
+                && cutsWhatItGets()) {
             return Math.max(1, shards.maxRows());
         }
         long most = staged ? STAGED_CHUNK_BYTES : CHUNK_BYTES;
         return Math.max(1, most / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
     }
 
-    /** Whether a rank decides by itself how what it gathers is cut. */
-    private boolean pullsAlone(Algorithm chosen) {
-        return chosen == Algorithm.MESH_PULL
-                && !staged
+    /** Whether a rank may decide by itself how what it gets is cut. */
+    private boolean cutsWhatItGets() {
+        return !staged
+                && wishes.plans() == null
                 && wishes.copyStreams() <= 1
                 && wishes.chunkRows() == 0
                 && wishes.splitsPerRank() == 0
@@ -157,13 +201,24 @@ record CudaPlanning(
     }
 
     /**
+     * The plan with its arrivals cut for the kernel, where the rank gets all of them itself.
+     *
      * @param n columns of the first product
      * @param shape of the gated kernel's tiles; null where there is none
      */
-    CopyList copies(RankPlan plan, long n, TileShape shape) {
-        boolean gated = plan.algorithm() != Algorithm.SEQUENTIAL;
-        boolean cuts = shape != null && pullsAlone(plan.algorithm());
-        return CopyList.of(plan, cuts ? arrivalCut(plan, n, shape) : null, gated);
+    RankPlan refined(RankPlan plan, long n, TileShape shape) {
+        Pacing pacing = plan.pacing();
+        boolean cuts =
+                shape != null
+                        && cutsWhatItGets()
+                        && !pacing.gatherFirst()
+                        && plan.lanes().size() == 1
+                        && getsAllFromOwners(plan);
+        return cuts
+                ? plan.with(
+                        plan.name(),
+                        new Pacing(false, false, pacing.stepRows(), arrivalCut(plan, n, shape)))
+                : plan;
     }
 
     private ArrivalCut arrivalCut(RankPlan plan, long n, TileShape shape) {
@@ -173,6 +228,6 @@ record CudaPlanning(
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
         long k = plan.chunks().cols();
-        return ArrivalCut.of(shards.rows(rank), arriving, k, n, aType.bytes(), shape);
+        return ArrivalCuts.of(shards.rows(rank), arriving, k, n, aType.bytes(), shape);
     }
 }

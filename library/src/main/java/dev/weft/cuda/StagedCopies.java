@@ -4,7 +4,6 @@ import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.RowGather;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -72,11 +71,17 @@ final class StagedCopies implements Copies {
     private int next;
 
     /**
+     * @param fetched whether other ranks get rows, and so must know when they are staged
      * @param arrivalsAwaited whether {@link #awaitArrival} will be called
      * @param productNs the longest time that a call's product may take
      */
     StagedCopies(
-            Gpu gpu, StagedPeers peers, RankPlan plan, boolean arrivalsAwaited, long productNs) {
+            Gpu gpu,
+            StagedPeers peers,
+            RankPlan plan,
+            boolean fetched,
+            boolean arrivalsAwaited,
+            long productNs) {
         this.gpu = gpu;
         this.peers = peers;
         this.fabric = peers.fabric();
@@ -101,9 +106,8 @@ final class StagedCopies implements Copies {
         }
         this.staged = new long[own.length];
         Arrays.setAll(staged, c -> CudaStreams.createEvent(false, false));
-        boolean sequential = plan.algorithm() == Algorithm.SEQUENTIAL;
-        this.fetched = sequential || plan.algorithm() == Algorithm.MESH_PULL;
-        this.rowGather = sequential ? fabric.rowGather() : null;
+        this.fetched = fetched;
+        this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
         startThreads(plan, rowGather);
     }
 
@@ -125,7 +129,7 @@ final class StagedCopies implements Copies {
     static List<Transfer> arrivals(RankPlan plan) {
         List<Transfer> all = new ArrayList<>();
         plan.arrivals().forEach(lane -> all.addAll(lane.transfers()));
-        if (plan.algorithm() != Algorithm.SEQUENTIAL) {
+        if (!plan.pacing().gatherFirst()) {
             int[] turns = new int[plan.chunks().total()];
             int turn = 0;
             // From the end: a chunk has the turn of the first of its blocks.

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.plan.PlanWriter;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -79,6 +80,11 @@ public final class Agreement {
                                 + fabric.worldRank(r));
             }
         }
+    }
+
+    /** By which ranks compare the algorithms that they were told. */
+    public static long number(PlanWriter writer) {
+        return writer instanceof Enum<?> known ? known.ordinal() : writer.label().hashCode();
     }
 
     /** Collective: the first rank's value. */

@@ -1,7 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -23,7 +23,7 @@ public final class AllGather implements AutoCloseable {
 
     /** Shard below shard: [rows of rank r, cols] on each rank become [all rows, cols]. */
     public static AllGather rows(
-            Fabric fabric, Shards shards, long cols, DType dtype, Algorithm algorithm) {
+            Fabric fabric, Shards shards, long cols, DType dtype, PlanWriter algorithm) {
         return rows(fabric, shards, cols, dtype, algorithm, 0);
     }
 
@@ -33,7 +33,7 @@ public final class AllGather implements AutoCloseable {
             Shards shards,
             long cols,
             DType dtype,
-            Algorithm algorithm,
+            PlanWriter algorithm,
             long chunkRows) {
         return prepare(fabric, shards, cols, dtype, algorithm, chunkRows, false);
     }
@@ -45,7 +45,12 @@ public final class AllGather implements AutoCloseable {
      * @param chunkRows rows per chunk, or 0 for Weft's own choice
      */
     public static AllGather columns(
-            Fabric fabric, long rows, long cols, DType dtype, Algorithm algorithm, long chunkRows) {
+            Fabric fabric,
+            long rows,
+            long cols,
+            DType dtype,
+            PlanWriter algorithm,
+            long chunkRows) {
         long[] equal = new long[fabric.size()];
         Arrays.fill(equal, rows);
         return prepare(fabric, Shards.of(equal), cols, dtype, algorithm, chunkRows, true);
@@ -56,7 +61,7 @@ public final class AllGather implements AutoCloseable {
             Shards shards,
             long cols,
             DType dtype,
-            Algorithm algorithm,
+            PlanWriter algorithm,
             long chunkRows,
             boolean besideEachOther) {
         AllGatherMatmulBuilder builder =

@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
 public final class AllGatherMatmul implements AutoCloseable {
 
     private final Fabric fabric;
+    private final List<RankPlan> plans;
     private final RankPlan plan;
     private final Gemm engine;
     private final DType aType;
@@ -56,6 +57,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** Takes over the holdings, which the memory and the products lie in, and closes them. */
     AllGatherMatmul(
             Fabric fabric,
+            List<RankPlan> plans,
             RankPlan plan,
             Gemm engine,
             DType aType,
@@ -64,6 +66,7 @@ public final class AllGatherMatmul implements AutoCloseable {
             Settings settings,
             Holdings holdings) {
         this.fabric = fabric;
+        this.plans = plans;
         this.plan = plan;
         this.engine = engine;
         this.aType = aType;
@@ -132,6 +135,14 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** What every call does on this rank. */
     public RankPlan plan() {
         return plan;
+    }
+
+    /**
+     * What every call does on every rank, in rank order, for another operator that does the same:
+     * see {@link AllGatherMatmulBuilder#plans}.
+     */
+    public List<RankPlan> plans() {
+        return plans;
     }
 
     /**
@@ -289,7 +300,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         CallEvent.ended(
                 fabric.worldRank(plan.rank()),
                 state,
-                plan.algorithm(),
+                plan.name(),
                 result.elapsedNs(),
                 cause == null);
         if (cause != null) {

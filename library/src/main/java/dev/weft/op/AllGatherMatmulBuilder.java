@@ -7,6 +7,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Cut;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -27,7 +29,7 @@ public final class AllGatherMatmulBuilder {
     private Shards shards;
     private DType aType;
     private DType outType;
-    private Algorithm algorithm = Algorithm.AUTO;
+    private PlanWriter algorithm = Algorithm.AUTO;
     private Gemm engine;
     private long chunkRows;
     private int splitsPerRank;
@@ -40,7 +42,7 @@ public final class AllGatherMatmulBuilder {
     private boolean summaries;
     private boolean gatherColumns;
     private long gatherOnlyCols;
-    private RankPlan model;
+    private List<RankPlan> given;
 
     AllGatherMatmulBuilder(Fabric fabric) {
         this.fabric = Objects.requireNonNull(fabric, "fabric");
@@ -77,10 +79,12 @@ public final class AllGatherMatmulBuilder {
     /**
      * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on the
      * model of this machine and tries the cheapest beside sequential, which takes {@link #prepare}
-     * a second or so, once for each problem in a process.
+     * a second or so, once for each problem in a process. Plans of any other writer than {@link
+     * Algorithm} are proved when the operator is prepared.
      */
-    public AllGatherMatmulBuilder algorithm(Algorithm algorithm) {
+    public AllGatherMatmulBuilder algorithm(PlanWriter algorithm) {
         this.algorithm = algorithm;
+        this.given = null;
         return this;
     }
 
@@ -152,17 +156,16 @@ public final class AllGatherMatmulBuilder {
      */
     public AllGatherMatmulBuilder pingPong() {
         this.pingPong = true;
-        this.algorithm = Algorithm.RING;
-        return this;
+        return algorithm(Planner.pingPongRing());
     }
 
     /**
-     * The same algorithm, cut and lanes as another operator on the same ranks has: what {@link
-     * Algorithm#AUTO} has found for it is not looked for again.
+     * The plans of all ranks, in rank order, in place of an algorithm, a cut and lanes: the
+     * caller's own, which are proved when the operator is prepared, or those of another operator
+     * ({@link AllGatherMatmul#plans}), which need no second search.
      */
-    public AllGatherMatmulBuilder plannedLike(RankPlan plan) {
-        this.model = plan;
-        this.algorithm = plan.algorithm();
+    public AllGatherMatmulBuilder plans(List<RankPlan> plans) {
+        this.given = plans;
         return this;
     }
 
@@ -202,13 +205,14 @@ public final class AllGatherMatmulBuilder {
         try {
             List<Product> products = products(gemm, arena, regions);
             Planning planning = planning(k, gemm);
-            if (algorithm != Algorithm.AUTO) {
-                RankPlan plan = pingPong ? planning.pingPong() : planning.plan(algorithm, model);
-                return operator(plan, gemm, products, arena, regions, List.of());
+            if (given != null || algorithm != Algorithm.AUTO) {
+                List<RankPlan> plans =
+                        given == null ? planning.plans(algorithm) : planning.agreed(given);
+                return operator(plans, gemm, products, arena, regions, List.of());
             }
             AutoTrial trial =
                     new AutoTrial(
-                            fabric, candidate -> tried(planning.plan(candidate), gemm, products));
+                            fabric, candidate -> tried(planning.plans(candidate), gemm, products));
             AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(gemm, trial);
             if (choice.operator() != null) {
                 choice.operator()
@@ -216,7 +220,7 @@ public final class AllGatherMatmulBuilder {
                 return choice.operator();
             }
             return operator(
-                    planning.plan(choice.chosen()),
+                    planning.plans(choice.chosen()),
                     gemm,
                     products,
                     arena,
@@ -245,11 +249,11 @@ public final class AllGatherMatmulBuilder {
     }
 
     /** An operator with memory of its own, but for the products. */
-    private AllGatherMatmul tried(RankPlan plan, Gemm gemm, List<Product> products) {
+    private AllGatherMatmul tried(List<RankPlan> plans, Gemm gemm, List<Product> products) {
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            return operator(plan, gemm, products, arena, regions, List.of());
+            return operator(plans, gemm, products, arena, regions, List.of());
         } catch (RuntimeException | Error e) {
             new Holdings(arena, regions).close();
             throw e;
@@ -258,12 +262,13 @@ public final class AllGatherMatmulBuilder {
 
     /** Takes over the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
-            RankPlan plan,
+            List<RankPlan> plans,
             Gemm gemm,
             List<Product> products,
             Arena arena,
             List<Region> regions,
             List<Candidate> candidates) {
+        RankPlan plan = plans.get(fabric.rank());
         OperatorMemory memory =
                 new OperatorMemory(
                         fabric,
@@ -274,6 +279,7 @@ public final class AllGatherMatmulBuilder {
         regions.add(memory.region());
         return new AllGatherMatmul(
                 fabric,
+                plans,
                 plan,
                 gemm,
                 aType,
@@ -301,51 +307,45 @@ public final class AllGatherMatmulBuilder {
         return gathered ? Landing.ROWS : Landing.NONE;
     }
 
-    /** To gather first and multiply after is what a fabric's own all-gather is made for. */
+    /** The fabric's own all-gather, where the plan leaves the gather to it; else null. */
     private RowGather rowGather(RankPlan plan) {
-        boolean gathersFirst =
-                plan.algorithm() == Algorithm.SEQUENTIAL && landing(plan) == Landing.ROWS;
-        return gathersFirst ? fabric.rowGather() : null;
+        boolean any = plan.pacing().anyGather() && landing(plan) == Landing.ROWS;
+        return any ? fabric.rowGather() : null;
     }
 
     private long checkOperands() {
         if (shards == null || sides.count() == 0 && gatherOnlyCols == 0) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
-        if (pingPong && (keepGathered || algorithm != Algorithm.RING)) {
+        if (pingPong && (keepGathered || algorithm instanceof Algorithm)) {
             throw new IllegalArgumentException(
                     "ping-pong buffers with "
                             + (keepGathered ? "gathered A kept" : algorithm.label())
                             + ": expected a ring that keeps none");
         }
         long k = sides.count() == 0 ? gatherOnlyCols : sides.innerSize();
-        if (model != null) {
-            checkModel(k);
+        if (given != null) {
+            checkGiven(k);
         }
         return k;
     }
 
-    private void checkModel(long k) {
-        boolean fits =
-                model.chunks().shards().equals(shards)
-                        && model.chunks().cols() == k
-                        && model.algorithm() == algorithm
-                        && model.storage() != RankPlan.Storage.PING_PONG;
-        if (!fits) {
+    private void checkGiven(long k) {
+        if (given.size() != shards.ranks()) {
             throw new IllegalArgumentException(
-                    "planned like another operator with "
-                            + model.algorithm().label()
-                            + ", "
-                            + model.storage()
-                            + " and "
-                            + model.chunks()
-                            + ": expected "
-                            + algorithm.label()
-                            + " without ping-pong buffers and shards of "
-                            + shards
-                            + " rows x "
-                            + k
-                            + " columns");
+                    "plans of %d ranks for shards of %d".formatted(given.size(), shards.ranks()));
+        }
+        RankPlan own = given.get(fabric.rank());
+        boolean keepsNone = own.storage() == RankPlan.Storage.PING_PONG && keepGathered;
+        if (!own.chunks().shards().equals(shards) || own.chunks().cols() != k || keepsNone) {
+            throw new IllegalArgumentException(
+                    "a plan with %s and %s: expected shards of %s rows x %d columns%s"
+                            .formatted(
+                                    own.storage(),
+                                    own.chunks(),
+                                    shards,
+                                    k,
+                                    keepsNone ? " and a place for gathered A" : ""));
         }
     }
 
@@ -357,7 +357,7 @@ public final class AllGatherMatmulBuilder {
             agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
         }
         agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the algorithm's number", algorithm.ordinal());
+        agreement.on("the algorithm's number", Agreement.number(algorithm));
         agreement.on("chunk rows", chunkRows);
         agreement.on("splits per rank", splitsPerRank);
         agreement.on("chunk columns", chunkCols);
@@ -366,7 +366,7 @@ public final class AllGatherMatmulBuilder {
         agreement.on("ping-pong buffers", pingPong ? 1 : 0);
         agreement.on("gathering side by side", gatherColumns ? 1 : 0);
         agreement.on("waiting for summaries", summaries ? 1 : 0);
-        agreement.on("being planned like another operator", model == null ? 0 : 1);
+        agreement.on("being given plans", given == null ? 0 : 1);
         agreement.settle();
     }
 

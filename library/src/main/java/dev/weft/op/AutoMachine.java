@@ -6,6 +6,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import dev.weft.search.MachinePlans;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
@@ -15,7 +16,6 @@ import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import dev.weft.tune.Here;
 import java.util.List;
-import java.util.Map;
 
 /**
  * The model of the machine that a group runs on: the calibrated host, the group's part of its cores
@@ -101,9 +101,8 @@ final class AutoMachine {
         Hosts hosts = fabric.hosts();
         Shards shards = Shards.even((long) LARGE_ROWS * hosts.ranks(), hosts.ranks());
         Scenario scenario =
-                new Scenario(
-                        Algorithm.MESH_PUSH,
-                        false,
+                Scenario.of(
+                        new MachinePlans(machine, Algorithm.MESH_PUSH),
                         Chunks.byRows(shards, COLS, LARGE_ROWS, LARGE_ROWS),
                         1,
                         hosts,
@@ -111,8 +110,7 @@ final class AutoMachine {
                         DType.FP32,
                         List.of(),
                         true,
-                        1,
-                        Map.of());
+                        1);
         return Simulator.run(machine, scenario, Part.GATHER).ns();
     }
 

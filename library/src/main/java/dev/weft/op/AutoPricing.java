@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.search.MachinePlans;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
 import dev.weft.sim.Scenario;
@@ -10,7 +11,6 @@ import dev.weft.sim.Simulator;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 
 /** Prices what {@link Algorithm#AUTO} may choose from, on the model of the machine it runs on. */
 final class AutoPricing {
@@ -81,9 +81,8 @@ final class AutoPricing {
         Chunks chunks = problem.chunks(algorithm, cut);
         Hosts hosts = problem.hosts();
         Scenario scenario =
-                new Scenario(
-                        algorithm,
-                        false,
+                Scenario.of(
+                        new MachinePlans(machine, algorithm),
                         chunks,
                         problem.lanes(algorithm),
                         hosts,
@@ -91,8 +90,7 @@ final class AutoPricing {
                         problem.outType(),
                         problem.columns(),
                         problem.keepGathered(),
-                        problem.workers(),
-                        Map.of());
+                        problem.workers());
         return Simulator.run(machine, scenario, Part.WHOLE).ns();
     }
 }

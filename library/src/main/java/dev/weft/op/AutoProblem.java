@@ -1,8 +1,8 @@
 package dev.weft.op;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.DType;
 import java.util.List;
 
@@ -24,13 +24,13 @@ interface AutoProblem {
     int workers();
 
     /** Communication workers that an algorithm gets. */
-    int lanes(Algorithm algorithm);
+    int lanes(PlanWriter algorithm);
 
     /** Whether the caller has said how shards are cut. */
     boolean cutGiven();
 
     /** The shards, cut into that many chunks each or, for 0, as the caller has said. */
-    Chunks chunks(Algorithm algorithm, int chunksPerSource);
+    Chunks chunks(PlanWriter algorithm, int chunksPerSource);
 
     /** Of allgather(A). */
     double gatheredBytes();

@@ -1,6 +1,5 @@
 package dev.weft.op;
 
-import dev.weft.plan.Algorithm;
 import jdk.jfr.Category;
 import jdk.jfr.Event;
 import jdk.jfr.EventType;
@@ -38,14 +37,14 @@ final class CallEvent extends Event {
     boolean completed;
 
     static void ended(
-            int rank, CallState state, Algorithm algorithm, long elapsedNs, boolean completed) {
+            int rank, CallState state, String algorithm, long elapsedNs, boolean completed) {
         if (!TYPE.isEnabled()) {
             return;
         }
         CallEvent event = new CallEvent();
         event.rank = rank;
         event.call = state.call;
-        event.algorithm = algorithm.label();
+        event.algorithm = algorithm;
         event.view = state.view.name();
         event.elapsedNs = elapsedNs;
         event.completed = completed;

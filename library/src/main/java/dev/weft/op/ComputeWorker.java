@@ -4,7 +4,6 @@ import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Scratch;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -24,12 +23,6 @@ import java.util.stream.Stream;
  */
 final class ComputeWorker implements Runnable {
 
-    /**
-     * Small, since it is what is left to do when the last rows come; only taken where rows are
-     * late.
-     */
-    private static final long STEP_ROWS = 32;
-
     private final int index;
     private final String name;
     private final RankPlan plan;
@@ -46,7 +39,7 @@ final class ComputeWorker implements Runnable {
     private final Arrivals arrivals;
     private final Transfer[] lastArrivals;
     private final Awaited[] starts;
-    private final boolean stepwise;
+    private final long stepRows;
     private final SpanLog log;
 
     ComputeWorker(int index, Workspace workspace, Gemm gemm, List<Product> products, Arena arena) {
@@ -71,13 +64,12 @@ final class ComputeWorker implements Runnable {
         for (int r = 0; r < starts.length; r++) {
             starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
         }
-        this.stepwise = fabric.hosts().count() > 1 && !summaries.active();
-        // Two waits at most and a product per block, and a wait per arrival lane or peer; stepwise,
-        // a
-        // wait per chunk and a product per step.
+        this.stepRows = summaries.active() ? 0 : plan.pacing().stepRows();
+        // Two waits at most and a product per block, and a wait per arrival lane or peer; in steps,
+        // a wait per chunk and a product per step.
         int spans = 3 * order.length + lastArrivals.length + plan.ranks();
         for (RowBlock block : order) {
-            spans += stepwise ? block.chunkCount() + (int) (block.rows() / STEP_ROWS) + 1 : 0;
+            spans += stepRows > 0 ? block.chunkCount() + (int) (block.rows() / stepRows) + 1 : 0;
         }
         this.log = new SpanLog(name, spans);
     }
@@ -98,7 +90,7 @@ final class ComputeWorker implements Runnable {
     @Override
     public void run() {
         log.clear();
-        boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
+        boolean gatherFirst = plan.pacing().gatherFirst();
         if (state.view == View.COMM_ONLY || gatherFirst && state.view == View.PIPELINED) {
             awaitEverything();
         }
@@ -110,7 +102,7 @@ final class ComputeWorker implements Runnable {
                 i = state.nextBlock.getAndIncrement()) {
             RowBlock block = order[i];
             boolean arrives = state.view == View.PIPELINED && block.source() != plan.rank();
-            if (arrives && stepwise) {
+            if (arrives && stepRows > 0) {
                 multiplyAsItArrives(block);
             } else {
                 if (arrives) {
@@ -152,10 +144,7 @@ final class ComputeWorker implements Runnable {
         }
     }
 
-    /**
-     * Multiplies what is there of a block while the rest is on its way: over a network the last
-     * block would otherwise be left to multiply as a whole when all has come.
-     */
+    /** Multiplies what is there of a block while the rest is on its way, where that is late. */
     private void multiplyAsItArrives(RowBlock block) {
         int source = block.source();
         int end = block.firstChunk() + block.chunkCount();
@@ -178,7 +167,7 @@ final class ComputeWorker implements Runnable {
                                     memory.flagAt(source, c + 1),
                                     state.call,
                                     arrivals.of(source, c + 1));
-            if (last || !more && ready >= STEP_ROWS) {
+            if (last || !more && ready >= stepRows) {
                 multiply(source, block.firstRow() + done, ready);
                 done += ready;
             }

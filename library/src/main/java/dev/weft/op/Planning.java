@@ -6,7 +6,9 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanDigest;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -19,6 +21,8 @@ import java.util.List;
  * engines differ between unlike hosts, the first rank's count for all.
  */
 final class Planning implements AutoProblem {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
 
     private final Fabric fabric;
     private final Agreement agreement;
@@ -73,44 +77,39 @@ final class Planning implements AutoProblem {
         this.mostBlockRows = agreement.ofFirst(gemm.blockRows());
     }
 
-    RankPlan plan(Candidate candidate) {
+    List<RankPlan> plans(Candidate candidate) {
         Algorithm algorithm = candidate.algorithm();
-        return agreed(algorithm, chunks(algorithm, candidate.chunksPerSource()), lanes(algorithm));
+        return plans(algorithm, chunks(algorithm, candidate.chunksPerSource()));
+    }
+
+    List<RankPlan> plans(PlanWriter writer) {
+        return plans(writer, chunks(writer, 0));
+    }
+
+    private List<RankPlan> plans(PlanWriter writer, Chunks chunks) {
+        return agreed(writer.plans(chunks, lanes(writer), fabric.hosts()));
     }
 
     /**
-     * @param model whose chunks and lanes are taken, or null
+     * Compares the plans with those of the other ranks, and has the first rank prove them where
+     * Weft has not written them. Collective.
      */
-    RankPlan plan(Algorithm algorithm, RankPlan model) {
-        return model == null
-                ? agreed(algorithm, chunks(algorithm, 0), lanes(algorithm))
-                : agreed(algorithm, model.chunks(), Math.max(1, model.lanes().size()));
-    }
-
-    RankPlan pingPong() {
-        Chunks chunks = chunks(Algorithm.RING, 0);
-        agreement.on("the plan's digest", digest(Algorithm.RING, chunks, 1)).settle();
-        return Planner.pingPongRing(chunks, fabric.rank());
-    }
-
-    private RankPlan agreed(Algorithm algorithm, Chunks chunks, int lanes) {
-        agreement.on("the plan's digest", digest(algorithm, chunks, lanes)).settle();
-        RankPlan plan = Planner.plan(algorithm, chunks, lanes, fabric.rank(), fabric.hosts());
-        System.getLogger("dev.weft")
-                .log(
-                        Level.DEBUG,
-                        "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
-                        fabric.rank(),
-                        algorithm.label(),
-                        chunks.total(),
-                        plan.lanes().size(),
-                        plan.consumption().size());
-        return plan;
-    }
-
-    /** Plans are pure functions of these. */
-    private long digest(Algorithm algorithm, Chunks chunks, int lanes) {
-        return 31L * (31L * algorithm.ordinal() + lanes) + chunks.hashCode();
+    List<RankPlan> agreed(List<RankPlan> plans) {
+        agreement.on("the plan's digest", PlanDigest.of(plans)).settle();
+        if (fabric.rank() == 0) {
+            PlanChecker.checkGiven(plans, fabric.hosts())
+                    .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
+        }
+        RankPlan plan = plans.get(fabric.rank());
+        LOG.log(
+                Level.DEBUG,
+                "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
+                fabric.rank(),
+                plan.name(),
+                plan.chunks().total(),
+                plan.lanes().size(),
+                plan.consumption().size());
+        return plans;
     }
 
     @Override
@@ -148,7 +147,7 @@ final class Planning implements AutoProblem {
      * may use as many.
      */
     @Override
-    public int lanes(Algorithm algorithm) {
+    public int lanes(PlanWriter algorithm) {
         if (commWorkers > 0) {
             return commWorkers;
         }
@@ -161,7 +160,7 @@ final class Planning implements AutoProblem {
     }
 
     @Override
-    public Chunks chunks(Algorithm algorithm, int chunksPerSource) {
+    public Chunks chunks(PlanWriter algorithm, int chunksPerSource) {
         int takers = Math.max(lanes(algorithm), workers);
         long blockRows = Cut.blockRows(shards, takers, rowQuantum, mostBlockRows);
         int count = chunksPerSource == 0 ? Chunks.MIN_CHUNKS_PER_SOURCE : chunksPerSource;

@@ -21,7 +21,10 @@ final class Releases {
     private final int remoteShards;
     private final boolean active;
 
-    /** By step: row blocks and forwards of the shard that arrives in that step. */
+    /** By source: which of the shards it is that are released, from 1 on. */
+    private final int[] numbers;
+
+    /** By number: row blocks and forwards of the shard. */
     private final int[] blocks;
 
     private final int[] forwards;
@@ -35,21 +38,18 @@ final class Releases {
         this.rank = plan.rank();
         this.remoteShards = plan.ranks() - 1;
         this.active = plan.storage() == RankPlan.Storage.PING_PONG;
+        this.numbers = plan.releaseNumbers();
         this.blocks = new int[plan.ranks()];
         this.forwards = new int[plan.ranks()];
         this.left = new AtomicIntegerArray(plan.ranks());
         for (RowBlock block : plan.consumption()) {
-            blocks[step(block.source())]++;
+            blocks[numbers[block.source()]]++;
         }
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
-                forwards[step(transfer.source())]++;
+                forwards[numbers[transfer.source()]]++;
             }
         }
-    }
-
-    private int step(int source) {
-        return Math.floorMod(rank - source, remoteShards + 1);
     }
 
     /** What the release word must have reached before a transfer with this credit may land. */
@@ -72,19 +72,19 @@ final class Releases {
         }
         call = ofCall;
         released = 0;
-        for (int step = 1; step <= remoteShards; step++) {
+        for (int number = 1; number <= remoteShards; number++) {
             int uses =
-                    (ofView == View.COMM_ONLY ? 0 : blocks[step])
-                            + (ofView == View.COMPUTE_ONLY ? 0 : forwards[step]);
+                    (ofView == View.COMM_ONLY ? 0 : blocks[number])
+                            + (ofView == View.COMPUTE_ONLY ? 0 : forwards[number]);
             // Nothing lands when only the product runs: its blocks need not hold anything back.
-            left.set(step, ofView == View.COMPUTE_ONLY ? 0 : uses);
+            left.set(number, ofView == View.COMPUTE_ONLY ? 0 : uses);
         }
         advance();
     }
 
     /** A block or a forward of the shard of {@code source} is done. Any worker calls. */
     void used(int source) {
-        if (active && source != rank && left.decrementAndGet(step(source)) == 0) {
+        if (active && source != rank && left.decrementAndGet(numbers[source]) == 0) {
             advance();
         }
     }

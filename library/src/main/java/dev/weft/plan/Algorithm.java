@@ -1,11 +1,12 @@
 package dev.weft.plan;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** The ways to gather; each is a way to write a plan. */
-public enum Algorithm {
+/** Weft's own ways to gather: names for ways to write plans. */
+public enum Algorithm implements PlanWriter {
     /** Weft chooses among the others. */
     AUTO,
     /** Each rank hands chunks to its successor, in one direction. */
@@ -21,7 +22,17 @@ public enum Algorithm {
     /** Gather everything, then multiply: no overlap. */
     SEQUENTIAL;
 
-    /** The name on the command line and in run records. */
+    @Override
+    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+        return Planner.plans(this, chunks, lanes, hosts);
+    }
+
+    @Override
+    public boolean isSymmetric() {
+        return true;
+    }
+
+    @Override
     public String label() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }

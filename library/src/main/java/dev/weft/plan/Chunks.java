@@ -132,6 +132,11 @@ public final class Chunks {
         return cols;
     }
 
+    /** Columns of a full chunk; all of them where chunks are whole rows. */
+    public long chunkCols() {
+        return chunkCols;
+    }
+
     /** Rows of a full chunk of {@code source}. */
     public long chunkRows(int source) {
         return chunkRows[source];

@@ -7,8 +7,7 @@ import java.util.List;
 
 /**
  * Every row of every shard is consumed exactly once, by blocks that name the chunks that cover
- * them, own rows first, then those of host mates, and as the lanes deliver; sequential plans in
- * natural order.
+ * them; own rows first and the others as the lanes deliver, unless the gather comes first.
  */
 final class ConsumptionCheck {
 
@@ -20,15 +19,13 @@ final class ConsumptionCheck {
         this.chunks = plan.chunks();
     }
 
-    static void check(List<RankPlan> plans, Hosts hosts) {
+    static void check(List<RankPlan> plans) {
         for (RankPlan plan : plans) {
             ConsumptionCheck consumption = new ConsumptionCheck(plan);
             plan.consumption().forEach(consumption::checkBlock);
             consumption.checkEachRowOnce();
-            if (plan.algorithm() == Algorithm.SEQUENTIAL) {
-                consumption.checkNaturalOrder();
-            } else {
-                consumption.checkNearestFirst(hosts);
+            if (!plan.pacing().gatherFirst()) {
+                consumption.checkOwnFirst();
                 consumption.checkDeliveryOrder();
             }
         }
@@ -72,30 +69,14 @@ final class ConsumptionCheck {
         }
     }
 
-    private void checkNaturalOrder() {
-        RowBlock previous = null;
-        for (RowBlock block : plan.consumption()) {
-            if (previous != null && naturalOrder().compare(previous, block) > 0) {
-                throw fault(block, "is consumed out of natural order");
-            }
-            previous = block;
-        }
-    }
-
-    private void checkNearestFirst(Hosts hosts) {
+    private void checkOwnFirst() {
         boolean remote = false;
-        boolean crossed = false;
         for (RowBlock block : plan.consumption()) {
             boolean own = block.source() == plan.rank();
-            boolean near = hosts.shareMemory(plan.rank(), block.source());
             if (own && remote) {
                 throw fault(block, "is the rank's own and comes after remote rows");
             }
-            if (near && crossed) {
-                throw fault(block, "is a host mate's and comes after rows of other hosts");
-            }
             remote = !own;
-            crossed = !near;
         }
     }
 

@@ -1,55 +1,32 @@
 package dev.weft.plan;
 
-import dev.weft.plan.RankPlan.Storage;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Writes a routing down as the records of one rank's plan. Both ends of a transfer are written by
- * the same code from the same hop, so they agree. Pure: any thread may call it.
+ * A way to gather, as the plans that it writes. {@link Algorithm} has those of Weft; others can be
+ * written outside of it, most easily with a {@link PlanBuilder}. Pure: the same arguments give the
+ * same plans on every rank, and any thread may call it.
  */
-record PlanWriter(Algorithm algorithm, Storage storage, Chunks chunks, Routing routing) {
+public interface PlanWriter {
 
-    RankPlan write(int rank, int laneCount) {
-        List<Lane> lanes = new ArrayList<>(laneCount);
-        for (int lane = 0; lane < laneCount; lane++) {
-            lanes.add(lane(lane, routing.lane(rank, lane)));
-        }
-        List<Delivery> deliveries = routing.deliveries(rank);
-        List<Lane> arrivals = new ArrayList<>(deliveries.size());
-        for (Delivery delivery : deliveries) {
-            arrivals.add(lane(delivery.lane(), delivery.hops()));
-        }
-        List<RowBlock> consumption =
-                algorithm == Algorithm.SEQUENTIAL
-                        ? ConsumptionOrder.natural(chunks)
-                        : routing.consumption(rank, deliveries);
-        return new RankPlan(algorithm, storage, rank, chunks, lanes, arrivals, consumption);
-    }
+    /** The name on the command line, in plans and in run records. */
+    String label();
 
-    private Lane lane(int index, List<Hop> hops) {
-        List<Transfer> transfers = new ArrayList<>();
-        for (Hop hop : hops) {
-            int end = chunks.firstChunkOfSpan(hop.source(), hop.span() + 1);
-            int first = chunks.firstChunkOfSpan(hop.source(), hop.span());
-            for (int chunk = first; chunk < end; chunk++) {
-                transfers.add(transfer(hop, chunk));
-            }
-        }
-        return new Lane(index, transfers);
-    }
+    /**
+     * What every rank does, in rank order. The list may write a plan when it is asked for it.
+     *
+     * @param chunks how the shards are cut
+     * @param lanes communication workers per rank, as far as the algorithm can use them
+     * @param hosts which ranks share memory
+     */
+    List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts);
 
-    private Transfer transfer(Hop hop, int chunk) {
-        boolean hasOwnPlace = storage != Storage.PING_PONG;
-        int step = Math.floorMod(hop.to() - hop.source(), chunks.shards().ranks());
-        return new Transfer(
-                hop.from(),
-                hop.to(),
-                hop.source(),
-                chunk,
-                chunks.tag(hop.source(), chunk),
-                routing.initiator(),
-                hasOwnPlace ? hop.source() : step % 2,
-                hasOwnPlace ? 0 : Math.max(0, step - 2));
+    /**
+     * Whether all ranks do the same, given equal shards and equal hosts: the plan of rank {@code r
+     * + s} is that of rank r with s added to all ranks' numbers, for every s that is a multiple of
+     * the ranks per host. One rank's times then stand for all in a simulation.
+     */
+    default boolean isSymmetric() {
+        return false;
     }
 }

@@ -3,6 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.Transfer.Initiator;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Writes plans. Pure: the same arguments give the same plan on every rank and every machine, any
@@ -11,7 +12,41 @@ import java.util.List;
  */
 public final class Planner {
 
+    /** Small, since it is what is left to do when the last rows come. */
+    private static final long STEP_ROWS = 32;
+
     private Planner() {}
+
+    /** The plans of all ranks; each is written when it is asked for. */
+    static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
+        return new WrittenPlans(
+                chunks.shards().ranks(),
+                Objects.hash(algorithm.label(), lanes, chunks),
+                rank -> plan(algorithm, chunks, lanes, rank, hosts));
+    }
+
+    /** The plans of all ranks for {@link #pingPongRing}, whatever the lanes and hosts. */
+    public static PlanWriter pingPongRing() {
+        return new PlanWriter() {
+            @Override
+            public String label() {
+                return Algorithm.RING.label();
+            }
+
+            @Override
+            public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+                return new WrittenPlans(
+                        chunks.shards().ranks(),
+                        Objects.hash("ping-pong", chunks),
+                        rank -> pingPongRing(chunks, rank));
+            }
+
+            @Override
+            public boolean isSymmetric() {
+                return true;
+            }
+        };
+    }
 
     /**
      * What {@code rank} does when the group gathers with {@code algorithm} and each rank has {@code
@@ -37,17 +72,28 @@ public final class Planner {
                     "hosts of " + hosts + " ranks for " + ranks + " shards: expected as many");
         }
         int laneCount = lanes(algorithm, hosts, lanes);
+        String name = algorithm.label();
+        Pacing pacing = pacing(algorithm, hosts);
         if (algorithm == Algorithm.DIRECT) {
-            return withoutTransfers(algorithm, Storage.IN_PLACE, chunks, rank);
+            return withoutTransfers(name, Storage.IN_PLACE, chunks, rank, pacing);
         }
         if (ranks == 1) {
-            return withoutTransfers(algorithm, Storage.GATHERED, chunks, rank);
+            return withoutTransfers(name, Storage.GATHERED, chunks, rank, pacing);
         }
         Routing routing =
                 isHierarchical(algorithm, hosts)
                         ? hierarchical(algorithm, chunks, hosts, laneCount)
                         : routing(algorithm, chunks, Hosts.apart(ranks), laneCount);
-        return new PlanWriter(algorithm, Storage.GATHERED, chunks, routing).write(rank, laneCount);
+        return new RoutedPlan(name, Storage.GATHERED, chunks, routing, pacing)
+                .write(rank, laneCount);
+    }
+
+    /** Over a network the last block would otherwise be left to multiply when all has come. */
+    private static Pacing pacing(Algorithm algorithm, Hosts hosts) {
+        if (algorithm == Algorithm.SEQUENTIAL) {
+            return Pacing.GATHER_FIRST;
+        }
+        return hosts.count() > 1 ? Pacing.inSteps(STEP_ROWS) : Pacing.BLOCK_BY_BLOCK;
     }
 
     /** Half of the lanes, and the odd one, are for the network; what it cannot use is memory's. */
@@ -83,11 +129,13 @@ public final class Planner {
     public static RankPlan pingPongRing(Chunks chunks, int rank) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
+        String name = Algorithm.RING.label();
         if (ranks == 1) {
-            return withoutTransfers(Algorithm.RING, Storage.PING_PONG, chunks, rank);
+            return withoutTransfers(name, Storage.PING_PONG, chunks, rank, Pacing.BLOCK_BY_BLOCK);
         }
         Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), 1);
-        return new PlanWriter(Algorithm.RING, Storage.PING_PONG, chunks, routing).write(rank, 1);
+        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, Pacing.BLOCK_BY_BLOCK)
+                .write(rank, 1);
     }
 
     /**
@@ -142,9 +190,17 @@ public final class Planner {
     }
 
     private static RankPlan withoutTransfers(
-            Algorithm algorithm, Storage storage, Chunks chunks, int rank) {
-        List<RowBlock> consumption = ConsumptionOrder.rotated(chunks, rank);
-        return new RankPlan(algorithm, storage, rank, chunks, List.of(), List.of(), consumption);
+            String name, Storage storage, Chunks chunks, int rank, Pacing pacing) {
+        return new RankPlan(
+                name,
+                storage,
+                rank,
+                chunks,
+                List.of(),
+                List.of(),
+                ConsumptionOrder.rotated(chunks, rank),
+                RoutedPlan.releases(storage, rank, chunks.shards().ranks()),
+                pacing);
     }
 
     private static void checkRank(int rank, int ranks) {

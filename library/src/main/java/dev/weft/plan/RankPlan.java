@@ -5,24 +5,29 @@ import java.util.List;
 /**
  * All that one rank does in one call.
  *
+ * @param name under which the plan was written, for people to read: {@link Algorithm#label} or
+ *     another writer's; nothing depends on it
  * @param rank this rank's number in its group
  * @param lanes the transfers that this rank initiates
  * @param arrivals the lanes, its own or its peers', that deliver to this rank, each reduced to the
  *     transfers that end here and in delivery order; none of them is empty, and each keeps the
  *     index that it has in the plan of the rank that initiates it
  * @param consumption row blocks in the order in which they are multiplied: own rows first, then
- *     sources in the order in which the lanes deliver them, those of host mates before what crosses
- *     a network; for {@link Algorithm#SEQUENTIAL} all rows in natural order, once everything has
- *     arrived
+ *     others in the order in which the lanes deliver them; any order where the gather comes first
+ * @param releases the other ranks in the order in which their shards are released; none unless the
+ *     storage is {@link Storage#PING_PONG}
+ * @param pacing how products keep pace with arrivals
  */
 public record RankPlan(
-        Algorithm algorithm,
+        String name,
         Storage storage,
         int rank,
         Chunks chunks,
         List<Lane> lanes,
         List<Lane> arrivals,
-        List<RowBlock> consumption) {
+        List<RowBlock> consumption,
+        List<Integer> releases,
+        Pacing pacing) {
 
     /** Where a rank keeps what arrives. */
     public enum Storage {
@@ -38,6 +43,7 @@ public record RankPlan(
         lanes = List.copyOf(lanes);
         arrivals = List.copyOf(arrivals);
         consumption = List.copyOf(consumption);
+        releases = List.copyOf(releases);
     }
 
     public int ranks() {
@@ -45,8 +51,35 @@ public record RankPlan(
     }
 
     /**
-     * The same blocks with own rows first and then one source after the other, from the next on.
+     * By source: the number of its shard among those that are released, 1 for the first; 0 for the
+     * rank's own shard, and for all where nothing is released.
      */
+    public int[] releaseNumbers() {
+        int[] numbers = new int[ranks()];
+        for (int i = 0; i < releases.size(); i++) {
+            numbers[releases.get(i)] = i + 1;
+        }
+        return numbers;
+    }
+
+    /** This plan with other lanes and what arrives by them. */
+    public RankPlan withLanes(List<Lane> newLanes, List<Lane> newArrivals) {
+        return new RankPlan(
+                name, storage, rank, chunks, newLanes, newArrivals, consumption, releases, pacing);
+    }
+
+    /** This plan with another order of consumption. */
+    public RankPlan withConsumption(List<RowBlock> order) {
+        return new RankPlan(name, storage, rank, chunks, lanes, arrivals, order, releases, pacing);
+    }
+
+    /** This plan, by that name, with products at another pace. */
+    public RankPlan with(String newName, Pacing newPacing) {
+        return new RankPlan(
+                newName, storage, rank, chunks, lanes, arrivals, consumption, releases, newPacing);
+    }
+
+    /** Row blocks with own rows first and then one source after the other, from the next on. */
     public List<RowBlock> consumptionBySource() {
         return ConsumptionOrder.rotated(chunks, rank);
     }

@@ -1,12 +1,14 @@
 package dev.weft.plan;
 
+import dev.weft.plan.Transfer.Initiator;
 import java.util.BitSet;
 import java.util.List;
 
 /**
  * Forwards: every chunk can be followed back to its owner, and a lane that both brings a chunk to a
- * rank and forwards it from there does so in that order. What the lanes of different ranks owe each
- * other in time is for {@link DryRun} to find.
+ * rank and forwards it from there does so in that order. Only a sender can see on another host that
+ * a chunk has come which it forwards. What the lanes of different ranks owe each other in time is
+ * for {@link DryRun} to find.
  */
 final class RouteCheck {
 
@@ -21,17 +23,30 @@ final class RouteCheck {
         this.chunks = chunks;
     }
 
-    static void check(List<RankPlan> plans, TransferIndex index) {
+    static void check(List<RankPlan> plans, TransferIndex index, Hosts hosts) {
         RouteCheck routes = new RouteCheck(index, plans.getFirst().chunks());
         for (RankPlan plan : plans) {
             for (Lane lane : plan.lanes()) {
                 for (Transfer transfer : lane.transfers()) {
                     if (transfer.isForward()) {
+                        checkSeenAtItsSender(plan.rank(), transfer, hosts);
                         routes.checkOrderWithinLane(transfer);
                         routes.checkReachesOwner(transfer);
                     }
                 }
             }
+        }
+    }
+
+    private static void checkSeenAtItsSender(int rank, Transfer forward, Hosts hosts) {
+        if (forward.initiator() == Initiator.RECEIVER
+                && !hosts.shareMemory(forward.from(), forward.to())) {
+            throw new PlanException(
+                    rank,
+                    forward,
+                    "is got from rank "
+                            + forward.from()
+                            + " of another host, which does not own it");
         }
     }
 

@@ -4,16 +4,21 @@ import dev.weft.plan.RankPlan.Storage;
 import java.util.List;
 
 /**
- * Counts, per rank, the ping-pong shards that are released: consumed, forwarded, and every shard of
- * an earlier step released as well. Without ping-pong buffers nothing is ever released.
+ * Counts, per rank, the ping-pong shards that are released: consumed, forwarded, and every shard
+ * before it released as well. Without ping-pong buffers nothing is ever released.
  */
 final class ShardReleases {
 
     private final int ranks;
     private final boolean isPingPong;
 
-    /** Per rank and step: blocks to consume and chunks to forward before the shard is released. */
+    /**
+     * Per rank and number: blocks to consume and chunks to forward before the shard is released.
+     */
     private final int[][] uses;
+
+    /** Per rank and source: which of the shards it is that the rank releases. */
+    private final int[][] numbers;
 
     private final int[] released;
 
@@ -21,6 +26,7 @@ final class ShardReleases {
         this.ranks = plans.size();
         this.isPingPong = plans.getFirst().storage() == Storage.PING_PONG;
         this.uses = new int[ranks][ranks];
+        this.numbers = plans.stream().map(RankPlan::releaseNumbers).toArray(int[][]::new);
         this.released = new int[ranks];
         if (isPingPong) {
             plans.forEach(this::countUses);
@@ -32,12 +38,12 @@ final class ShardReleases {
 
     private void countUses(RankPlan plan) {
         for (RowBlock block : plan.consumption()) {
-            uses[plan.rank()][SlotCheck.step(plan.rank(), block.source(), ranks)]++;
+            uses[plan.rank()][numbers[plan.rank()][block.source()]]++;
         }
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
                 int from = transfer.from();
-                uses[from][SlotCheck.step(from, transfer.source(), ranks)]++;
+                uses[from][numbers[from][transfer.source()]]++;
             }
         }
     }
@@ -52,7 +58,7 @@ final class ShardReleases {
         if (!isPingPong) {
             return false;
         }
-        uses[rank][SlotCheck.step(rank, source, ranks)]--;
+        uses[rank][numbers[rank][source]]--;
         return advance(rank);
     }
 

@@ -6,9 +6,8 @@ import java.util.function.Consumer;
 
 /**
  * Ping-pong buffers: all chunks of a shard land in one buffer, and each of them waits for the
- * credit that releases the shard which held the buffer before. As shards are released in the order
- * of their steps, that one shard stands for all earlier ones. It holds in whatever order the lanes
- * run.
+ * credit that releases the shard which held the buffer before. As shards are released in the plan's
+ * order, that one shard stands for all earlier ones. It holds in whatever order the lanes run.
  */
 final class SlotCheck {
 
@@ -17,12 +16,15 @@ final class SlotCheck {
     private final RankPlan plan;
     private final int ranks;
 
-    /** Per step: the buffer that the shard lands in. */
+    private final int[] numbers;
+
+    /** Per number of a release: the buffer that the shard lands in. */
     private final int[] slots;
 
     private SlotCheck(RankPlan plan) {
         this.plan = plan;
         this.ranks = plan.ranks();
+        this.numbers = plan.releaseNumbers();
         this.slots = new int[ranks];
         Arrays.fill(slots, NONE);
     }
@@ -31,47 +33,38 @@ final class SlotCheck {
         for (RankPlan plan : plans) {
             SlotCheck check = new SlotCheck(plan);
             check.forEachArrival(check::checkOneBuffer);
-            int[] previous = check.previousSteps();
+            int[] previous = check.previousNumbers();
             check.forEachArrival(transfer -> check.checkCredit(transfer, previous));
         }
-    }
-
-    /** In which step of a ring a shard comes to a rank: the first neighbour's in step 1. */
-    static int step(int rank, int source, int ranks) {
-        return Math.floorMod(rank - source, ranks);
     }
 
     private void forEachArrival(Consumer<Transfer> action) {
         plan.arrivals().forEach(lane -> lane.transfers().forEach(action));
     }
 
-    private int step(Transfer transfer) {
-        return step(plan.rank(), transfer.source(), ranks);
-    }
-
     private void checkOneBuffer(Transfer transfer) {
-        int step = step(transfer);
-        if (slots[step] != NONE && slots[step] != transfer.slot()) {
+        int number = numbers[transfer.source()];
+        if (slots[number] != NONE && slots[number] != transfer.slot()) {
             throw new PlanException(plan.rank(), transfer, "its shard lands in both buffers");
         }
-        slots[step] = transfer.slot();
+        slots[number] = transfer.slot();
     }
 
-    /** Per step: the last step before it that used the same buffer; 0 where the buffer is free. */
-    private int[] previousSteps() {
+    /** Per number: the last one before it that used the same buffer; 0 where it is free. */
+    private int[] previousNumbers() {
         int[] previous = new int[ranks];
         int[] lastOfSlot = new int[2];
-        for (int step = 1; step < ranks; step++) {
-            if (slots[step] != NONE) {
-                previous[step] = lastOfSlot[slots[step]];
-                lastOfSlot[slots[step]] = step;
+        for (int number = 1; number < ranks; number++) {
+            if (slots[number] != NONE) {
+                previous[number] = lastOfSlot[slots[number]];
+                lastOfSlot[slots[number]] = number;
             }
         }
         return previous;
     }
 
     private void checkCredit(Transfer transfer, int[] previous) {
-        int needed = previous[step(transfer)];
+        int needed = previous[numbers[transfer.source()]];
         if (transfer.credit() < needed) {
             throw new PlanException(
                     plan.rank(),

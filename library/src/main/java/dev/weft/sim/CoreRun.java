@@ -1,6 +1,5 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import java.util.ArrayList;
@@ -16,7 +15,7 @@ final class CoreRun implements ProductRun {
     private final List<CoreWorker> workers = new ArrayList<>();
     private final List<CoreWorker> waiting = new ArrayList<>();
     private final boolean gatherFirst;
-    private final boolean stepwise;
+    private final long stepRows;
     private final double slowness;
     private int next;
     private double totalNs;
@@ -26,11 +25,11 @@ final class CoreRun implements ProductRun {
         this.simulation = simulation;
         this.rank = rank;
         this.engine = (CoreEngine) simulation.machine().engine();
-        this.order = simulation.consumption(rank.plan());
+        this.order = rank.plan().consumption();
         Scenario scenario = simulation.scenario();
         boolean whole = simulation.part() == Part.WHOLE;
-        this.gatherFirst = scenario.algorithm() == Algorithm.SEQUENTIAL && whole;
-        this.stepwise = scenario.hosts().count() > 1 && whole;
+        this.gatherFirst = rank.plan().pacing().gatherFirst() && whole;
+        this.stepRows = whole ? rank.plan().pacing().stepRows() : 0;
         this.slowness = simulation.wires().slowness(rank.plan().rank());
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan().rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
@@ -67,9 +66,9 @@ final class CoreRun implements ProductRun {
         return gatherFirst;
     }
 
-    /** Whether workers multiply what is there of a block while the rest is on its way. */
-    boolean stepwise() {
-        return stepwise;
+    /** Rows that are worth a product of their own while others are late; 0 for none. */
+    long stepRows() {
+        return stepRows;
     }
 
     long rowQuantum() {

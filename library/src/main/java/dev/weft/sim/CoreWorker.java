@@ -6,9 +6,6 @@ import dev.weft.plan.RowBlock;
 /** One thread that multiplies, as the executor's compute workers do. */
 final class CoreWorker implements Station.Customer, Events.Happening {
 
-    /** As the executor's: rows that are worth a product of their own while others are late. */
-    private static final long STEP_ROWS = 32;
-
     private static final int TAKES = 0;
 
     private final Simulation simulation;
@@ -70,7 +67,7 @@ final class CoreWorker implements Station.Customer, Events.Happening {
                 return;
             }
             long ready = wholeQuanta(completeRows() - doneRows);
-            if (run.stepwise() && ready >= STEP_ROWS && !isReady()) {
+            if (run.stepRows() > 0 && ready >= run.stepRows() && !isReady()) {
                 multiply(ready);
                 return;
             }

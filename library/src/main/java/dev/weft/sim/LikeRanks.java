@@ -22,7 +22,10 @@ record LikeRanks(int ranks, int shift) {
         int ranks = scenario.ranks();
         Hosts hosts = scenario.hosts();
         Shards shards = scenario.chunks().shards();
-        if (!scenario.slowRanks().isEmpty() || !areEqual(shards) || !areEqual(hosts)) {
+        if (!scenario.symmetric()
+                || !scenario.slowRanks().isEmpty()
+                || !areEqual(shards)
+                || !areEqual(hosts)) {
             return none(ranks);
         }
         boolean oneHost = hosts.count() == 1;

@@ -1,8 +1,9 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Map;
@@ -10,9 +11,10 @@ import java.util.Map;
 /**
  * What is to be priced: one call of an operator, as its ranks have planned it.
  *
- * @param algorithm not {@link Algorithm#AUTO}
- * @param pingPong a ring that keeps no gathered A
- * @param lanes communication workers per rank, as {@link dev.weft.plan.Planner#plan} takes them
+ * @param plans of all ranks, in rank order
+ * @param chunks how all of them cut the shards
+ * @param symmetric whether ranks do the same as far as shards, hosts and wires do not tell them
+ *     apart: see {@link PlanWriter#isSymmetric}
  * @param hosts how the ranks lie on nodes; {@link Machine#hosts} gives the machine's own way
  * @param columns N of each product; none for a gather alone
  * @param keepGathered whether gathered A is left for the caller
@@ -22,10 +24,9 @@ import java.util.Map;
  *     move; ranks that are not named take the machine's time
  */
 public record Scenario(
-        Algorithm algorithm,
-        boolean pingPong,
+        List<RankPlan> plans,
         Chunks chunks,
-        int lanes,
+        boolean symmetric,
         Hosts hosts,
         DType aType,
         DType outType,
@@ -37,10 +38,6 @@ public record Scenario(
     public Scenario {
         columns = List.copyOf(columns);
         slowRanks = Map.copyOf(slowRanks);
-        if (algorithm == Algorithm.AUTO) {
-            throw new IllegalArgumentException(
-                    "auto has no plan to price: expected the algorithm it stands for");
-        }
         if (hosts.ranks() != chunks.shards().ranks()) {
             throw new IllegalArgumentException(
                     "hosts of " + hosts + " ranks for " + chunks.shards().ranks() + " shards");
@@ -60,6 +57,45 @@ public record Scenario(
                                         + " ranks and a positive factor");
                     }
                 });
+    }
+
+    /** A call as {@code writer} plans it, with no rank slower than the machine. */
+    public static Scenario of(
+            PlanWriter writer,
+            Chunks chunks,
+            int lanes,
+            Hosts hosts,
+            DType aType,
+            DType outType,
+            List<Long> columns,
+            boolean keepGathered,
+            int workers) {
+        return new Scenario(
+                writer.plans(chunks, lanes, hosts),
+                chunks,
+                writer.isSymmetric(),
+                hosts,
+                aType,
+                outType,
+                columns,
+                keepGathered,
+                workers,
+                Map.of());
+    }
+
+    /** This call with ranks that take some times as long. */
+    public Scenario withSlowRanks(Map<Integer, Double> slow) {
+        return new Scenario(
+                plans,
+                chunks,
+                symmetric,
+                hosts,
+                aType,
+                outType,
+                columns,
+                keepGathered,
+                workers,
+                slow);
     }
 
     public int ranks() {

@@ -29,7 +29,10 @@ final class SimulatedRank {
     private double lastArrivalNs;
     private double doneNs;
 
-    /** By step of a ping-pong ring: uses of the shard that arrives in it which are yet to come. */
+    /** By source: which of the shards it is that are released, from 1 on. */
+    private final int[] numbers;
+
+    /** By that number: uses of the shard that are yet to come; empty where nothing is released. */
     private final int[] usesLeft;
 
     private int released;
@@ -50,6 +53,7 @@ final class SimulatedRank {
             }
         }
         boolean pingPong = plan.storage() == RankPlan.Storage.PING_PONG;
+        this.numbers = plan.releaseNumbers();
         this.usesLeft = new int[pingPong ? plan.ranks() : 0];
         if (pingPong) {
             countUses(multiplies);
@@ -59,12 +63,12 @@ final class SimulatedRank {
     private void countUses(boolean multiplies) {
         if (multiplies) {
             for (RowBlock block : plan.consumption()) {
-                usesLeft[step(block.source())]++;
+                usesLeft[numbers[block.source()]]++;
             }
         }
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
-                usesLeft[step(transfer.source())]++;
+                usesLeft[numbers[transfer.source()]]++;
             }
         }
         release();
@@ -130,14 +134,10 @@ final class SimulatedRank {
         }
     }
 
-    private int step(int source) {
-        return Math.floorMod(plan.rank() - source, plan.ranks());
-    }
-
     /** A block or a forward of a shard is done. */
     void used(int source) {
         if (usesLeft.length > 0 && source != plan.rank()) {
-            usesLeft[step(source)]--;
+            usesLeft[numbers[source]]--;
             release();
             wakeLanes();
         }

@@ -1,11 +1,7 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
-import dev.weft.plan.Planner;
-import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,7 +35,7 @@ final class Simulation {
         List<LaneRun> lanes = new ArrayList<>();
         boolean multiplies = part != Part.GATHER && !scenario.columns().isEmpty();
         for (int r = 0; r < like.count(); r++) {
-            SimulatedRank rank = new SimulatedRank(plan(r), part, multiplies);
+            SimulatedRank rank = new SimulatedRank(scenario.plans().get(r), part, multiplies);
             rank.busyUntil(startNs);
             ranks.add(rank);
             for (Lane lane : part == Part.PRODUCT ? List.<Lane>of() : rank.plan().lanes()) {
@@ -59,24 +55,6 @@ final class Simulation {
         products.forEach(ProductRun::start);
         events.run();
         return prediction();
-    }
-
-    /** A gather that comes first goes round where links do, and round the hosts of a network. */
-    private RankPlan plan(int rank) {
-        if (scenario.pingPong()) {
-            return Planner.pingPongRing(scenario.chunks(), rank);
-        }
-        boolean goesRound =
-                scenario.hosts().count() > 1
-                        || machine.node().topology() == Wiring.Topology.RING
-                        || machine.node().topology() == Wiring.Topology.TORUS;
-        boolean ownGather = scenario.algorithm() == Algorithm.SEQUENTIAL && goesRound;
-        return Planner.plan(
-                ownGather ? Algorithm.RING : scenario.algorithm(),
-                scenario.chunks(),
-                Math.max(1, scenario.lanes()),
-                rank,
-                scenario.hosts());
     }
 
     private Prediction prediction() {
@@ -155,14 +133,5 @@ final class Simulation {
         int tag = tagAt(transfer.to(), transfer);
         SimulatedRank receiver = rank(transfer.to());
         events.add(arrivesNs, ignored -> receiver.arrive(tag, arrivesNs, earliestNs), 0);
-    }
-
-    /** The order in which the machine's kernel takes the plan's blocks. */
-    List<RowBlock> consumption(RankPlan plan) {
-        // Once all is gathered any order will do; from its own rows on, all ranks' are alike.
-        boolean gathered = scenario.algorithm() == Algorithm.SEQUENTIAL;
-        return gathered || machine.consumption() == Machine.Consumption.BY_SOURCE
-                ? plan.consumptionBySource()
-                : plan.consumption();
     }
 }

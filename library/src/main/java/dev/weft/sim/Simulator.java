@@ -52,13 +52,6 @@ public final class Simulator {
                             + machine.name()
                             + ", which has no network between nodes: expected one host");
         }
-        if (scenario.pingPong() && machine.consumption() == Machine.Consumption.BY_SOURCE) {
-            throw new IllegalArgumentException(
-                    "a ping-pong ring on "
-                            + machine.name()
-                            + ", which takes the shard first that comes last: expected a plan that"
-                            + " gathers A");
-        }
         checkTorus(machine.node(), scenario.hosts().size(0), "ranks of a node");
         if (scenario.hosts().count() > 1) {
             checkTorus(machine.network(), scenario.hosts().count(), "nodes");

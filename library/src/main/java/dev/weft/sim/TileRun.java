@@ -1,6 +1,5 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
@@ -35,10 +34,8 @@ final class TileRun implements ProductRun, Events.Happening {
         this.simulation = simulation;
         this.rank = rank;
         this.engine = (TileEngine) simulation.machine().engine();
-        this.order = simulation.consumption(rank.plan());
-        this.gatherFirst =
-                simulation.scenario().algorithm() == Algorithm.SEQUENTIAL
-                        && simulation.part() == Part.WHOLE;
+        this.order = rank.plan().consumption();
+        this.gatherFirst = rank.plan().pacing().gatherFirst() && simulation.part() == Part.WHOLE;
         this.freeNs = new double[engine.units()];
     }
 

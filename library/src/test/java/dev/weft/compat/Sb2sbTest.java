@@ -111,7 +111,7 @@ class Sb2sbTest {
                                 Chunks tiles = gather.plan(p).chunks();
                                 assertEquals(2, tiles.count(0), "tiles of program " + p);
                                 assertEquals(128, tiles.chunkRows(0));
-                                assertEquals(Algorithm.RING, gather.plan(p).algorithm());
+                                assertEquals("ring", gather.plan(p).name());
                             }
                         }
                     });

@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.ArrivalCut.Block;
 import dev.weft.cuda.CopyList.Copy;
 import dev.weft.cuda.Stretch.Piece;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Pacing;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -28,6 +30,10 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
 /** What the copies of a whole group bring, and what rows wait for. */
 class CopyListTest {
 
+    private static CopyList list(RankPlan plan, ArrivalCut cut, boolean gated) {
+        return CopyList.of(plan.with(plan.name(), new Pacing(!gated, false, 0, cut)));
+    }
+
     /** The lists of all ranks of a group. */
     private record Case(String what, Chunks chunks, boolean gated, List<CopyList> lists) {
 
@@ -41,7 +47,7 @@ class CopyListTest {
             List<CopyList> lists = new ArrayList<>();
             for (int r = 0; r < chunks.shards().ranks(); r++) {
                 RankPlan plan = Planner.plan(algorithm, chunks, lanes, r);
-                lists.add(CopyList.of(plan, cut.apply(plan), gated));
+                lists.add(list(plan, cut.apply(plan), gated));
             }
             return new Case(what, chunks, gated, lists);
         }
@@ -67,7 +73,7 @@ class CopyListTest {
                     algorithm != Algorithm.SEQUENTIAL);
         }
 
-        /** Pulled on one lane, a chunk to a block, and cut by hand or by {@link ArrivalCut#of}. */
+        /** Pulled on one lane, a chunk to a block, and cut by hand or by {@link ArrivalCuts#of}. */
         static Case randomlyCut(long seed) {
             Random random = new Random(seed);
             Shards shards = randomShards(random);
@@ -96,7 +102,7 @@ class CopyListTest {
 
         private static ArrivalCut priced(RankPlan plan, TileShape shape) {
             long own = plan.chunks().shards().rows(plan.rank());
-            return ArrivalCut.of(own, arriving(plan), plan.chunks().cols(), 512, 2, shape);
+            return ArrivalCuts.of(own, arriving(plan), plan.chunks().cols(), 512, 2, shape);
         }
 
         private static ArrivalCut byHand(RankPlan plan, Random random) {
@@ -338,7 +344,7 @@ class CopyListTest {
                                 List.of(
                                         new Block(160, List.of(512L), false),
                                         new Block(96, List.of(256L, 192L, 64L), true))));
-        CopyList list = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0), cut, true);
+        CopyList list = list(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0), cut, true);
         assertEquals(4 + 3, list.flags());
         assertEquals(
                 List.of(
@@ -371,7 +377,7 @@ class CopyListTest {
     void theFirstSliceOfAChunkHasItsFlag() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
         CopyList list =
-                CopyList.of(
+                list(
                         Planner.plan(Algorithm.MESH_PULL, chunks, 1, 1),
                         new ArrivalCut(List.of(List.of(new Block(256, List.of(64L, 64L), false)))),
                         true);
@@ -385,7 +391,7 @@ class CopyListTest {
     @Test
     void aChunkOfSeveralBlocksIsAwaitedAsAWhole() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 64);
-        CopyList list = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0), null, true);
+        CopyList list = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
         assertEquals(8, list.stretches().size());
         for (Stretch stretch : list.stretches().subList(4, 8)) {
             assertEquals(List.of(new Piece(0, 256, 0, 1)), stretch.pieces());
@@ -395,11 +401,11 @@ class CopyListTest {
     @Test
     void whatIsMultipliedAfterTheGatherWaitsForNothing() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
-        CopyList list = CopyList.of(Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, 0), null, false);
+        CopyList list = CopyList.of(Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, 0));
         assertEquals(2, list.flags());
         assertEquals(List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1)), list.lanes().getFirst());
         assertTrue(list.stretches().stream().allMatch(stretch -> stretch.pieces().isEmpty()));
-        CopyList gated = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0), null, true);
+        CopyList gated = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
         assertEquals(list.lanes(), gated.lanes());
         assertNotEquals(list.stretches(), gated.stretches());
     }

@@ -28,21 +28,22 @@ class CudaPlanningTest {
     private static RankPlan stagedPlan(Fabric fabric, Wishes wishes) {
         Shards shards = Shards.even(8192, fabric.size());
         return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, wishes)
-                .agreedPlan(K);
+                .agreedPlans(K)
+                .get(fabric.rank());
     }
 
     private static Wishes wishes(Algorithm algorithm, CudaEngine engine) {
-        return new Wishes(algorithm, engine, 0, 0, 0, 0);
+        return new Wishes(algorithm, null, engine, 0, 0, 0, 0);
     }
 
     @Test
     void automaticPullsWholeShardsAndCutsWhatArrivesLast() {
         CudaPlanning planning = planning(wishes(Algorithm.AUTO, CudaEngine.GATED));
-        RankPlan plan = planning.agreedPlan(K);
-        assertEquals(Algorithm.MESH_PULL, plan.algorithm());
+        RankPlan plan = planning.agreedPlans(K).get(1);
+        assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.lanes().size());
-        CopyList list = planning.copies(plan, N, SHAPE);
+        CopyList list = CopyList.of(planning.refined(plan, N, SHAPE));
         assertTrue(list.flags() > plan.chunks().total(), list.flags() + " flags");
         assertEquals(0, list.stretches().getFirst().pieces().size());
         assertEquals(1, list.stretches().getFirst().source());
@@ -51,28 +52,30 @@ class CudaPlanningTest {
 
     @Test
     void whoChoosesChunksOrSeveralStreamsGetsThem() {
-        Wishes chunks = new Wishes(Algorithm.AUTO, CudaEngine.GATED, 100, 0, 0, 0);
-        RankPlan plan = planning(chunks).agreedPlan(K);
+        Wishes chunks = new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 100, 0, 0, 0);
+        RankPlan plan = planning(chunks).agreedPlans(K).get(1);
         assertEquals(100, plan.chunks().chunkRows(0));
-        assertEquals(plan.chunks().total(), planning(chunks).copies(plan, N, SHAPE).flags());
-        Wishes streams = new Wishes(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
-        assertEquals(2, planning(streams).agreedPlan(K).lanes().size());
-        Wishes splits = new Wishes(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
-        assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlan(K).chunks().total());
+        assertEquals(
+                plan.chunks().total(),
+                CopyList.of(planning(chunks).refined(plan, N, SHAPE)).flags());
+        Wishes streams = new Wishes(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 0, 0, 2);
+        assertEquals(2, planning(streams).agreedPlans(K).get(1).lanes().size());
+        Wishes splits = new Wishes(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 8, 128, 0);
+        assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlans(K).get(1).chunks().total());
     }
 
     @Test
     void cublasTakesChunksOfSixteenMebibytesUncut() {
         CudaPlanning planning = planning(wishes(Algorithm.AUTO, CudaEngine.CUBLAS));
-        RankPlan plan = planning.agreedPlan(2 * K);
+        RankPlan plan = planning.agreedPlans(2 * K).get(1);
         assertEquals(1024, plan.chunks().chunkRows(0));
-        assertEquals(plan.chunks().total(), planning.copies(plan, N, null).flags());
+        assertEquals(plan.chunks().total(), CopyList.of(planning.refined(plan, N, null)).flags());
     }
 
     @Test
     void sequentialRowsWaitForNothing() {
         CudaPlanning planning = planning(wishes(Algorithm.SEQUENTIAL, CudaEngine.GATED));
-        CopyList list = planning.copies(planning.agreedPlan(K), N, SHAPE);
+        CopyList list = CopyList.of(planning.refined(planning.agreedPlans(K).get(1), N, SHAPE));
         assertTrue(list.stretches().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 
@@ -81,14 +84,14 @@ class CudaPlanningTest {
         Wishes wishes = wishes(Algorithm.AUTO, CudaEngine.GATED);
         CudaPlanning planning =
                 new CudaPlanning(null, false, null, 0, Shards.even(100, 1), DType.BF16, wishes);
-        assertEquals(Algorithm.SEQUENTIAL, planning.agreedPlan(K).algorithm());
+        assertEquals("sequential", planning.agreedPlans(K).getFirst().name());
     }
 
     @Test
     void whatDoesNotFitIsRefusedWithItsValues() {
         assertRefused(wishes(Algorithm.RING, CudaEngine.GATED), "ring");
-        assertRefused(new Wishes(Algorithm.AUTO, CudaEngine.GATED, 10, 2, 0, 0), "10");
-        assertRefused(new Wishes(Algorithm.AUTO, CudaEngine.GATED, 0, 0, 100, 0), "100");
+        assertRefused(new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 10, 2, 0, 0), "10");
+        assertRefused(new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 0, 0, 100, 0), "100");
     }
 
     @Test
@@ -98,7 +101,7 @@ class CudaPlanningTest {
                     fabric -> {
                         RankPlan plan =
                                 stagedPlan(fabric, wishes(Algorithm.AUTO, CudaEngine.GATED));
-                        assertEquals(Algorithm.MESH_PUSH, plan.algorithm());
+                        assertEquals("mesh-push", plan.name());
                         assertEquals(512, plan.chunks().chunkRows(0));
                         assertEquals(RankPlan.Storage.GATHERED, plan.storage());
                     });
@@ -165,7 +168,7 @@ class CudaPlanningTest {
                         IllegalArgumentException refusal =
                                 assertThrows(
                                         IllegalArgumentException.class,
-                                        () -> planning.agreedPlan(K));
+                                        () -> planning.agreedPlans(K));
                         assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
                         fabric.barrier();
                     });
@@ -174,7 +177,7 @@ class CudaPlanningTest {
 
     private static void assertRefused(Wishes wishes, String named) {
         IllegalArgumentException refusal =
-                assertThrows(IllegalArgumentException.class, () -> planning(wishes).agreedPlan(K));
+                assertThrows(IllegalArgumentException.class, () -> planning(wishes).agreedPlans(K));
         assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
     }
 }

@@ -40,7 +40,7 @@ class AutoTest {
                                                         .engine(ENGINE))
                                         .prepare()) {
                             return new Found(
-                                    operator.plan().algorithm(),
+                                    Algorithm.of(operator.plan().name()),
                                     operator.plan().chunks().chunkRows(0),
                                     operator.candidates());
                         }
@@ -139,7 +139,7 @@ class AutoTest {
                                                 .a(shards, DType.FP32)
                                                 .b(b)
                                                 .engine(ENGINE)
-                                                .plannedLike(model.plan())
+                                                .plans(model.plans())
                                                 .keepGathered()
                                                 .prepare()) {
                             assertEquals(model.plan(), like.plan());
@@ -147,7 +147,7 @@ class AutoTest {
                                     AllGatherMatmul.on(fabric)
                                             .a(Shards.of(44, 23), DType.FP32)
                                             .b(b)
-                                            .plannedLike(model.plan());
+                                            .plans(model.plans());
                             assertThrows(IllegalArgumentException.class, other::prepare);
                         }
                     });

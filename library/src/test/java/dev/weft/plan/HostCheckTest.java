@@ -39,9 +39,10 @@ class HostCheckTest {
     void linksOfFlatPlansAreOverloaded() {
         for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
             List<RankPlan> plans = flat(algorithm, 3);
-            LinkCheck.check(plans, Hosts.apart(4));
+            LinkCheck.check(algorithm, plans, Hosts.apart(4));
             PlanException fault =
-                    assertThrows(PlanException.class, () -> LinkCheck.check(plans, HOSTS));
+                    assertThrows(
+                            PlanException.class, () -> LinkCheck.check(algorithm, plans, HOSTS));
             assertTrue(fault.getMessage().contains("overloads the link"), fault.getMessage());
         }
     }
@@ -71,21 +72,31 @@ class HostCheckTest {
         List<RankPlan> plans = plans(Algorithm.MESH_PUSH);
         List<RankPlan> entered =
                 moved(plans, 0, find(plans, 0, 2, 0, 2), 0, NETWORK, t -> ends(t, 0, 3));
-        refuses(
-                "rank 0, source 0, chunk 2: overloads the link from rank 0 to rank 3: mesh-push"
-                        + " needs at most 0.0 rows there",
-                moved(entered, 2, find(plans, 2, 3, 0, 2), 3, MEMORY, t -> ends(t, 3, 2)));
+        List<RankPlan> passedOn =
+                moved(entered, 2, find(plans, 2, 3, 0, 2), 3, MEMORY, t -> ends(t, 3, 2));
+        PlanException fault =
+                assertThrows(
+                        PlanException.class,
+                        () -> LinkCheck.check(Algorithm.MESH_PUSH, passedOn, HOSTS));
+        assertTrue(
+                fault.getMessage()
+                        .contains(
+                                "rank 0, source 0, chunk 2: overloads the link from rank 0 to rank"
+                                        + " 3: mesh-push needs at most 0.0 rows there"),
+                fault.getMessage());
     }
 
     @Test
     void findsARankThatForwardsWhatItIsNoGatewayFor() {
         Hosts hosts = Hosts.of(3, 1);
         List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 2, hosts);
-        PlanChecker.check(plans, hosts);
+        AlgorithmCheck.check(Algorithm.MESH_PUSH, plans, hosts);
         List<RankPlan> chained =
                 moved(plans, 0, find(plans, 0, 2, 3, 1), 1, MEMORY, t -> ends(t, 1, 2));
         PlanException fault =
-                assertThrows(PlanException.class, () -> PlanChecker.check(chained, hosts));
+                assertThrows(
+                        PlanException.class,
+                        () -> AlgorithmCheck.check(Algorithm.MESH_PUSH, chained, hosts));
         assertTrue(
                 fault.getMessage()
                         .contains("overloads the link from rank 1 to rank 2: mesh-push needs at"),
@@ -194,8 +205,11 @@ class HostCheckTest {
     void hierarchicalPlansAreNoFlatOnes() {
         for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
             List<RankPlan> plans = plans(algorithm);
-            PlanChecker.check(plans, HOSTS);
-            assertThrows(PlanException.class, () -> PlanChecker.check(plans), algorithm.label());
+            AlgorithmCheck.check(algorithm, plans, HOSTS);
+            assertThrows(
+                    PlanException.class,
+                    () -> AlgorithmCheck.check(algorithm, plans),
+                    algorithm.label());
         }
     }
 
@@ -249,7 +263,11 @@ class HostCheckTest {
 
     private static void refuses(String message, List<RankPlan> plans) {
         PlanException fault =
-                assertThrows(PlanException.class, () -> PlanChecker.check(plans, HOSTS));
+                assertThrows(
+                        PlanException.class,
+                        () ->
+                                AlgorithmCheck.check(
+                                        Algorithm.of(plans.getFirst().name()), plans, HOSTS));
         assertTrue(fault.getMessage().contains(message), fault.getMessage());
     }
 }

@@ -1,7 +1,6 @@
 package dev.weft.plan;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.fail;
 
 import java.util.HashSet;
 import java.util.List;
@@ -97,8 +96,14 @@ class HostPlanPropertyTest {
                 if (algorithm != Algorithm.DIRECT) {
                     Hosts apart = Hosts.apart(ranks);
                     String name = name(seed, algorithm, lanes, apart);
-                    assertEquals(flat, PlanCases.plans(algorithm, chunks, lanes, apart), name);
-                    accepts(flat, apart, name);
+                    assertEquals(
+                            flat,
+                            PlanCases.plans(algorithm, chunks, lanes, apart).stream()
+                                    .map(p -> p.with(p.name(), flat.getFirst().pacing()))
+                                    .toList(),
+                            name);
+                    PlanPropertyTest.accepts(
+                            () -> AlgorithmCheck.check(algorithm, flat, apart), name);
                 }
             }
         }
@@ -112,23 +117,19 @@ class HostPlanPropertyTest {
             }
             String name = name(seed, algorithm, lanes, hosts);
             List<RankPlan> plans = PlanCases.plans(algorithm, chunks, lanes, hosts);
-            accepts(plans, hosts, name);
+            PlanPropertyTest.accepts(
+                    () -> AlgorithmCheck.check(algorithm, plans, hosts), name + ", " + chunks);
             int expected = Planner.lanes(algorithm, hosts, lanes);
             plans.forEach(plan -> assertEquals(expected, plan.lanes().size(), name));
             assertEquals(expected, Planner.lanes(algorithm, hosts, Math.max(1, expected)), name);
         }
-        accepts(PlanCases.pingPongPlans(chunks), hosts, "seed " + seed + ", ping-pong ring");
+        List<RankPlan> pingPong = PlanCases.pingPongPlans(chunks);
+        PlanPropertyTest.accepts(
+                () -> AlgorithmCheck.check(Algorithm.RING, pingPong, hosts),
+                "seed " + seed + ", ping-pong ring, " + chunks);
     }
 
     private static String name(long seed, Algorithm algorithm, int lanes, Hosts hosts) {
         return "seed " + seed + ", " + algorithm.label() + ", " + lanes + " lanes, hosts " + hosts;
-    }
-
-    private static void accepts(List<RankPlan> plans, Hosts hosts, String name) {
-        try {
-            PlanChecker.check(plans, hosts);
-        } catch (PlanException fault) {
-            fail(name + ", " + plans.getFirst().chunks(), fault);
-        }
     }
 }

@@ -37,39 +37,13 @@ final class PlanEdits {
     static List<RankPlan> editConsumption(
             List<RankPlan> plans, int rank, UnaryOperator<List<RowBlock>> edit) {
         return editPlan(
-                plans,
-                rank,
-                p ->
-                        new RankPlan(
-                                p.algorithm(),
-                                p.storage(),
-                                p.rank(),
-                                p.chunks(),
-                                p.lanes(),
-                                p.arrivals(),
-                                edit.apply(new ArrayList<>(p.consumption()))));
+                plans, rank, p -> p.withConsumption(edit.apply(new ArrayList<>(p.consumption()))));
     }
 
     static List<RankPlan> editPlan(List<RankPlan> plans, int rank, UnaryOperator<RankPlan> edit) {
         List<RankPlan> result = new ArrayList<>(plans);
         result.set(rank, edit.apply(result.get(rank)));
         return result;
-    }
-
-    /** The same plans under another algorithm's name. */
-    static List<RankPlan> relabel(List<RankPlan> plans, Algorithm algorithm) {
-        return plans.stream()
-                .map(
-                        p ->
-                                new RankPlan(
-                                        algorithm,
-                                        p.storage(),
-                                        p.rank(),
-                                        p.chunks(),
-                                        p.lanes(),
-                                        p.arrivals(),
-                                        p.consumption()))
-                .toList();
     }
 
     /** The plans with arrivals worked out from the lanes of all ranks, the long way. */
@@ -134,13 +108,6 @@ final class PlanEdits {
     }
 
     static RankPlan copy(RankPlan plan, List<Lane> lanes, List<Lane> arrivals) {
-        return new RankPlan(
-                plan.algorithm(),
-                plan.storage(),
-                plan.rank(),
-                plan.chunks(),
-                lanes,
-                arrivals,
-                plan.consumption());
+        return plan.withLanes(lanes, arrivals);
     }
 }

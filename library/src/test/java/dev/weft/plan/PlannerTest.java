@@ -119,7 +119,8 @@ class PlannerTest {
     @Test
     void pingPongRingAlternatesBuffersAndAsksForCredit() {
         RankPlan plan = Planner.pingPongRing(chunks(5, 1), 2);
-        assertEquals(Algorithm.RING, plan.algorithm());
+        assertEquals("ring", plan.name());
+        assertEquals(List.of(1, 0, 4, 3), plan.releases());
         assertEquals(Storage.PING_PONG, plan.storage());
         List<Transfer> sent = plan.lanes().getFirst().transfers();
         assertEquals(List.of(2, 1, 0, 4), sent.stream().map(Transfer::source).toList());

@@ -28,15 +28,14 @@ class AscendRowsTest {
     private record Row(int ranks, long m, long k, long n, double ms, boolean fitted) {
 
         /** As the example's kernel has it: fp16 in, fp32 out, its chunk rule, a put for each. */
-        Scenario scenario(Machine machine) {
+        TestCall scenario(Machine machine) {
             Shards shards = Shards.even(m, ranks);
             AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, 128, 256);
             Chunks chunks =
                     Chunks.byRows(shards, k, rule.rows(), machine.engine().blockRows())
                             .withChunkCols(rule.cols());
-            return new Scenario(
+            return new TestCall(
                     Algorithm.MESH_PUSH,
-                    false,
                     chunks,
                     COMM_BLOCKS,
                     machine.hosts(ranks),
@@ -49,7 +48,7 @@ class AscendRowsTest {
         }
 
         double predictedMs(Machine machine) {
-            return Simulator.run(machine, scenario(machine), Part.WHOLE).ns() / 1e6;
+            return Simulator.run(machine, scenario(machine).on(machine), Part.WHOLE).ns() / 1e6;
         }
 
         double error(Machine machine) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
@@ -61,18 +62,19 @@ class LikeRanksTest {
         Machine machine = machine(tiles(), wires(Wiring.Topology.SWITCH, RANKS), null);
         long[] rows = evenRows();
         rows[17]++;
-        Scenario uneven = scenario(Algorithm.RING, false, Hosts.one(RANKS), rows, Map.of());
-        assertEquals(RANKS, Simulator.run(machine, uneven, Part.WHOLE).simulatedRanks());
-        Scenario slow =
+        TestCall uneven = scenario(Algorithm.RING, false, Hosts.one(RANKS), rows, Map.of());
+        assertEquals(
+                RANKS, Simulator.run(machine, uneven.on(machine), Part.WHOLE).simulatedRanks());
+        TestCall slow =
                 scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of(3, 2.0));
-        assertEquals(RANKS, Simulator.run(machine, slow, Part.WHOLE).simulatedRanks());
+        assertEquals(RANKS, Simulator.run(machine, slow.on(machine), Part.WHOLE).simulatedRanks());
         Machine network =
                 machine(
                         tiles(),
                         wires(Wiring.Topology.SWITCH, 8),
                         wires(Wiring.Topology.SWITCH, 8));
-        Scenario hosts = scenario(Algorithm.RING, false, Hosts.of(30, 34), evenRows(), Map.of());
-        assertEquals(RANKS, Simulator.run(network, hosts, Part.WHOLE).simulatedRanks());
+        TestCall hosts = scenario(Algorithm.RING, false, Hosts.of(30, 34), evenRows(), Map.of());
+        assertEquals(RANKS, Simulator.run(network, hosts.on(network), Part.WHOLE).simulatedRanks());
     }
 
     /** The link between two ranks that both turn to: who comes first in rank order owns it. */
@@ -91,8 +93,9 @@ class LikeRanksTest {
                         false,
                         0,
                         false);
-        Scenario ring = scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of());
-        Prediction call = Simulator.run(machine(tiles(), half, null), ring, Part.WHOLE);
+        TestCall ring = scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of());
+        Machine machine = machine(tiles(), half, null);
+        Prediction call = Simulator.run(machine, ring.on(machine), Part.WHOLE);
         assertEquals(RANKS, call.simulatedRanks());
     }
 
@@ -106,14 +109,14 @@ class LikeRanksTest {
         assertClasses(classes, machine, scenario(Algorithm.RING, true, hosts));
     }
 
-    private static void assertClasses(int classes, Machine machine, Scenario scenario) {
+    private static void assertClasses(int classes, Machine machine, TestCall scenario) {
         String name =
                 machine
                         + ", "
-                        + scenario.algorithm().label()
-                        + (scenario.pingPong() ? " ping-pong" : "");
-        Prediction some = Simulator.run(machine, scenario, Part.WHOLE);
-        Prediction every = Simulator.runEveryRank(machine, scenario, Part.WHOLE, null);
+                        + scenario.writer().label()
+                        + (scenario.writer() instanceof Algorithm ? "" : " ping-pong");
+        Prediction some = Simulator.run(machine, scenario.on(machine), Part.WHOLE);
+        Prediction every = Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null);
         assertEquals(classes, some.simulatedRanks(), name);
         assertEquals(RANKS, every.simulatedRanks(), name);
         assertEquals(every.transfers(), some.transfers() * (RANKS / classes), name);
@@ -128,19 +131,18 @@ class LikeRanksTest {
         assertEquals(every, some, every * ROUNDING, name);
     }
 
-    private static Scenario scenario(Algorithm algorithm, boolean pingPong, Hosts hosts) {
+    private static TestCall scenario(Algorithm algorithm, boolean pingPong, Hosts hosts) {
         return scenario(algorithm, pingPong, hosts, evenRows(), Map.of());
     }
 
-    private static Scenario scenario(
+    private static TestCall scenario(
             Algorithm algorithm,
             boolean pingPong,
             Hosts hosts,
             long[] rows,
             Map<Integer, Double> slow) {
-        return new Scenario(
-                algorithm,
-                pingPong,
+        return new TestCall(
+                pingPong ? Planner.pingPongRing() : algorithm,
                 Chunks.byRows(Shards.of(rows), 64, 8, 16),
                 3,
                 hosts,

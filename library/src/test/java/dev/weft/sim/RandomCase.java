@@ -3,6 +3,7 @@ package dev.weft.sim;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -12,7 +13,7 @@ import java.util.Map;
 import java.util.Random;
 
 /** A small machine and a small call on it, all of one seed. */
-record RandomCase(Machine machine, Scenario scenario, Part part) {
+record RandomCase(Machine machine, TestCall scenario, Part part) {
 
     private static final int MAX_RANKS = 9;
 
@@ -44,18 +45,18 @@ record RandomCase(Machine machine, Scenario scenario, Part part) {
     }
 
     Prediction run() {
-        return Simulator.run(machine, scenario, part);
+        return Simulator.run(machine, scenario.on(machine), part);
     }
 
     Prediction runEveryRank(SpanSink sink) {
-        return Simulator.runEveryRank(machine, scenario, part, sink);
+        return Simulator.runEveryRank(machine, scenario.on(machine), part, sink);
     }
 
     RandomCase on(Machine other) {
         return new RandomCase(other, scenario, part);
     }
 
-    private static Scenario scenario(Random random, Hosts hosts, boolean inOrder) {
+    private static TestCall scenario(Random random, Hosts hosts, boolean inOrder) {
         List<Algorithm> algorithms = new ArrayList<>(List.of(Algorithm.values()));
         algorithms.remove(Algorithm.AUTO);
         if (hosts.count() > 1) {
@@ -71,9 +72,8 @@ record RandomCase(Machine machine, Scenario scenario, Part part) {
         if (random.nextInt(4) == 0) {
             slow.put(random.nextInt(hosts.ranks()), 0.5 + 3 * random.nextDouble());
         }
-        return new Scenario(
-                algorithm,
-                pingPong,
+        return new TestCall(
+                pingPong ? Planner.pingPongRing() : algorithm,
                 chunks(random, shards(random, hosts.ranks())),
                 1 + random.nextInt(8),
                 hosts,

@@ -28,10 +28,9 @@ class ScaleTest {
         long[] rows = new long[RANKS];
         Arrays.fill(rows, CHUNKS * 128);
         Hosts hosts = machine.hosts(RANKS);
-        Scenario scenario =
-                new Scenario(
+        TestCall scenario =
+                new TestCall(
                         algorithm,
-                        false,
                         Chunks.bySplits(Shards.of(rows), 4096, CHUNKS, 128),
                         Planner.lanes(algorithm, hosts, 4),
                         hosts,
@@ -41,7 +40,7 @@ class ScaleTest {
                         false,
                         0,
                         Map.of());
-        Prediction prediction = Simulator.run(machine, scenario, Part.WHOLE);
+        Prediction prediction = Simulator.run(machine, scenario.on(machine), Part.WHOLE);
         assertEquals(8, prediction.simulatedRanks());
         // A rank of a node gets all that the other 4,095 have.
         assertEquals(8L * CHUNKS * (RANKS - 1), prediction.transfers());

@@ -92,7 +92,8 @@ class SimulatorPropertyTest {
         int alike = 0;
         for (long seed = 0; seed < 10L * CASES; seed++) {
             RandomCase random = RandomCase.of(seed);
-            int classes = LikeRanks.of(random.machine(), random.scenario()).count();
+            int classes =
+                    LikeRanks.of(random.machine(), random.scenario().on(random.machine())).count();
             if (classes < random.scenario().ranks()) {
                 double every = random.runEveryRank(null).ns();
                 assertEquals(every, random.run().ns(), every * ROUNDING, "seed " + seed);
@@ -174,14 +175,14 @@ class SimulatorPropertyTest {
     void everyChunkComesOnceToEveryRank() {
         for (long seed = 0; seed < CASES; seed++) {
             RandomCase random = RandomCase.of(seed);
-            Scenario scenario = random.scenario();
+            TestCall scenario = random.scenario();
             Map<List<Long>, Integer> arrivals = new HashMap<>();
             for (Span span : spans(random, SpanSink.Kind.TRANSFER)) {
                 long to = destination(scenario, span);
                 arrivals.merge(List.of(to, (long) span.source(), span.firstRow()), 1, Integer::sum);
             }
             boolean transfers =
-                    random.part() != Part.PRODUCT && scenario.algorithm() != Algorithm.DIRECT;
+                    random.part() != Part.PRODUCT && scenario.writer() != Algorithm.DIRECT;
             Map<List<Long>, Integer> expected = transfers ? allArrivals(scenario) : Map.of();
             assertEquals(expected, arrivals, "seed " + seed);
         }
@@ -190,15 +191,15 @@ class SimulatorPropertyTest {
     /**
      * A rank that moves its own chunk puts it; what a peer forwards is put but where all is got.
      */
-    private static long destination(Scenario scenario, Span span) {
-        boolean pulls = scenario.algorithm() == Algorithm.MESH_PULL;
+    private static long destination(TestCall scenario, Span span) {
+        boolean pulls = scenario.writer() == Algorithm.MESH_PULL;
         boolean fromOwner = span.source() == span.rank() || span.source() == span.peer();
         boolean isGet = fromOwner ? span.source() == span.peer() : pulls;
         return isGet ? span.rank() : span.peer();
     }
 
     /** By destination, source and first row: as many as there are chunks side by side. */
-    private static Map<List<Long>, Integer> allArrivals(Scenario scenario) {
+    private static Map<List<Long>, Integer> allArrivals(TestCall scenario) {
         Map<List<Long>, Integer> arrivals = new HashMap<>();
         Chunks chunks = scenario.chunks();
         for (int source = 0; source < scenario.ranks(); source++) {

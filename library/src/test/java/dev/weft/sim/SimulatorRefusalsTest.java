@@ -21,13 +21,13 @@ import org.junit.jupiter.api.function.Executable;
 class SimulatorRefusalsTest {
 
     private static final Machine TOY = machine(tiles(1), wires(Wiring.Topology.MESH));
-    private static final Scenario RING = Toy.call(Algorithm.RING, 1, 4, 4);
+    private static final TestCall RING = Toy.call(Algorithm.RING, 1, 4, 4);
 
     @Test
     void nodesWithoutANetwork() {
-        Scenario apart = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
+        TestCall apart = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
         refuses("hosts of 1+1 ranks on toy, which has no network", TOY, apart);
-        Scenario uneven = Toy.call(Algorithm.RING, 1, Hosts.of(2, 1), 4, 4, 4, 4);
+        TestCall uneven = Toy.call(Algorithm.RING, 1, Hosts.of(2, 1), 4, 4, 4, 4);
         refuses("hosts of 2+1 ranks on toy, which has no network", TOY, uneven);
     }
 
@@ -54,19 +54,18 @@ class SimulatorRefusalsTest {
 
     @Test
     void ranksThatAreNotThereOrNotSlow() {
-        refuses("rank 2 3.0 times", () -> call(RING.chunks(), DType.FP16, Map.of(2, 3.0)));
-        refuses("rank 1 0.0 times", () -> call(RING.chunks(), DType.FP16, Map.of(1, 0.0)));
+        refuses("rank 2 3.0 times", () -> call(RING.chunks(), DType.FP16, Map.of(2, 3.0)).on(TOY));
+        refuses("rank 1 0.0 times", () -> call(RING.chunks(), DType.FP16, Map.of(1, 0.0)).on(TOY));
     }
 
     @Test
     void auto() {
-        refuses("auto has no plan", () -> Toy.call(Algorithm.AUTO, 1, 4, 4));
+        refuses("auto has no plan", TOY, Toy.call(Algorithm.AUTO, 1, 4, 4));
     }
 
-    private static Scenario call(Chunks chunks, DType type, Map<Integer, Double> slow) {
-        return new Scenario(
+    private static TestCall call(Chunks chunks, DType type, Map<Integer, Double> slow) {
+        return new TestCall(
                 Algorithm.RING,
-                false,
                 chunks,
                 1,
                 Hosts.one(2),
@@ -78,9 +77,11 @@ class SimulatorRefusalsTest {
                 slow);
     }
 
-    private static void refuses(String reason, Machine machine, Scenario scenario) {
-        refuses(reason, () -> Simulator.run(machine, scenario, Part.WHOLE));
-        refuses(reason, () -> Simulator.runEveryRank(machine, scenario, Part.WHOLE, null));
+    private static void refuses(String reason, Machine machine, TestCall scenario) {
+        refuses(reason, () -> Simulator.run(machine, scenario.on(machine), Part.WHOLE));
+        refuses(
+                reason,
+                () -> Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null));
     }
 
     private static void refuses(String reason, Executable call) {

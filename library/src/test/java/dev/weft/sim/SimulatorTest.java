@@ -36,10 +36,10 @@ class SimulatorTest {
     @Test
     void theWholeIsOfTransfersAndProducts() {
         Machine machine = machine(tiles(1), wires(MESH));
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
-        assertNs(6250, Simulator.run(machine, scenario, Part.GATHER).ns());
-        assertNs(5200, Simulator.run(machine, scenario, Part.PRODUCT).ns());
-        assertEquals(0, Simulator.run(machine, scenario, Part.PRODUCT).transfers());
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        assertNs(6250, Simulator.run(machine, scenario.on(machine), Part.GATHER).ns());
+        assertNs(5200, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
+        assertEquals(0, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).transfers());
     }
 
     /** What arrives at 6250 is forwarded then, and arrives at 6250 + 1250. */
@@ -71,7 +71,7 @@ class SimulatorTest {
     /** A rank's two puts share its port; in a mesh each has a link of its own. */
     @Test
     void transfersShareAPort() {
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, 4, 4, 4);
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 2, 4, 4, 4);
         assertNs(7250, run(machine(tiles(1), wires(SWITCH)), scenario).gatherNs());
         assertNs(6250, run(machine(tiles(1), wires(MESH)), scenario).gatherNs());
     }
@@ -87,7 +87,7 @@ class SimulatorTest {
 
     @Test
     void bothDirectionsShareAHalfDuplexLink() {
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
         for (Wiring.Topology topology : List.of(MESH, SWITCH, RING)) {
             assertNs(6250, run(machine(tiles(1), wires(topology)), scenario).gatherNs());
             assertNs(7250, run(machine(tiles(1), Toy.halfDuplex(topology)), scenario).gatherNs());
@@ -116,7 +116,7 @@ class SimulatorTest {
 
     @Test
     void aChunkOfTheRampsSizeHasHalfTheRate() {
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
         assertNs(7250, run(machine(tiles(1), Toy.ramped(MESH)), scenario).gatherNs());
     }
 
@@ -165,7 +165,7 @@ class SimulatorTest {
     /** 64 bytes of A, 64 of C and 64 of B at 0.96 bytes a nanosecond. */
     @Test
     void memoryLimitsATile() {
-        Scenario scenario = Toy.call(Algorithm.RING, 1, 4);
+        TestCall scenario = Toy.call(Algorithm.RING, 1, 4);
         assertNs(5200, run(withMemory(0.96, 0), scenario).ns());
         // B stays on the chip: 128 bytes.
         assertNs(5000 + 128 / 0.96, run(withMemory(0.96, 1), scenario).ns());
@@ -191,7 +191,7 @@ class SimulatorTest {
     /** Each rank has two blocks to multiply. */
     @Test
     void ranksShareTheCoresOfAHost() {
-        Scenario scenario = Toy.call(Algorithm.DIRECT, 1, 4, 4);
+        TestCall scenario = Toy.call(Algorithm.DIRECT, 1, 4, 4);
         assertNs(5400, run(machine(cores(1, 1), wires(BUS)), scenario).ns());
         assertNs(5200, run(machine(cores(2, 2), wires(BUS)), scenario).ns());
         assertNs(5100, run(machine(cores(4, 4), wires(BUS)), scenario).ns());
@@ -202,8 +202,8 @@ class SimulatorTest {
     @Test
     void everyHostHasItsOwnCores() {
         Machine machine = machine(cores(1, 1), wires(BUS), wires(SWITCH));
-        Scenario scenario = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
-        assertNs(5200, Simulator.run(machine, scenario, Part.PRODUCT).ns());
+        TestCall scenario = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
+        assertNs(5200, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
     }
 
     /**
@@ -223,12 +223,12 @@ class SimulatorTest {
     void sequentialGathersFirst() {
         for (Engine engine : List.of(tiles(1), cores(2, 2))) {
             Machine machine = machine(engine, wires(MESH));
-            Scenario scenario = Toy.call(Algorithm.SEQUENTIAL, 1, 8, 8);
+            TestCall scenario = Toy.call(Algorithm.SEQUENTIAL, 1, 8, 8);
             Prediction call = run(machine, scenario);
             assertNs(7450, call.gatherNs());
             assertNs(7450 + 400, call.ns());
-            assertNs(7450, Simulator.run(machine, scenario, Part.GATHER).ns());
-            assertNs(5400, Simulator.run(machine, scenario, Part.PRODUCT).ns());
+            assertNs(7450, Simulator.run(machine, scenario.on(machine), Part.GATHER).ns());
+            assertNs(5400, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
         }
     }
 
@@ -248,7 +248,7 @@ class SimulatorTest {
     @Test
     void pingPongWaitsForABuffer() {
         Machine machine = machine(tiles(1), wires(SWITCH));
-        Scenario plain = Toy.call(Algorithm.RING, 1, Hosts.one(4), 80, 4, 4, 4, 4);
+        TestCall plain = Toy.call(Algorithm.RING, 1, Hosts.one(4), 80, 4, 4, 4, 4);
         assertNs(8750, run(machine, plain).gatherNs());
         Prediction pingPong = run(machine, Toy.pingPong(80, 4, 4, 4, 4));
         assertNs(9000 + 1250, pingPong.gatherNs());
@@ -272,8 +272,8 @@ class SimulatorTest {
     @Test
     void pingPongWithoutProductsWaitsForForwardsAlone() {
         Machine machine = machine(tiles(1), wires(SWITCH));
-        Scenario scenario = Toy.pingPong(80, 4, 4, 4, 4);
-        assertNs(8750, Simulator.run(machine, scenario, Part.GATHER).gatherNs());
+        TestCall scenario = Toy.pingPong(80, 4, 4, 4, 4);
+        assertNs(8750, Simulator.run(machine, scenario.on(machine), Part.GATHER).gatherNs());
     }
 
     /**
@@ -283,11 +283,11 @@ class SimulatorTest {
     @Test
     void workersOverANetworkGoStepByStep() {
         Machine machine = machine(cores(1, 1), wires(MESH), wires(MESH));
-        Scenario apart =
+        TestCall apart =
                 Toy.cut(Toy.call(Algorithm.MESH_PUSH, 1, Hosts.apart(2), 4, 64, 64), 32, 64);
         assertNs(5000 + 16000 + 250 + 800, run(machine, apart).ns());
         Machine oneHost = machine(cores(2, 2), wires(MESH));
-        Scenario together = Toy.cut(Toy.call(Algorithm.MESH_PUSH, 1, 64, 64), 32, 64);
+        TestCall together = Toy.cut(Toy.call(Algorithm.MESH_PUSH, 1, 64, 64), 32, 64);
         assertNs(5000 + 16000 + 250 + 1600, run(oneHost, together).ns());
     }
 
@@ -295,7 +295,7 @@ class SimulatorTest {
     @Test
     void keepingGatheredCostsCopies() {
         Machine machine = machine(cores(2, 2), Toy.copies());
-        Scenario direct = Toy.call(Algorithm.DIRECT, 1, 4, 4);
+        TestCall direct = Toy.call(Algorithm.DIRECT, 1, 4, 4);
         assertNs(5200, run(machine, direct).ns());
         assertNs(5000 + 2 * 1100, run(machine, Toy.keepingGathered(direct)).ns());
     }
@@ -304,7 +304,7 @@ class SimulatorTest {
     @Test
     void theSlowestRankDecides() {
         Machine machine = machine(tiles(1), wires(MESH));
-        Scenario scenario = Toy.withSlow(Toy.call(Algorithm.MESH_PUSH, 1, 4, 4), 1, 3);
+        TestCall scenario = Toy.withSlow(Toy.call(Algorithm.MESH_PUSH, 1, 4, 4), 1, 3);
         Prediction call = run(machine, scenario);
         assertNs(6250 + 300, call.ns());
         assertEquals(2, call.simulatedRanks());
@@ -318,7 +318,7 @@ class SimulatorTest {
     @Test
     void takingSourceAfterSourceIdlesWhereTheyArriveSideBySide() {
         Machine machine = machine(tiles(1), wires(MESH));
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.one(3), 20, 8, 8, 8);
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.one(3), 20, 8, 8, 8);
         assertNs(8250, run(machine, scenario).ns());
         assertNs(8750, run(Toy.bySource(machine), scenario).ns());
     }
@@ -330,7 +330,7 @@ class SimulatorTest {
     @Test
     void nodesHandOnWhatComesOverTheNetwork() {
         Machine shared = machine(tiles(1), wires(MESH), wires(SWITCH));
-        Scenario scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.of(2, 2), 4, 4, 4, 4, 4);
+        TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 2, Hosts.of(2, 2), 4, 4, 4, 4, 4);
         // One port for both ranks of a node: 2000 on the network, then 1000 to the mate.
         assertNs(5000 + 2000 + 250 + 1000 + 250, run(shared, scenario).gatherNs());
         Wiring port = wires(SWITCH);
@@ -357,12 +357,12 @@ class SimulatorTest {
         assertEquals(0, call.gatherNs());
     }
 
-    private static Prediction run(Machine machine, Scenario scenario) {
-        return Simulator.run(machine, scenario, Part.WHOLE);
+    private static Prediction run(Machine machine, TestCall scenario) {
+        return Simulator.run(machine, scenario.on(machine), Part.WHOLE);
     }
 
-    private static Prediction everyRank(Machine machine, Scenario scenario) {
-        return Simulator.runEveryRank(machine, scenario, Part.WHOLE, null);
+    private static Prediction everyRank(Machine machine, TestCall scenario) {
+        return Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null);
     }
 
     private static void assertNs(double expected, double actual) {

@@ -3,6 +3,7 @@ package dev.weft.sim;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -152,14 +153,13 @@ final class Toy {
     }
 
     /** Chunks and blocks of 4 rows, and 4 columns of C. */
-    static Scenario call(Algorithm algorithm, int lanes, long... rows) {
+    static TestCall call(Algorithm algorithm, int lanes, long... rows) {
         return call(algorithm, lanes, Hosts.one(rows.length), COLS, rows);
     }
 
-    static Scenario call(Algorithm algorithm, int lanes, Hosts hosts, long n, long... rows) {
-        return new Scenario(
+    static TestCall call(Algorithm algorithm, int lanes, Hosts hosts, long n, long... rows) {
+        return new TestCall(
                 algorithm,
-                false,
                 Chunks.byRows(Shards.of(rows), K, ROWS, ROWS),
                 lanes,
                 hosts,
@@ -171,11 +171,10 @@ final class Toy {
                 Map.of());
     }
 
-    static Scenario pingPong(long n, long... rows) {
-        Scenario ring = call(Algorithm.RING, 1, Hosts.one(rows.length), n, rows);
-        return new Scenario(
-                Algorithm.RING,
-                true,
+    static TestCall pingPong(long n, long... rows) {
+        TestCall ring = call(Algorithm.RING, 1, Hosts.one(rows.length), n, rows);
+        return new TestCall(
+                Planner.pingPongRing(),
                 ring.chunks(),
                 1,
                 ring.hosts(),
@@ -187,24 +186,23 @@ final class Toy {
                 Map.of());
     }
 
-    static Scenario keepingGathered(Scenario scenario) {
+    static TestCall keepingGathered(TestCall scenario) {
         return with(scenario, scenario.chunks(), true, Map.of());
     }
 
-    static Scenario withSlow(Scenario scenario, int rank, double factor) {
+    static TestCall withSlow(TestCall scenario, int rank, double factor) {
         return with(scenario, scenario.chunks(), false, Map.of(rank, factor));
     }
 
-    static Scenario cut(Scenario scenario, long chunkRows, long blockRows) {
+    static TestCall cut(TestCall scenario, long chunkRows, long blockRows) {
         Chunks chunks = Chunks.byRows(scenario.chunks().shards(), K, chunkRows, blockRows);
         return with(scenario, chunks, false, Map.of());
     }
 
-    private static Scenario with(
-            Scenario scenario, Chunks chunks, boolean keepGathered, Map<Integer, Double> slow) {
-        return new Scenario(
-                scenario.algorithm(),
-                scenario.pingPong(),
+    private static TestCall with(
+            TestCall scenario, Chunks chunks, boolean keepGathered, Map<Integer, Double> slow) {
+        return new TestCall(
+                scenario.writer(),
                 chunks,
                 scenario.lanes(),
                 scenario.hosts(),

@@ -40,12 +40,12 @@ record Call(Protocol protocol, RankPlan plan, int index) {
         return new Rows(0, plan.chunks().shards().rows(source), 0, plan.chunks().cols());
     }
 
-    /** The step of a ping-pong ring in which a shard arrives, from 0 on. */
-    int arrivalStep(int source) {
-        return Math.floorMod(rank() - source, plan.ranks()) - 1;
+    /** Which of the shards it is that the rank releases, from 0 on. */
+    int releaseIndex(int source) {
+        return plan.releases().indexOf(source);
     }
 
-    /** By arrival step: what must be done with the shard before it is released. */
+    /** By release: what must be done with the shard before it is released. */
     int[] uses() {
         int[] uses = new int[plan.ranks() - 1];
         if (view() == View.COMPUTE_ONLY) {
@@ -53,13 +53,13 @@ record Call(Protocol protocol, RankPlan plan, int index) {
         }
         for (RowBlock block : plan.consumption()) {
             if (view() != View.COMM_ONLY && block.source() != rank()) {
-                uses[arrivalStep(block.source())]++;
+                uses[releaseIndex(block.source())]++;
             }
         }
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
                 if (transfer.source() != rank()) {
-                    uses[arrivalStep(transfer.source())]++;
+                    uses[releaseIndex(transfer.source())]++;
                 }
             }
         }

@@ -2,7 +2,6 @@ package dev.weft.model;
 
 import dev.weft.model.Memory.Rows;
 import dev.weft.op.View;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
@@ -31,7 +30,7 @@ final class ComputeScripts {
 
     /** Worker {@code worker} takes every {@code step}-th block from its own on. */
     void write(Script script, int worker, int step) {
-        boolean gatherFirst = plan.algorithm() == Algorithm.SEQUENTIAL;
+        boolean gatherFirst = plan.pacing().gatherFirst();
         if (call.view() == View.COMM_ONLY || gatherFirst && call.view() == View.PIPELINED) {
             awaitEverything(script);
         }
@@ -101,7 +100,7 @@ final class ComputeScripts {
             read(script, block);
             return;
         }
-        int step = call.arrivalStep(block.source());
+        int step = call.releaseIndex(block.source());
         if (mutant == Mutant.RELEASE_EARLY) {
             script.use(words.release(plan.rank()), step);
         }

@@ -47,7 +47,7 @@ final class LaneScripts {
                 count(script, lane, transfer, delivered[transfer.to()]);
             }
             if (call.pingPong() && transfer.isForward()) {
-                script.use(words.release(call.rank()), call.arrivalStep(transfer.source()));
+                script.use(words.release(call.rank()), call.releaseIndex(transfer.source()));
             }
         }
     }

@@ -1,10 +1,10 @@
 package dev.weft.model;
 
 import dev.weft.op.View;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
@@ -39,19 +39,13 @@ record Setting(
     }
 
     /** Rows of one element, each a chunk and a block; the plans pass the checker. */
-    static Setting of(Algorithm algorithm, int lanes, int calls, long... rows) {
-        return of(algorithm, lanes, Hosts.one(rows.length), calls, rows);
+    static Setting of(PlanWriter writer, int lanes, int calls, long... rows) {
+        return of(writer, lanes, Hosts.one(rows.length), calls, rows);
     }
 
-    static Setting of(Algorithm algorithm, int lanes, Hosts hosts, int calls, long... rows) {
+    static Setting of(PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
         String where = hosts.count() == 1 ? "" : " on hosts " + hosts;
-        return of(
-                algorithm.label() + where,
-                hosts,
-                calls,
-                IntStream.range(0, rows.length)
-                        .mapToObj(r -> Planner.plan(algorithm, cut(rows), lanes, r, hosts))
-                        .toList());
+        return of(writer.label() + where, hosts, calls, writer.plans(cut(rows), lanes, hosts));
     }
 
     /** The ring that keeps no gathered A. */
@@ -60,9 +54,7 @@ record Setting(
                 "ring ping-pong",
                 Hosts.one(rows.length),
                 calls,
-                IntStream.range(0, rows.length)
-                        .mapToObj(r -> Planner.pingPongRing(cut(rows), r))
-                        .toList());
+                Planner.pingPongRing().plans(cut(rows), 1, Hosts.one(rows.length)));
     }
 
     private static Setting of(String label, Hosts hosts, int calls, List<RankPlan> plans) {

@@ -70,7 +70,7 @@ final class GpuSharedCase implements GpuCase {
      */
     static GpuRow row(
             int ranks,
-            Algorithm automatic,
+            String automatic,
             Map<String, Samples> times,
             List<GpuCheck> checks,
             boolean pytorchsCard) {
@@ -96,13 +96,13 @@ final class GpuSharedCase implements GpuCase {
                     String.format(
                             Locale.ROOT,
                             "%s takes %.3f times the products' own time, needed %.1f at most",
-                            automatic.label(),
+                            automatic,
                             over,
                             GpuRules.SHARED_NEEDED));
         }
         return new GpuRow(
                 ITEM,
-                name(ranks) + ", " + automatic.label(),
+                name(ranks) + ", " + automatic,
                 "cuBLAS",
                 1 / over,
                 times,

@@ -70,8 +70,8 @@ final class GpuSharedRanks implements AutoCloseable {
     }
 
     /** The way of gathering that Weft chose here. */
-    Algorithm automatic() {
-        return operators.getFirst().getFirst().plan().algorithm();
+    String automatic() {
+        return operators.getFirst().getFirst().plan().name();
     }
 
     /** The name of an algorithm's times. */

@@ -81,10 +81,9 @@ record PredictMeasurement(Scenario pipelined, Scenario sequential, Interleaved.O
     /** The operator's plan, as {@code auto} would have it priced. */
     private static Scenario scenario(Fabric fabric, PredictRun run, AllGatherMatmul operator) {
         return new Scenario(
-                operator.plan().algorithm(),
-                false,
+                operator.plans(),
                 operator.plan().chunks(),
-                operator.plan().lanes().size(),
+                true,
                 fabric.hosts(),
                 run.dtype(),
                 operator.lastResult().product().dtype(),

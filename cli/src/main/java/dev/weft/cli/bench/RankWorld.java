@@ -113,7 +113,7 @@ final class RankWorld implements AutoCloseable {
                                 + " of "
                                 + operators.size()
                                 + " with "
-                                + operators.get(rank).plan().algorithm().label()
+                                + operators.get(rank).plan().name()
                                 + ", B "
                                 + b.describe()
                                 + ": another product than that of one rank");

@@ -71,7 +71,7 @@ final class WeftRanks implements AutoCloseable {
     }
 
     String algorithm() {
-        return operators.getFirst().plan().algorithm().label();
+        return operators.getFirst().plan().name();
     }
 
     /** One call on all ranks; the time of the slowest. */

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -139,7 +138,7 @@ class GpuRowsTest {
                         "auto", us(autoUs),
                         "meshPull", us(1600),
                         "ring", us(2400));
-        GpuRow row = GpuSharedCase.row(2, Algorithm.DIRECT, times, RIGHT, true);
+        GpuRow row = GpuSharedCase.row(2, "direct", times, RIGHT, true);
         assertEquals(pass, row.pass(), row.toString());
         assertEquals(800, row.figures().get("productsUs"));
         assertEquals(2, row.figures().get("meshPullOverProducts"));

@@ -2,7 +2,9 @@ package dev.weft.plan;
 
 import java.util.List;
 
-/** No directed link carries more than its algorithm's optimum; {@link PlanChecker} has the list. */
+/**
+ * No directed link carries more than its algorithm's optimum; {@link AlgorithmCheck} has the list.
+ */
 final class LinkCheck {
 
     private final Algorithm algorithm;
@@ -10,16 +12,16 @@ final class LinkCheck {
     private final Shards shards;
     private final Hosts hosts;
 
-    private LinkCheck(RankPlan plan, Hosts hosts) {
-        this.algorithm = plan.algorithm();
+    private LinkCheck(Algorithm algorithm, RankPlan plan, Hosts hosts) {
+        this.algorithm = algorithm;
         this.chunks = plan.chunks();
         this.shards = chunks.shards();
         this.hosts = hosts;
     }
 
     /** Flat plans are those of ranks that are all {@link Hosts#apart}. */
-    static void check(List<RankPlan> plans, Hosts hosts) {
-        LinkCheck links = new LinkCheck(plans.getFirst(), hosts);
+    static void check(Algorithm algorithm, List<RankPlan> plans, Hosts hosts) {
+        LinkCheck links = new LinkCheck(algorithm, plans.getFirst(), hosts);
         long[][] limits = links.limits();
         long[][] loads = new long[plans.size()][plans.size()];
         for (RankPlan plan : plans) {

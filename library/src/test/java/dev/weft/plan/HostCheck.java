@@ -1,12 +1,11 @@
 package dev.weft.plan;
 
-import dev.weft.plan.Transfer.Initiator;
 import java.util.BitSet;
 import java.util.List;
 
 /**
  * Hierarchical plans: what crosses the network does so once for each host, and in lanes that carry
- * nothing else; {@link PlanChecker} has the list.
+ * nothing else; {@link AlgorithmCheck} has the list.
  */
 final class HostCheck {
 
@@ -60,13 +59,5 @@ final class HostCheck {
                     rank, transfer, "crosses the network to host " + host + " more than once");
         }
         entered.set(key);
-        if (transfer.isForward() && transfer.initiator() == Initiator.RECEIVER) {
-            throw new PlanException(
-                    rank,
-                    transfer,
-                    "is got from rank "
-                            + transfer.from()
-                            + " of another host, which does not own it");
-        }
     }
 }

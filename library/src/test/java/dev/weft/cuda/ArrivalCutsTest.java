@@ -4,7 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.ArrivalCut.Block;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -14,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What arrives, in blocks and slices that the grid can take one by one. */
-class ArrivalCutTest {
+class ArrivalCutsTest {
 
     private static final TileShape CLUSTERS = new TileShape(256, 256, 128, 66);
     private static final TileShape MMA = new TileShape(128, 128, 128, 264);
@@ -50,7 +51,7 @@ class ArrivalCutTest {
         }
 
         ArrivalCut cut() {
-            return ArrivalCut.of(ownRows, chunkRows, k, n, bytes, shape);
+            return ArrivalCuts.of(ownRows, chunkRows, k, n, bytes, shape);
         }
 
         ArrivalCut uncut() {

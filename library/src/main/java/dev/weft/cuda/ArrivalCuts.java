@@ -1,31 +1,12 @@
 package dev.weft.cuda;
 
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * How the chunks that a rank pulls are cut, so that little is left to multiply after the last byte.
- * A chunk is cut into blocks of rows, and a block may be cut into slices of columns, which the grid
- * multiplies one by one as they come. Pure: the same sizes give the same cut.
- *
- * @param chunks for each chunk, in the order in which they arrive, its blocks from the first row on
- */
-record ArrivalCut(List<List<Block>> chunks) {
-
-    /**
-     * @param cols of each slice, in the order in which they travel; a single one is no slice
-     * @param narrow whether its tiles are narrow ones
-     */
-    record Block(long rows, List<Long> cols, boolean narrow) {
-
-        Block {
-            cols = List.copyOf(cols);
-        }
-    }
-
-    ArrivalCut {
-        chunks = chunks.stream().map(List::copyOf).toList();
-    }
+/** Finds the {@link ArrivalCut} of a rank that pulls. Pure: the same sizes give the same cut. */
+final class ArrivalCuts {
 
     /** A product that the link outruns takes chunks of this size, as they come. */
     private static final long CHUNK_BYTES = 16L << 20;
@@ -34,6 +15,8 @@ record ArrivalCut(List<List<Block>> chunks) {
     private static final long MIN_SLICE_BYTES = 1024;
 
     private static final int MOST_SLICES = 5;
+
+    private ArrivalCuts() {}
 
     /**
      * The cut that {@link ArrivalPrice} finds the quickest.

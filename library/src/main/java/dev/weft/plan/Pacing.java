@@ -1,0 +1,36 @@
+package dev.weft.plan;
+
+/**
+ * How products keep pace with what arrives.
+ *
+ * @param gatherFirst whether nothing is multiplied before everything has arrived
+ * @param anyGather whether a transport's own all-gather may take the place of the lanes; only with
+ *     {@code gatherFirst}
+ * @param stepRows rows of a block that are worth a product of their own while the rest of the block
+ *     is on its way; 0 where a block is multiplied as a whole
+ * @param arrivalCut how the chunks that the rank itself gets are cut further; null for not at all
+ */
+public record Pacing(boolean gatherFirst, boolean anyGather, long stepRows, ArrivalCut arrivalCut) {
+
+    /** Blocks are multiplied as a whole, each once it has arrived. */
+    public static final Pacing BLOCK_BY_BLOCK = new Pacing(false, false, 0, null);
+
+    /** Everything is gathered, in whatever way, and multiplied afterwards. */
+    public static final Pacing GATHER_FIRST = new Pacing(true, true, 0, null);
+
+    public Pacing {
+        if (stepRows < 0 || anyGather && !gatherFirst) {
+            throw new IllegalArgumentException(
+                    "steps of %d rows, %s gather %s: expected none or more rows, and lanes where products do not wait"
+                            .formatted(
+                                    stepRows,
+                                    anyGather ? "any" : "the lanes'",
+                                    gatherFirst ? "first" : "at the same time"));
+        }
+    }
+
+    /** Parts of a block, of {@code rows} rows and more, are multiplied while the rest arrives. */
+    public static Pacing inSteps(long rows) {
+        return new Pacing(false, false, rows, null);
+    }
+}

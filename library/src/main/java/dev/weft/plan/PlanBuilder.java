@@ -1,0 +1,198 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.Transfer.Initiator;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * Writes plans from transfers alone: lanes are filled in the order of the calls, and what the ranks
+ * expect and in which order they multiply follows from them. Rows are kept in gathered A. {@link
+ * PlanChecker} judges the result. One thread uses a builder.
+ *
+ * {@snippet :
+ * // Every rank sends its shard to every other: a mesh in ten lines.
+ * List<RankPlan> mesh(Chunks chunks, Hosts hosts) {
+ *     PlanBuilder builder = new PlanBuilder("my-mesh", chunks, 1);
+ *     int ranks = chunks.shards().ranks();
+ *     for (int rank = 0; rank < ranks; rank++) {
+ *         for (int distance = 1; distance < ranks; distance++) {
+ *             builder.put(rank, 0, (rank + distance) % ranks, rank);
+ *         }
+ *     }
+ *     return builder.build();
+ * }
+ * }
+ */
+public final class PlanBuilder {
+
+    private final String name;
+    private final Chunks chunks;
+    private final int ranks;
+
+    /** By rank and lane. */
+    private final List<List<List<Transfer>>> lanes = new ArrayList<>();
+
+    private Pacing pacing = Pacing.BLOCK_BY_BLOCK;
+
+    /**
+     * @param name of the plans
+     * @param laneCount lanes of every rank; one may stay empty
+     */
+    public PlanBuilder(String name, Chunks chunks, int laneCount) {
+        this.name = name;
+        this.chunks = chunks;
+        this.ranks = chunks.shards().ranks();
+        for (int rank = 0; rank < ranks; rank++) {
+            List<List<Transfer>> own = new ArrayList<>();
+            for (int lane = 0; lane < laneCount; lane++) {
+                own.add(new ArrayList<>());
+            }
+            lanes.add(own);
+        }
+    }
+
+    /** How products keep pace with arrivals; by default block by block. */
+    public PlanBuilder pacing(Pacing newPacing) {
+        this.pacing = newPacing;
+        return this;
+    }
+
+    /** Lane {@code lane} of {@code from} writes all chunks of {@code source} to {@code to}. */
+    public PlanBuilder put(int from, int lane, int to, int source) {
+        for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+            put(from, lane, to, source, chunk);
+        }
+        return this;
+    }
+
+    /** Lane {@code lane} of {@code from} writes one chunk of {@code source} to {@code to}. */
+    public PlanBuilder put(int from, int lane, int to, int source, int chunk) {
+        lanes.get(from).get(lane).add(transfer(from, to, source, chunk, Initiator.SENDER));
+        return this;
+    }
+
+    /** Lane {@code lane} of {@code to} reads all chunks of {@code source} from {@code from}. */
+    public PlanBuilder get(int to, int lane, int from, int source) {
+        for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+            get(to, lane, from, source, chunk);
+        }
+        return this;
+    }
+
+    /** Lane {@code lane} of {@code to} reads one chunk of {@code source} from {@code from}. */
+    public PlanBuilder get(int to, int lane, int from, int source, int chunk) {
+        lanes.get(to).get(lane).add(transfer(from, to, source, chunk, Initiator.RECEIVER));
+        return this;
+    }
+
+    private Transfer transfer(int from, int to, int source, int chunk, Initiator initiator) {
+        return new Transfer(
+                from, to, source, chunk, chunks.tag(source, chunk), initiator, source, 0);
+    }
+
+    /** The plans of all ranks. */
+    public List<RankPlan> build() {
+        long[] arrivals = arrivalRows();
+        List<RankPlan> plans = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            List<Lane> own = new ArrayList<>();
+            for (List<Transfer> lane : lanes.get(rank)) {
+                own.add(new Lane(own.size(), lane));
+            }
+            plans.add(
+                    new RankPlan(
+                            name,
+                            Storage.GATHERED,
+                            rank,
+                            chunks,
+                            own,
+                            arrivals(rank),
+                            consumption(rank, arrivals),
+                            List.of(),
+                            pacing));
+        }
+        return List.copyOf(plans);
+    }
+
+    private List<Lane> arrivals(int rank) {
+        List<Lane> arrivals = new ArrayList<>();
+        for (List<List<Transfer>> own : lanes) {
+            for (int lane = 0; lane < own.size(); lane++) {
+                List<Transfer> here = own.get(lane).stream().filter(t -> t.to() == rank).toList();
+                if (!here.isEmpty()) {
+                    arrivals.add(new Lane(lane, here));
+                }
+            }
+        }
+        return arrivals;
+    }
+
+    /**
+     * By rank and tag: when the chunk would come if every lane moved rows at the same rate; the end
+     * of time where it never does.
+     */
+    private long[] arrivalRows() {
+        long[] arrives = new long[Math.multiplyExact(ranks, chunks.total())];
+        Arrays.fill(arrives, Long.MAX_VALUE);
+        for (int rank = 0; rank < ranks; rank++) {
+            int first = rank * chunks.total();
+            Arrays.fill(
+                    arrives,
+                    first + chunks.tag(rank, 0),
+                    first + chunks.tag(rank, chunks.count(rank)),
+                    0);
+        }
+        Deque<LaneClock> waiting = new ArrayDeque<>();
+        lanes.forEach(own -> own.forEach(lane -> waiting.add(new LaneClock(lane))));
+        for (int idle = 0; idle < waiting.size(); idle++) {
+            LaneClock lane = waiting.remove();
+            idle = lane.advance(arrives) ? -1 : idle;
+            waiting.add(lane);
+        }
+        return arrives;
+    }
+
+    /** How far one lane has come, in transfers and in time. */
+    private final class LaneClock {
+        private final List<Transfer> transfers;
+        private int done;
+        private long now;
+
+        LaneClock(List<Transfer> transfers) {
+            this.transfers = transfers;
+        }
+
+        /** Moves what is there to be moved; whether there was something. */
+        boolean advance(long[] arrives) {
+            int before = done;
+            for (; done < transfers.size(); done++) {
+                Transfer next = transfers.get(done);
+                long there = arrives[next.from() * chunks.total() + next.tag()];
+                if (there == Long.MAX_VALUE) {
+                    break;
+                }
+                now = Math.max(now, there) + chunks.chunk(next.source(), next.chunk()).rows();
+                arrives[next.to() * chunks.total() + next.tag()] = now;
+            }
+            return done > before;
+        }
+    }
+
+    private List<RowBlock> consumption(int rank, long[] arrives) {
+        List<RowBlock> order = new ArrayList<>(ConsumptionOrder.rotated(chunks, rank));
+        order.sort(
+                Comparator.comparing((RowBlock block) -> block.source() != rank)
+                        .thenComparingLong(block -> complete(rank, block, arrives)));
+        return order;
+    }
+
+    private long complete(int rank, RowBlock block, long[] arrives) {
+        int first = rank * chunks.total() + chunks.tag(block.source(), block.firstChunk());
+        return Arrays.stream(arrives, first, first + block.chunkCount()).max().orElse(0);
+    }
+}

@@ -1,0 +1,52 @@
+package dev.weft.plan;
+
+import java.util.List;
+
+/** A number that ranks compare before they run plans: equal for equal plans, on every machine. */
+public final class PlanDigest {
+
+    private static final long PRIME = 0x100000001b3L;
+
+    private long digest = 0xcbf29ce484222325L;
+
+    private PlanDigest() {}
+
+    /** The digest of the plans of all ranks, without their names. */
+    public static long of(List<RankPlan> plans) {
+        if (plans instanceof WrittenPlans written) {
+            return written.digest();
+        }
+        PlanDigest result = new PlanDigest();
+        result.add(plans.isEmpty() ? 0 : plans.getFirst().chunks().hashCode());
+        plans.forEach(result::add);
+        return result.digest;
+    }
+
+    private void add(RankPlan plan) {
+        add(plan.storage().ordinal());
+        add(plan.pacing().gatherFirst() ? 1 : 0);
+        add(plan.pacing().anyGather() ? 1 : 0);
+        add(plan.pacing().stepRows());
+        for (Lane lane : plan.lanes()) {
+            add(lane.index());
+            for (Transfer transfer : lane.transfers()) {
+                add(transfer.from());
+                add(transfer.to());
+                add(transfer.tag());
+                add(transfer.initiator().ordinal());
+                add(transfer.slot());
+                add(transfer.credit());
+            }
+        }
+        for (RowBlock block : plan.consumption()) {
+            add(block.source());
+            add(block.firstRow());
+            add(block.rows());
+        }
+        plan.releases().forEach(this::add);
+    }
+
+    private void add(long value) {
+        digest = (digest ^ value) * PRIME;
+    }
+}

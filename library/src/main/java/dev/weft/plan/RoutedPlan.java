@@ -1,0 +1,74 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.Storage;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Writes a routing down as the records of one rank's plan. Both ends of a transfer are written by
+ * the same code from the same hop, so they agree. Pure: any thread may call it.
+ */
+record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, Pacing pacing) {
+
+    RankPlan write(int rank, int laneCount) {
+        List<Lane> lanes = new ArrayList<>(laneCount);
+        for (int lane = 0; lane < laneCount; lane++) {
+            lanes.add(lane(lane, routing.lane(rank, lane)));
+        }
+        List<Delivery> deliveries = routing.deliveries(rank);
+        List<Lane> arrivals = new ArrayList<>(deliveries.size());
+        for (Delivery delivery : deliveries) {
+            arrivals.add(lane(delivery.lane(), delivery.hops()));
+        }
+        List<RowBlock> consumption =
+                pacing.gatherFirst()
+                        ? ConsumptionOrder.natural(chunks)
+                        : routing.consumption(rank, deliveries);
+        return new RankPlan(
+                name,
+                storage,
+                rank,
+                chunks,
+                lanes,
+                arrivals,
+                consumption,
+                releases(storage, rank, chunks.shards().ranks()),
+                pacing);
+    }
+
+    /** Shards come round the ring: the predecessor's first. */
+    static List<Integer> releases(Storage storage, int rank, int ranks) {
+        return storage == Storage.PING_PONG
+                ? IntStream.range(1, ranks)
+                        .mapToObj(step -> Math.floorMod(rank - step, ranks))
+                        .toList()
+                : List.of();
+    }
+
+    private Lane lane(int index, List<Hop> hops) {
+        List<Transfer> transfers = new ArrayList<>();
+        for (Hop hop : hops) {
+            int end = chunks.firstChunkOfSpan(hop.source(), hop.span() + 1);
+            int first = chunks.firstChunkOfSpan(hop.source(), hop.span());
+            for (int chunk = first; chunk < end; chunk++) {
+                transfers.add(transfer(hop, chunk));
+            }
+        }
+        return new Lane(index, transfers);
+    }
+
+    private Transfer transfer(Hop hop, int chunk) {
+        boolean hasOwnPlace = storage != Storage.PING_PONG;
+        int step = Math.floorMod(hop.to() - hop.source(), chunks.shards().ranks());
+        return new Transfer(
+                hop.from(),
+                hop.to(),
+                hop.source(),
+                chunk,
+                chunks.tag(hop.source(), chunk),
+                routing.initiator(),
+                hasOwnPlace ? hop.source() : step % 2,
+                hasOwnPlace ? 0 : Math.max(0, step - 2));
+    }
+}

@@ -1,0 +1,38 @@
+package dev.weft.plan;
+
+import java.util.AbstractList;
+import java.util.function.IntFunction;
+
+/**
+ * Plans of all ranks that are written one by one as they are asked for: an operator needs only its
+ * own, and a simulation of thousands of like ranks a few.
+ */
+final class WrittenPlans extends AbstractList<RankPlan> {
+
+    private final int ranks;
+    private final long digest;
+    private final IntFunction<RankPlan> write;
+
+    /**
+     * @param digest of all that the plans follow from
+     */
+    WrittenPlans(int ranks, long digest, IntFunction<RankPlan> write) {
+        this.ranks = ranks;
+        this.digest = digest;
+        this.write = write;
+    }
+
+    @Override
+    public RankPlan get(int rank) {
+        return write.apply(rank);
+    }
+
+    @Override
+    public int size() {
+        return ranks;
+    }
+
+    long digest() {
+        return digest;
+    }
+}

@@ -1,0 +1,65 @@
+package dev.weft.search;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.Pacing;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Wiring.Topology;
+import java.util.AbstractList;
+import java.util.List;
+
+/**
+ * Plans as a machine runs them. Its own all-gather, which a sequential plan leaves the gather to,
+ * goes round where links do, and round the hosts of a network; and a kernel may take rows in an
+ * order of its own. Immutable: any thread may use it.
+ */
+public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWriter {
+
+    @Override
+    public String label() {
+        return writer.label();
+    }
+
+    @Override
+    public boolean isSymmetric() {
+        return writer.isSymmetric();
+    }
+
+    @Override
+    public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+        Topology topology = machine.node().topology();
+        boolean goesRound =
+                hosts.count() > 1 || topology == Topology.RING || topology == Topology.TORUS;
+        boolean ownGather = writer == Algorithm.SEQUENTIAL && goesRound;
+        List<RankPlan> written =
+                (ownGather ? Algorithm.RING : writer).plans(chunks, Math.max(1, lanes), hosts);
+        return new AbstractList<>() {
+            @Override
+            public RankPlan get(int rank) {
+                return adapted(written.get(rank));
+            }
+
+            @Override
+            public int size() {
+                return written.size();
+            }
+        };
+    }
+
+    private RankPlan adapted(RankPlan plan) {
+        boolean first = writer == Algorithm.SEQUENTIAL;
+        boolean bySource = machine.consumption() == Machine.Consumption.BY_SOURCE;
+        if (bySource && plan.storage() == Storage.PING_PONG) {
+            throw new IllegalArgumentException(
+                    "a ping-pong ring on %s, which takes the shard first that comes last: expected a plan that gathers A"
+                            .formatted(machine.name()));
+        }
+        RankPlan paced = first ? plan.with(label(), Pacing.GATHER_FIRST) : plan;
+        // Once all is gathered any order will do; from its own rows on, all ranks' are alike.
+        return first || bySource ? paced.withConsumption(plan.consumptionBySource()) : paced;
+    }
+}

@@ -1,0 +1,41 @@
+package dev.weft.sim;
+
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
+import dev.weft.search.MachinePlans;
+import dev.weft.tensor.DType;
+import java.util.List;
+import java.util.Map;
+
+/** A call that a test prices, on whatever machine. */
+record TestCall(
+        PlanWriter writer,
+        Chunks chunks,
+        int lanes,
+        Hosts hosts,
+        DType aType,
+        DType outType,
+        List<Long> columns,
+        boolean keepGathered,
+        int workers,
+        Map<Integer, Double> slowRanks) {
+
+    Scenario on(Machine machine) {
+        return Scenario.of(
+                        new MachinePlans(machine, writer),
+                        chunks,
+                        lanes,
+                        hosts,
+                        aType,
+                        outType,
+                        columns,
+                        keepGathered,
+                        workers)
+                .withSlowRanks(slowRanks);
+    }
+
+    int ranks() {
+        return hosts.ranks();
+    }
+}
