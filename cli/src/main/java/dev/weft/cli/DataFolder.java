@@ -245,7 +245,7 @@ record DataFolder(Path folder, ProblemSpec spec) {
             return true;
         } catch (FileSystemException e) {
             throw new UsageException(
-                    "--data-dir " + folder + ": cannot write there: " + Main.message(e));
+                    "--data-dir " + folder + ": cannot write there: " + ErrorMessage.of(e));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write data: " + e.getMessage(), e);
         }

@@ -140,7 +140,7 @@ final class DataStamp {
     static String excerpt(String text) {
         String head =
                 text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS) + "...";
-        return head.isEmpty() ? head : Main.oneLine(head);
+        return head.isEmpty() ? head : ErrorMessage.oneLine(head);
     }
 
     private static long[] shards(Map<String, String> fields) {

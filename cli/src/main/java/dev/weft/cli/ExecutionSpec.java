@@ -57,21 +57,26 @@ record ExecutionSpec(
         }
     }
 
-    /** A simulated plan on real threads, run once. */
-    ExecutionSpec onCpu(SimCandidate candidate) {
-        SimCut cut = candidate.cut();
+    /** One call on this CPU's threads, cut like this. */
+    ExecutionSpec onCpu(
+            Algorithm newAlgorithm,
+            int lanes,
+            long newChunkRows,
+            long newChunkCols,
+            int newSplitsPerRank,
+            AscendTiles newAscendTiles) {
         return new ExecutionSpec(
                 false,
                 false,
-                candidate.algorithm(),
+                newAlgorithm,
                 Launcher.THREADS,
                 engine,
                 0,
-                candidate.lanes(),
-                cut.isGiven() ? cut.chunkRows() : candidate.chunkRows(),
-                cut.chunkCols(),
-                cut.splitsPerRank(),
-                cut.ascendTiles(),
+                lanes,
+                newChunkRows,
+                newChunkCols,
+                newSplitsPerRank,
+                newAscendTiles,
                 0,
                 1,
                 keepGathered,

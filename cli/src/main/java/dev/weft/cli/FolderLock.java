@@ -81,7 +81,7 @@ final class FolderLock implements AutoCloseable {
             take(false);
         } catch (FileSystemException e) {
             throw new UsageException(
-                    "--data-dir " + folder + ": cannot write there: " + Main.message(e));
+                    "--data-dir " + folder + ": cannot write there: " + ErrorMessage.of(e));
         } catch (IOException e) {
             goOnWithout(e);
         }
@@ -99,7 +99,7 @@ final class FolderLock implements AutoCloseable {
     private static void goOnWithout(IOException reason) {
         Fallback.tell(
                 "a data folder without a lock",
-                Main.message(reason) + "; start no other run there meanwhile");
+                ErrorMessage.of(reason) + "; start no other run there meanwhile");
     }
 
     private void take(boolean shared) throws IOException {

@@ -176,7 +176,7 @@ final class GatherCommand implements Callable<Integer> {
             List<GatherRun.Report> all = reportsOf(run, joined);
             GatherRun.Report report = all.getFirst();
             if (report.rank() != 0) {
-                return report.exact() ? 0 : Main.FAILED;
+                return report.exact() ? 0 : ExitCode.FAILED;
             }
             print(console, run, report);
             target.write(generator -> write(generator, run, report));

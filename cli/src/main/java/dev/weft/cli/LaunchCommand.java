@@ -85,8 +85,8 @@ final class LaunchCommand implements Callable<Integer> {
         RunFailedException failure = processes.failure(rank);
         boolean compared = !failure.details().isEmpty();
         PrintWriter err = spec.commandLine().getErr();
-        Main.oneLine(err, compared ? failure.getMessage() : failed);
-        Main.lines(err, failure.details());
+        ErrorMessage.print(err, compared ? failure.getMessage() : failed);
+        ErrorMessage.print(err, failure.details());
         return code;
     }
 

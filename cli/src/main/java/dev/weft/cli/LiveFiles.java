@@ -17,38 +17,18 @@ final class LiveFiles {
         return folder.resolve("live-" + rank);
     }
 
-    /** Progress of a rank's process, whose rounds are written down where the command asks. */
-    static Progress ofRank(int rank) {
-        Progress progress = ProgressFile.ofRank(rank);
+    /** Writes down what a rank's process measures; null where the command does not ask for it. */
+    static RoundListener listener() {
         String folder = System.getenv(VARIABLE);
-        if (folder == null) {
-            return progress;
+        return folder == null ? null : (rank, soFar) -> write(file(Path.of(folder), rank), soFar);
+    }
+
+    private static void write(Path file, RankReport soFar) {
+        try {
+            soFar.write(file);
+        } catch (IOException e) {
+            notTold(e);
         }
-        return new Progress(false) {
-            @Override
-            void begin(String what, long total) {
-                progress.begin(what, total);
-            }
-
-            @Override
-            void advance(long done) {
-                progress.advance(done);
-            }
-
-            @Override
-            boolean wantsRounds() {
-                return true;
-            }
-
-            @Override
-            void round(int rankOfWorld, RankReport soFar) {
-                try {
-                    soFar.write(file(Path.of(folder), rankOfWorld));
-                } catch (IOException e) {
-                    notTold(e);
-                }
-            }
-        };
     }
 
     /** Only a picture is lost; the run itself must not fail for it. */
@@ -57,14 +37,14 @@ final class LiveFiles {
     }
 
     /** Passes on what is there; files are replaced whole, and taken away before they are read. */
-    static void show(Path folder, int ranks, Progress progress) {
-        for (int rank = 0; rank < ranks && progress.wantsRounds(); rank++) {
+    static void show(Path folder, int ranks, RoundListener listener) {
+        for (int rank = 0; rank < ranks; rank++) {
             Path file = file(folder, rank);
             if (Files.exists(file)) {
                 try {
                     Path taken = file.resolveSibling(file.getFileName() + ".taken");
                     Files.move(file, taken, StandardCopyOption.ATOMIC_MOVE);
-                    progress.round(rank, RankReport.read(taken));
+                    listener.round(rank, RankReport.read(taken));
                     Files.delete(taken);
                 } catch (IOException e) {
                     notTold(e);

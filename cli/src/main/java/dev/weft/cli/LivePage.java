@@ -1,7 +1,6 @@
 package dev.weft.cli;
 
 import dev.weft.report.PageData;
-import dev.weft.report.RunRecord;
 import dev.weft.report.ShownRun;
 import java.io.PrintWriter;
 import java.util.List;
@@ -103,8 +102,8 @@ final class LivePage implements AutoCloseable {
         version++;
     }
 
-    synchronized void ended(RunRecord record) {
-        show(() -> RunOutputs.shown(record));
+    synchronized void ended(Supplier<ShownRun> shown) {
+        show(shown);
         ended((String) null);
     }
 

@@ -7,11 +7,8 @@ import dev.weft.report.ShownRun;
 import java.util.List;
 import java.util.TreeMap;
 
-/**
- * Progress that also feeds a live page: what each rank has measured so far, as it tells. Any thread
- * may tell.
- */
-final class LiveRun extends LiveProgress {
+/** Shows on a live page what the ranks have measured so far. Any thread may tell. */
+final class LiveRun implements RoundListener {
 
     private final LivePage page;
     private final ProblemSpec problem;
@@ -23,14 +20,7 @@ final class LiveRun extends LiveProgress {
     /**
      * @param tellers ranks that tell their rounds, from the first on
      */
-    LiveRun(
-            Progress terminal,
-            LivePage page,
-            ProblemSpec problem,
-            ExecutionSpec execution,
-            Hosts hosts,
-            int tellers) {
-        super(terminal, page);
+    LiveRun(LivePage page, ProblemSpec problem, ExecutionSpec execution, Hosts hosts, int tellers) {
         this.page = page;
         this.problem = problem;
         this.execution = execution;
@@ -39,17 +29,7 @@ final class LiveRun extends LiveProgress {
     }
 
     @Override
-    Progress ofRank(int rank) {
-        return rank == 0 ? this : new RoundsOnly(this);
-    }
-
-    @Override
-    boolean wantsRounds() {
-        return true;
-    }
-
-    @Override
-    synchronized void round(int rank, RankReport soFar) {
+    public synchronized void round(int rank, RankReport soFar) {
         reports.put(rank, soFar);
         int rounds = soFar.pipelinedNs().length;
         boolean alike =
@@ -64,41 +44,5 @@ final class LiveRun extends LiveProgress {
     private ShownRun shown(List<RankReport> all) {
         RunRecord record = Records.of(problem, execution, hosts, all, null);
         return RunView.underWay(record, "weft run");
-    }
-
-    /** Of ranks whose reports have no way to the page, but who take part in telling. */
-    static Progress withoutPage(boolean watched) {
-        return new Progress(false) {
-            @Override
-            boolean wantsRounds() {
-                return watched;
-            }
-
-            @Override
-            void round(int rank, RankReport soFar) {
-                // The first rank alone is seen.
-            }
-        };
-    }
-
-    /** Ranks other than the first tell only what they measured. */
-    private static final class RoundsOnly extends Progress {
-
-        private final LiveRun run;
-
-        RoundsOnly(LiveRun run) {
-            super(false);
-            this.run = run;
-        }
-
-        @Override
-        boolean wantsRounds() {
-            return true;
-        }
-
-        @Override
-        void round(int rank, RankReport soFar) {
-            run.round(rank, soFar);
-        }
     }
 }

@@ -4,10 +4,6 @@ import dev.weft.cli.bench.BenchCommand;
 import dev.weft.fabric.FabricException;
 import dev.weft.ffi.MpiEnvironment;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.NoSuchFileException;
 import java.util.List;
 import java.util.Map;
 import picocli.CommandLine;
@@ -61,12 +57,6 @@ import picocli.CommandLine.Spec;
         })
 public final class Main implements Runnable {
 
-    static final int FAILED = 1;
-    static final int USAGE = 2;
-
-    /** Longer lines are cut: they repeat what somebody has put in a file or an option. */
-    private static final int MAX_LINE = 900;
-
     @Spec private CommandSpec spec;
 
     public static void main(String[] arguments) {
@@ -75,7 +65,7 @@ public final class Main implements Runnable {
                 (thread, failure) ->
                         System.err.println(
                                 "weft: "
-                                        + oneLine(
+                                        + ErrorMessage.oneLine(
                                                 "thread %s failed: %s"
                                                         .formatted(thread.getName(), failure))));
         Runtime.getRuntime().addShutdownHook(new Thread(Main::tellOfSignal, "weft-signal"));
@@ -97,14 +87,14 @@ public final class Main implements Runnable {
         } catch (OutOfMemoryError e) {
             String message = "not enough memory for this problem: " + e.getMessage();
             RankEnd.tellStarter(new RunFailedException(message), false);
-            oneLine(command.getErr(), message);
-            return FAILED;
+            ErrorMessage.print(command.getErr(), message);
+            return ExitCode.FAILED;
         } catch (LinkageError e) {
             String message =
                     "a part of Weft cannot be loaded (%s): are there enough file handles (ulimit -n)?"
                             .formatted(e);
-            oneLine(command.getErr(), message);
-            return FAILED;
+            ErrorMessage.print(command.getErr(), message);
+            return ExitCode.FAILED;
         }
     }
 
@@ -124,8 +114,8 @@ public final class Main implements Runnable {
     private static int usageError(ParameterException failure, String[] arguments) {
         CommandLine command = failure.getCommandLine();
         String help = "; see '" + command.getCommandSpec().qualifiedName() + " --help'";
-        oneLine(command.getErr(), oneLine(failure.getMessage()) + help);
-        return USAGE;
+        ErrorMessage.print(command.getErr(), ErrorMessage.oneLine(failure.getMessage()) + help);
+        return ExitCode.USAGE;
     }
 
     private static int executionError(Exception failure, CommandLine command) {
@@ -135,57 +125,26 @@ public final class Main implements Runnable {
         PrintWriter err = command.getErr();
         if (failure instanceof FabricException e && !told) {
             tellOfRanks(e, err);
-        } else if (!told || !MpiRun.isStarted()) {
-            oneLine(err, message(failure));
+        } else if (!told || !RankEnd.isHeardByStarter()) {
+            ErrorMessage.print(err, ErrorMessage.of(failure));
         }
         if (failure instanceof RunFailedException e) {
-            lines(err, e.details());
+            ErrorMessage.print(err, e.details());
         }
-        return usage ? USAGE : FAILED;
+        return usage ? ExitCode.USAGE : ExitCode.FAILED;
     }
 
     /** All ranks are threads of this process, or this is one that nobody here has started. */
     private static void tellOfRanks(FabricException failure, PrintWriter err) {
         List<RankEnd> ends = RankEnd.allOf(failure);
         if (ends.size() == 1) {
-            oneLine(err, message(failure));
-            failure.situation().ifPresent(s -> lines(err, s.table().lines().toList()));
+            ErrorMessage.print(err, ErrorMessage.of(failure));
+            failure.situation().ifPresent(s -> ErrorMessage.print(err, s.table().lines().toList()));
         } else {
-            oneLine(err, new Culprit(ends, Map.of()).line().orElse(message(failure)));
-            lines(err, EndTable.lines(EndTable.ranks(ends), ends, Map.of()));
+            ErrorMessage.print(
+                    err, new Culprit(ends, Map.of()).line().orElse(ErrorMessage.of(failure)));
+            ErrorMessage.print(err, EndTable.lines(EndTable.ranks(ends), ends, Map.of()));
         }
-    }
-
-    static void lines(PrintWriter err, List<String> lines) {
-        lines.forEach(line -> err.println(Console.harmless(line)));
-        err.flush();
-    }
-
-    /** The exceptions of files say only which file. */
-    static String message(Throwable failure) {
-        if (failure instanceof UncheckedIOException && failure.getMessage() == null) {
-            return message(failure.getCause());
-        }
-        String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
-        return switch (failure) {
-            case AccessDeniedException e -> e.getFile() + ": no permission";
-            case NoSuchFileException e -> e.getFile() + ": no such file or folder";
-            case FileAlreadyExistsException e -> e.getFile() + ": is there, and is no folder";
-            default -> text;
-        };
-    }
-
-    static void oneLine(PrintWriter err, String message) {
-        err.println("weft: " + oneLine(message));
-        err.flush();
-    }
-
-    /** The first line of it, fit for a terminal whatever a user or a file has put in. */
-    static String oneLine(String message) {
-        String line =
-                Console.harmless(
-                        message.lines().filter(one -> !one.isBlank()).findFirst().orElse("failed"));
-        return line.length() <= MAX_LINE ? line : line.substring(0, MAX_LINE - 3) + "...";
     }
 
     @Override

@@ -40,7 +40,7 @@ final class MpiCommandLine {
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
         ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
         builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().put(MpiRun.STARTED, "1");
+        builder.environment().put(RankEnd.MPI_STARTED, "1");
         return builder;
     }
 
@@ -107,7 +107,7 @@ final class MpiCommandLine {
         // MPICH passes the whole environment on, Open MPI only what it is told to.
         Map<String, String> environment = new TreeMap<>(System.getenv());
         environment.put("WEFT_SKIP_BUILD", "1");
-        environment.put(MpiRun.STARTED, "1");
+        environment.put(RankEnd.MPI_STARTED, "1");
         for (String name : environment.keySet()) {
             if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
                 command.addAll(List.of("-x", name));
@@ -125,7 +125,7 @@ final class MpiCommandLine {
             command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
             command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
             command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-            command.add(Main.class.getName());
+            command.add(RankProcesses.MAIN_CLASS);
         }
         command.add("run");
         command.addAll(arguments);

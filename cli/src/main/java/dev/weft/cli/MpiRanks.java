@@ -21,6 +21,10 @@ final class MpiRanks {
     private static final String SIGNAL = "weft-signal ";
 
     private static final String TERMINATED = "SIGTERM";
+
+    /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
+    static final String STARTER_GONE = "the command that started this run is gone";
+
     private static final Culprit.Fate DIED = new Culprit.Fate(true, "died");
     private static final Culprit.Fate KILLED = new Culprit.Fate(false, "was killed");
 
@@ -57,7 +61,7 @@ final class MpiRanks {
         if (code == null) {
             return false;
         }
-        exitCode = code.equals("0") ? 0 : code.equals("2") ? Main.USAGE : Main.FAILED;
+        exitCode = code.equals("0") ? 0 : code.equals("2") ? ExitCode.USAGE : ExitCode.FAILED;
         return true;
     }
 
@@ -142,8 +146,7 @@ final class MpiRanks {
         if (knowsCause) {
             return null;
         }
-        boolean inputEnded =
-                ends().stream().anyMatch(end -> end.message().contains(MpiRun.STARTER_GONE));
+        boolean inputEnded = ends().stream().anyMatch(end -> end.message().contains(STARTER_GONE));
         if (signals.containsValue(TERMINATED) || inputEnded) {
             return "mpirun ended the ranks before the run was over: was it told to end?";
         }

@@ -26,12 +26,6 @@ import java.util.concurrent.TimeUnit;
  */
 final class MpiRun {
 
-    /** Environment variable: {@link MpiStart} has started this rank, and listens. */
-    static final String STARTED = "WEFT_MPI_STARTED";
-
-    /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
-    static final String STARTER_GONE = "the command that started this run is gone";
-
     /** How often the first rank says that it runs. */
     private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
@@ -51,10 +45,10 @@ final class MpiRun {
     int call() {
         Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
         Runtime.getRuntime().addShutdownHook(hook);
-        boolean tells = isStarted() && isFirst();
-        int code = Main.FAILED;
+        boolean tells = RankEnd.isHeardByStarter() && isFirst();
+        int code = ExitCode.FAILED;
         try {
-            if (isStarted()) {
+            if (RankEnd.isHeardByStarter()) {
                 System.err.println(RankStart.current().line());
             }
             if (tells) {
@@ -66,7 +60,7 @@ final class MpiRun {
             }
             return code;
         } catch (IllegalArgumentException | UsageException e) {
-            code = Main.USAGE;
+            code = ExitCode.USAGE;
             throw e;
         } finally {
             RankProcesses.removeHook(hook);
@@ -74,11 +68,6 @@ final class MpiRun {
                 System.err.println(MpiRanks.exit(code));
             }
         }
-    }
-
-    /** Whether the command has started this rank by mpirun, and tells of its end. */
-    static boolean isStarted() {
-        return System.getenv(STARTED) != null;
     }
 
     private static boolean isFirst() {
@@ -94,7 +83,7 @@ final class MpiRun {
         int rank = MpiEnvironment.current().rank().orElse(-1);
         String signal = TerminationSignal.received().orElse("a signal");
         System.err.println(
-                isStarted()
+                RankEnd.isHeardByStarter()
                         ? MpiRanks.signal(rank, signal)
                         : "weft: rank "
                                 + rank
@@ -116,9 +105,9 @@ final class MpiRun {
             Fabric joined = world;
             if (joined == null) {
                 // The others have not even met this rank: mpirun ends them.
-                System.exit(Main.FAILED);
+                System.exit(ExitCode.FAILED);
             } else {
-                joined.fail(new IllegalStateException(STARTER_GONE));
+                joined.fail(new IllegalStateException(MpiRanks.STARTER_GONE));
             }
         } catch (IOException e) {
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
@@ -148,28 +137,25 @@ final class MpiRun {
         boolean first = world.rank() == 0;
         RunOutputs outputs = first ? command.outputs() : null;
         Console console = first ? outputs.console() : command.silent();
-        Progress terminal =
-                first ? Progress.forTerminal(options.quiet) : LiveRun.withoutPage(options.watch);
-        Progress progress = terminal;
+        Progress terminal = first ? Progress.forTerminal(options.quiet) : new Progress(false);
         try (LivePage page =
                         LivePage.open(
                                 first && options.watch, options.title(), console, command.err());
                 Arena arena = Arena.ofShared();
                 FolderLock lock = lock(world)) {
+            Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
             RunOptions.Inputs inputs = inputs(world, arena, lock, console, progress);
             if (inputs == null) {
-                return Main.USAGE;
+                return ExitCode.USAGE;
             }
             console.info(
                     command.ranks(inputs.problem(), execution, world.hosts())
                             + ": "
                             + inputs.problem().describe());
-            if (page != null) {
-                progress =
-                        new LiveRun(terminal, page, inputs.problem(), execution, world.hosts(), 1);
-            }
             console.info("Running warmup...");
-            RankReport report = RankJob.of(inputs, execution, progress).run(world);
+            RankReport report =
+                    RankJob.of(inputs, execution, progress, listener(page, inputs, world))
+                            .run(world);
             Verification judged = judge(world, inputs, report, progress);
             List<byte[]> reports = Collected.atFirst(world, report.toBytes());
             List<byte[]> judgements = Collected.atFirst(world, bytes(judged));
@@ -186,7 +172,7 @@ final class MpiRun {
                                                 judgements,
                                                 outputs,
                                                 page));
-                if (isStarted()) {
+                if (RankEnd.isHeardByStarter()) {
                     // Told before the ranks leave: what may go wrong there spoils no result.
                     System.err.println(MpiRanks.exit(code));
                 }
@@ -203,8 +189,18 @@ final class MpiRun {
             // All ranks end alike, so that the launcher has one story to tell.
             return (int) world.exchange(code)[0];
         } finally {
-            progress.end();
+            terminal.end();
         }
+    }
+
+    /** All ranks take part in telling where somebody watches; the first rank alone is seen. */
+    private RoundListener listener(LivePage page, RunOptions.Inputs inputs, Fabric world) {
+        if (!options.watch) {
+            return null;
+        }
+        return page == null
+                ? (rank, soFar) -> {}
+                : new LiveRun(page, inputs.problem(), execution, world.hosts(), 1);
     }
 
     /** The first rank of a host takes it; hosts that look at one folder know their own run. */
@@ -230,7 +226,7 @@ final class MpiRun {
                             world,
                             () -> command.prepare(execution, arena, lock, console, progress));
                 } catch (UsageException | IllegalArgumentException e) {
-                    Main.oneLine(command.err(), Main.message(e));
+                    ErrorMessage.print(command.err(), ErrorMessage.of(e));
                     refused = true;
                 }
             }
@@ -316,7 +312,7 @@ final class MpiRun {
         RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
         outputs.write(record);
         if (page != null) {
-            page.ended(record.labelled(options.label));
+            page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
         }
         return Outcome.exitCode(verification.passed(), verification, command.spec);
     }

@@ -91,10 +91,10 @@ final class MpiStart {
             errors.join(READ_MS);
             RankProcesses.removeHook(hook);
             OptionalInt code = ranks.exitCode();
-            if (code.isEmpty() || code.getAsInt() == Main.FAILED) {
+            if (code.isEmpty() || code.getAsInt() == ExitCode.FAILED) {
                 tell(silence, byItself ? mpirun.exitValue() : 0);
             }
-            return code.orElse(Main.FAILED);
+            return code.orElse(ExitCode.FAILED);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new RunFailedException("interrupted");
@@ -196,7 +196,7 @@ final class MpiStart {
 
     private void complain(String line) {
         complained = true;
-        System.err.println("weft: " + Main.oneLine(line));
+        System.err.println("weft: " + ErrorMessage.oneLine(line));
     }
 
     /** By this process, which notices where it gets lost; mpirun would not. */

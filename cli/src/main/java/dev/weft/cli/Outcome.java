@@ -16,6 +16,6 @@ final class Outcome {
                 .getErr()
                 .println("weft: verification failed: " + verification.describeFailure());
         command.commandLine().getErr().flush();
-        return Main.FAILED;
+        return ExitCode.FAILED;
     }
 }

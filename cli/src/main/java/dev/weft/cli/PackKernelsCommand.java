@@ -75,7 +75,7 @@ final class PackKernelsCommand implements Callable<Integer> {
                     compilers.take().get();
                 }
             } catch (ExecutionException e) {
-                throw new RunFailedException(Main.message(e.getCause()));
+                throw new RunFailedException(ErrorMessage.of(e.getCause()));
             } finally {
                 threads.shutdownNow();
             }

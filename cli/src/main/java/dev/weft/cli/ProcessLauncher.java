@@ -16,15 +16,23 @@ final class ProcessLauncher {
     private final ExecutionSpec execution;
     private final List<String> arguments;
     private final Progress progress;
+    private final RoundListener listener;
 
     /**
      * @param arguments the options of run, which every rank parses again
+     * @param listener null where nobody listens
      */
-    ProcessLauncher(int ranks, ExecutionSpec execution, List<String> arguments, Progress progress) {
+    ProcessLauncher(
+            int ranks,
+            ExecutionSpec execution,
+            List<String> arguments,
+            Progress progress,
+            RoundListener listener) {
         this.ranks = ranks;
         this.execution = execution;
         this.arguments = arguments;
         this.progress = progress;
+        this.listener = listener;
     }
 
     List<RankReport> run() throws IOException {
@@ -37,7 +45,9 @@ final class ProcessLauncher {
                     processes.await(
                             () -> {
                                 ProgressFile.show(progressFile(job), progress);
-                                LiveFiles.show(job.folder(), ranks, progress);
+                                if (listener != null) {
+                                    LiveFiles.show(job.folder(), ranks, listener);
+                                }
                             });
             if (failed >= 0) {
                 throw processes.failure(failed);
@@ -54,7 +64,7 @@ final class ProcessLauncher {
         ProcessBuilder builder = RankProcesses.command(command);
         builder.environment().put(RankCommand.REPORT, reportFile(job, rank).toString());
         builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
-        if (progress.wantsRounds()) {
+        if (listener != null) {
             builder.environment().put(LiveFiles.VARIABLE, job.folder().toString());
         }
         return builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);

@@ -62,16 +62,6 @@ class Progress {
         return rank == 0 ? this : new Progress(false);
     }
 
-    /** Whether {@link #round} has a listener: the same on all ranks of a run. */
-    boolean wantsRounds() {
-        return false;
-    }
-
-    /** What a rank has measured so far; not told more often than a few times a second. */
-    void round(int rank, RankReport soFar) {
-        throw new IllegalStateException("nobody listens to rank " + rank);
-    }
-
     synchronized void end() {
         if (terminal != null && drawnNs != 0) {
             terminal.print("\r\033[K");

@@ -29,7 +29,11 @@ final class RankCommand implements Callable<Integer> {
             RunOptions.Inputs inputs = options.open(arena);
             world.call(
                             fabric ->
-                                    RankJob.of(inputs, execution, LiveFiles.ofRank(fabric.rank()))
+                                    RankJob.of(
+                                                    inputs,
+                                                    execution,
+                                                    ProgressFile.ofRank(fabric.rank()),
+                                                    LiveFiles.listener())
                                             .run(fabric))
                     .getFirst()
                     .write(Path.of(report));

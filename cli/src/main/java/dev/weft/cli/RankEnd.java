@@ -30,6 +30,9 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
     /** Environment variable: the file in which a rank leaves its end for its starter. */
     static final String FILE = "WEFT_END_FILE";
 
+    /** Environment variable: the command has started this rank by mpirun, and listens. */
+    static final String MPI_STARTED = "WEFT_MPI_STARTED";
+
     private static final int MOST_CHARS = 1 << 21;
 
     /** What kind of error it was. */
@@ -48,7 +51,7 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
     }
 
     static RankEnd of(Throwable failure) {
-        String message = Main.message(failure).lines().findFirst().orElse("failed");
+        String message = ErrorMessage.of(failure).lines().findFirst().orElse("failed");
         return failure instanceof FabricException e
                 ? new RankEnd(e.rank(), kind(e), message, e.situation())
                 : new RankEnd(-1, Kind.OWN, message, Optional.empty());
@@ -84,11 +87,16 @@ record RankEnd(int rank, Kind kind, String message, Optional<Situation> situatio
             }
         }
         OptionalInt mpi = MpiEnvironment.current().rank();
-        if (!usage && System.getenv(MpiRun.STARTED) != null && mpi.isPresent()) {
+        if (!usage && isHeardByStarter() && mpi.isPresent()) {
             EndPieces.of(end.ofRank(mpi.getAsInt())).forEach(System.err::println);
             return true;
         }
         return false;
+    }
+
+    /** Whether the command has started this rank by mpirun, and tells of its end. */
+    static boolean isHeardByStarter() {
+        return System.getenv(MPI_STARTED) != null;
     }
 
     /** Of all ranks that are threads of this process: what was thrown, and what it suppressed. */

@@ -16,12 +16,22 @@ interface RankJob {
 
     /**
      * @param progress drawn by the rank that is given a visible one
+     * @param listener null where nobody listens to any rank; a GPU's ranks tell nothing
      */
-    static RankJob of(RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress) {
+    static RankJob of(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            Progress progress,
+            RoundListener listener) {
         return execution.cuda()
                 ? new CudaRankRun(
                         inputs.problem(), execution, inputs.operands(), inputs.folder(), progress)
                 : new RankRun(
-                        inputs.problem(), execution, inputs.operands(), inputs.folder(), progress);
+                        inputs.problem(),
+                        execution,
+                        inputs.operands(),
+                        inputs.folder(),
+                        progress,
+                        listener);
     }
 }

@@ -23,6 +23,9 @@ import java.util.concurrent.TimeUnit;
  */
 final class RankProcesses implements AutoCloseable {
 
+    /** The class that a rank's process starts with, which this package cannot see. */
+    static final String MAIN_CLASS = "dev.weft.cli.Main";
+
     /** Exit codes above this one tell of a signal. */
     static final int SIGNAL_EXIT = 128;
 
@@ -83,7 +86,7 @@ final class RankProcesses implements AutoCloseable {
         command.add("-XX:-AutoCreateSharedArchive");
         command.add("-Dweft.terminal=false");
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-        command.add(Main.class.getName());
+        command.add(MAIN_CLASS);
         command.addAll(arguments);
         return new ProcessBuilder(command);
     }

@@ -32,7 +32,8 @@ final class RankReportReader {
             report = reader.report();
         } catch (IOException e) {
             int at = bytes.length - reader.in.available();
-            String why = e.getMessage() == null ? "is cut short" : Main.oneLine(e.getMessage());
+            String why =
+                    e.getMessage() == null ? "is cut short" : ErrorMessage.oneLine(e.getMessage());
             throw new IOException("no report of a rank: at byte " + at + ": " + why, e);
         }
         if (reader.in.available() > 0) {

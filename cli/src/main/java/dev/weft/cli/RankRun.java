@@ -28,18 +28,24 @@ final class RankRun implements RankJob {
     private final Operands operands;
     private final DataFolder files;
     private final Progress progress;
+    private final RoundListener listener;
 
+    /**
+     * @param listener null where nobody listens to any rank
+     */
     RankRun(
             ProblemSpec problem,
             ExecutionSpec execution,
             Operands operands,
             DataFolder files,
-            Progress progress) {
+            Progress progress,
+            RoundListener listener) {
         this.problem = problem;
         this.execution = execution;
         this.operands = operands;
         this.files = files;
         this.progress = progress;
+        this.listener = listener;
     }
 
     @Override
@@ -156,7 +162,7 @@ final class RankRun implements RankJob {
             times.pipelined[at] = pipelined.elapsedNs();
             // All ranks of the same round, when the first one finds that it is time.
             boolean tells =
-                    progress.wantsRounds()
+                    listener != null
                             && round >= execution.warmup()
                             && world.exchange(System.nanoTime() - toldNs >= TELL_NS ? 1 : 0)[0]
                                     == 1;
@@ -168,7 +174,7 @@ final class RankRun implements RankJob {
             if (tells) {
                 toldNs = System.nanoTime();
                 RankReport soFar = report(fused, times, Kept.NOT_YET).first(at + 1);
-                progress.round(world.rank(), soFar);
+                listener.round(world.rank(), soFar);
             }
             progress.advance(round + 1);
         }

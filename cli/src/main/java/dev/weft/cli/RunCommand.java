@@ -60,9 +60,9 @@ final class RunCommand implements Callable<Integer> {
         try {
             boolean simulated = "sim".equals(options.execution.runMode);
             if (simulated) {
-                SimRules.check(options, spec.commandLine().getParseResult());
+                SimRun.check(options, spec.commandLine().getParseResult());
             } else {
-                SimRules.checkReal(options);
+                SimRun.checkReal(options);
             }
             execution = options.execution.spec();
             if (simulated) {
@@ -74,7 +74,7 @@ final class RunCommand implements Callable<Integer> {
         } catch (UsageException e) {
             // All ranks have the same command line: one of them tells what is wrong with it.
             if (mpi.rank().orElse(0) > 0) {
-                return Main.USAGE;
+                return ExitCode.USAGE;
             }
             throw e;
         }
@@ -153,21 +153,20 @@ final class RunCommand implements Callable<Integer> {
         Console console = outputs.console();
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
-            Progress before = page == null ? terminal : new LiveProgress(terminal, page);
-            RunOptions.Inputs inputs = prepare(execution, arena, lock, console, before);
+            Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
+            RunOptions.Inputs inputs = prepare(execution, arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
-            Progress progress =
+            RoundListener listener =
                     page == null
-                            ? terminal
-                            : new LiveRun(
-                                    terminal, page, problem, execution, hosts, problem.ranks());
+                            ? null
+                            : new LiveRun(page, problem, execution, hosts, problem.ranks());
             console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
             if (execution.start() == ExecutionSpec.Launcher.THREADS) {
                 readAll(inputs);
             }
             console.info("Running warmup...");
-            List<RankReport> reports = launch(inputs, execution, progress);
+            List<RankReport> reports = launch(inputs, execution, progress, listener);
             tellOfUnusedOptions(reports.getFirst(), console);
             explain(reports.getFirst(), console);
             inputs.folder().stampOutputs(reports.size(), outputNames(problem, execution));
@@ -175,7 +174,7 @@ final class RunCommand implements Callable<Integer> {
             RunRecord record = Records.of(problem, execution, hosts, reports, verification);
             outputs.write(record);
             if (page != null) {
-                page.ended(record.labelled(options.label));
+                page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
             }
             return Outcome.exitCode(verification.passed(), verification, spec);
         }
@@ -334,20 +333,24 @@ final class RunCommand implements Callable<Integer> {
         return inputs;
     }
 
-    List<RankReport> launch(RunOptions.Inputs inputs, ExecutionSpec execution, Progress progress)
+    List<RankReport> launch(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            Progress progress,
+            RoundListener listener)
             throws IOException {
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
             PartFiles.watch(options.problem.dataDir);
-            return new ProcessLauncher(inputs.problem().ranks(), execution, arguments(), progress)
-                    .run();
+            int ranks = inputs.problem().ranks();
+            return new ProcessLauncher(ranks, execution, arguments(), progress, listener).run();
         }
         if (execution.hostPeers()) {
-            return List.of(RankJob.of(inputs, execution, progress).run(null));
+            return List.of(RankJob.of(inputs, execution, progress, listener).run(null));
         }
         try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
             return world.call(
                     fabric ->
-                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()))
+                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()), listener)
                                     .run(fabric));
         }
     }

@@ -1,31 +1,14 @@
 package dev.weft.cli;
 
-import dev.weft.op.Timeline;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
-import java.util.ArrayList;
 import java.util.List;
 
 /** Makes a run record out of predicted times. */
 final class SimRecords {
 
-    /** Beyond this many ranks a record has the first one's spans only: there would be millions. */
-    static final int MOST_RANKS_WITH_SPANS = 64;
-
     private SimRecords() {}
-
-    static SimTimelines timelines(SimProblem problem, SimCandidate chosen) {
-        int ranks = problem.shards().ranks();
-        if (ranks > MOST_RANKS_WITH_SPANS) {
-            SimTimelines timelines = new SimTimelines(1);
-            problem.tellEachClass(chosen, timelines);
-            return timelines;
-        }
-        SimTimelines timelines = new SimTimelines(ranks);
-        problem.tellEveryRank(chosen, timelines);
-        return timelines;
-    }
 
     /**
      * @param verification null where nothing was multiplied
@@ -45,7 +28,7 @@ final class SimRecords {
                 views,
                 spec.flopsPerRank(),
                 verification,
-                timelines == null ? List.of() : ranks(problem, chosen, timelines),
+                timelines == null ? List.of() : timelines.ranks(problem, chosen),
                 Records.environment());
     }
 
@@ -66,21 +49,5 @@ final class SimRecords {
                 Double.NaN,
                 0,
                 1);
-    }
-
-    static List<RunRecord.Rank> ranks(
-            SimProblem problem, SimCandidate chosen, SimTimelines timelines) {
-        List<RunRecord.Rank> ranks = new ArrayList<>();
-        for (int rank = 0; rank < timelines.ranks(); rank++) {
-            Timeline timeline = timelines.of(rank);
-            ranks.add(
-                    new RunRecord.Rank(
-                            rank,
-                            0,
-                            problem.shards().rows(rank),
-                            chosen.chunks().chunkRows(rank),
-                            timeline));
-        }
-        return ranks;
     }
 }

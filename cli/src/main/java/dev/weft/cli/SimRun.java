@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.ffi.MpiEnvironment;
 import dev.weft.op.Candidate;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.RunRecord;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine.ParseResult;
 
 /**
  * {@code weft run -r sim}: the views of a problem priced on a machine model, with the summary and
@@ -28,6 +30,17 @@ final class SimRun {
     /** At 400 to 590 ns an event (docs/results/prediction.md): under half a second. */
     private static final long QUICK_TRANSFERS = 100_000;
 
+    /** Options that say how real ranks are started or multiply. */
+    private static final List<String> OF_REAL_RANKS =
+            List.of(
+                    "--launcher",
+                    "--hostfile",
+                    "--mpi-args",
+                    "--peers",
+                    "--engine",
+                    "--watch",
+                    "--npy");
+
     private final RunCommand command;
     private final RunOptions options;
     private final ExecutionSpec execution;
@@ -36,6 +49,44 @@ final class SimRun {
         this.command = command;
         this.options = options;
         this.execution = execution;
+    }
+
+    /** What a simulated run refuses, before anything is priced or written. */
+    static void check(RunOptions options, ParseResult given) {
+        if (MpiEnvironment.current().launched()) {
+            throw new UsageException(
+                    "--run-mode sim simulates all ranks in one process: start it without mpirun");
+        }
+        for (String option : OF_REAL_RANKS) {
+            if (given.hasMatchedOption(option)) {
+                throw new UsageException(
+                        option + " is for real ranks: --run-mode sim simulates them, give none");
+            }
+        }
+        if (options.fromFiles() && !options.verify) {
+            throw new UsageException(
+                    "--a "
+                            + options.a
+                            + " with --run-mode sim: expected --verify, since prices need no"
+                            + " numbers");
+        }
+        if (options.problem.groups != 1) {
+            throw new UsageException(
+                    "--groups "
+                            + options.problem.groups
+                            + " with --run-mode sim: expected 1, since one group is simulated");
+        }
+    }
+
+    /** What needs --run-mode sim, in a real run. */
+    static void checkReal(RunOptions options) {
+        if (!options.slow.isEmpty()) {
+            throw new UsageException(
+                    "--slow "
+                            + options.slow
+                            + " slows simulated ranks: it needs --run-mode sim, not "
+                            + options.execution.runMode);
+        }
     }
 
     int call() throws IOException {
@@ -57,7 +108,7 @@ final class SimRun {
             Verification verification = options.verify ? verify(chosen, console) : null;
             SimTimelines timelines =
                     outputs.wantsSpans() || !console.quiet() && isQuick(call)
-                            ? SimRecords.timelines(problem, chosen)
+                            ? SimTimelines.of(problem, chosen)
                             : null;
             RunRecord record =
                     SimRecords.of(spec, problem, execution, chosen, views, verification, timelines);
@@ -168,12 +219,20 @@ final class SimRun {
 
     /** The chosen plan on the CPU, once. */
     private Verification verify(SimCandidate chosen, Console console) throws IOException {
-        ExecutionSpec real = execution.onCpu(chosen);
+        SimCut cut = chosen.cut();
+        ExecutionSpec real =
+                execution.onCpu(
+                        chosen.algorithm(),
+                        chosen.lanes(),
+                        cut.isGiven() ? cut.chunkRows() : chosen.chunkRows(),
+                        cut.chunkCols(),
+                        cut.splitsPerRank(),
+                        cut.ascendTiles());
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
             RunOptions.Inputs inputs = command.prepare(real, arena, lock, console, progress);
-            List<RankReport> reports = command.launch(inputs, real, progress);
+            List<RankReport> reports = command.launch(inputs, real, progress, null);
             inputs.folder()
                     .stampOutputs(reports.size(), RunCommand.outputNames(inputs.problem(), real));
             return command.verify(inputs, real, reports, progress);

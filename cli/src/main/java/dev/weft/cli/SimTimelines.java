@@ -1,6 +1,7 @@
 package dev.weft.cli;
 
 import dev.weft.op.Timeline;
+import dev.weft.report.RunRecord;
 import dev.weft.sim.SpanSink;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -17,6 +18,9 @@ final class SimTimelines implements SpanSink {
                     .thenComparing(String::length)
                     .thenComparing(Comparator.naturalOrder());
 
+    /** Beyond this many ranks a record has the first one's spans only: there would be millions. */
+    static final int MOST_RANKS_WITH_SPANS = 64;
+
     private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
     private final long[] endNs;
 
@@ -28,6 +32,18 @@ final class SimTimelines implements SpanSink {
         for (int rank = 0; rank < ranks; rank++) {
             tracksOfRank.add(new TreeMap<>(TRACK_ORDER));
         }
+    }
+
+    static SimTimelines of(SimProblem problem, SimCandidate chosen) {
+        int ranks = problem.shards().ranks();
+        if (ranks > MOST_RANKS_WITH_SPANS) {
+            SimTimelines timelines = new SimTimelines(1);
+            problem.tellEachClass(chosen, timelines);
+            return timelines;
+        }
+        SimTimelines timelines = new SimTimelines(ranks);
+        problem.tellEveryRank(chosen, timelines);
+        return timelines;
     }
 
     int ranks() {
@@ -69,5 +85,21 @@ final class SimTimelines implements SpanSink {
                             tracks.add(new Timeline.Track(name, List.copyOf(spans)));
                         });
         return new Timeline(rank, 0, endNs[rank], tracks);
+    }
+
+    /** The ranks as a record has them. */
+    List<RunRecord.Rank> ranks(SimProblem problem, SimCandidate chosen) {
+        List<RunRecord.Rank> ranks = new ArrayList<>();
+        for (int rank = 0; rank < ranks(); rank++) {
+            Timeline timeline = of(rank);
+            ranks.add(
+                    new RunRecord.Rank(
+                            rank,
+                            0,
+                            problem.shards().rows(rank),
+                            chosen.chunks().chunkRows(rank),
+                            timeline));
+        }
+        return ranks;
     }
 }

@@ -104,7 +104,7 @@ final class SourceOptions {
         String more = others == 0 ? "" : "; and " + others + " more";
         err.println("weft: verification failed (" + failures.getFirst() + more + ")");
         err.flush();
-        return Main.FAILED;
+        return ExitCode.FAILED;
     }
 
     static int ranks(int ranks) {

@@ -100,7 +100,7 @@ public final class StandardOutput {
         if ("Broken pipe".equals(failure.getMessage())) {
             return PIPE_CLOSED;
         }
-        Main.oneLine(err, "cannot write to standard output: " + failure.getMessage());
-        return Main.FAILED;
+        ErrorMessage.print(err, "cannot write to standard output: " + failure.getMessage());
+        return ExitCode.FAILED;
     }
 }

@@ -145,9 +145,9 @@ record Sweep(
     CallSpans spans(Row row) {
         SimProblem problem = priced(row.problem());
         SimCandidate candidate = problem.candidate(row.algorithm(), cut(row.splits()), 0);
-        SimTimelines timelines = SimRecords.timelines(problem, candidate);
+        SimTimelines timelines = SimTimelines.of(problem, candidate);
         int ranks = row.problem().ranks();
-        return CallSpans.of(SimRecords.ranks(problem, candidate, timelines), ranks, ranks);
+        return CallSpans.of(timelines.ranks(problem, candidate), ranks, ranks);
     }
 
     /** NaN where the machine cannot hold as many ranks; each row then has the reason. */

@@ -26,7 +26,7 @@ class BenchUsageTest {
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
         Invocation run = Invocation.of(arguments.split(" "));
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
         assertEquals("", run.out());

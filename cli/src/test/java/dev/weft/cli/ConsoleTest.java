@@ -58,7 +58,7 @@ class ConsoleTest {
                         + problem);
         shown("report " + evil.resolve("r.json"));
         Invocation refused = Invocation.of("report", evil.resolve("none.json").toString());
-        assertEquals(Main.USAGE, refused.code());
+        assertEquals(ExitCode.USAGE, refused.code());
         assertFalse(HARMFUL.matcher(refused.err()).find(), refused.err());
     }
 

@@ -153,7 +153,7 @@ class CudaRunIT {
             })
     void whatTheGpuDoesNotHoldIsRefusedBeforeAnythingIsWritten(String arguments) {
         Invocation run = run("-n 2 --gm 512 --gk 256 --gn 256 " + arguments);
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains("expected"), run.err());
         assertFalse(Files.exists(folder.resolve("out")), "nothing half-written");

@@ -178,10 +178,10 @@ class DistIT {
         assertEquals(0, version.code(), version.err());
         assertTrue(version.out().startsWith("weft "), version.out());
         Outcome dist = weft(packed, "dist");
-        assertEquals(Main.USAGE, dist.code());
+        assertEquals(ExitCode.USAGE, dist.code());
         assertEquals("weft: 'weft dist' needs a clone: run ./weft dist there\n", dist.err());
         Outcome test = weft(packed, "test");
-        assertEquals(Main.USAGE, test.code());
+        assertEquals(ExitCode.USAGE, test.code());
         assertTrue(test.err().contains("expected ./weft test --gpu"), test.err());
         assertEquals(0, weft(packed, "test", "--help").code());
     }
@@ -279,7 +279,7 @@ class DistIT {
         Path nvcc =
                 program(folder.resolve("nvcc"), "#!/bin/sh\necho 'x.cu(1): error: no'\nexit 2\n");
         Outcome failed = dist(nvcc.toString(), "--out", home.toString());
-        assertEquals(Main.FAILED, failed.code(), failed.err());
+        assertEquals(ExitCode.FAILED, failed.code(), failed.err());
         assertEquals(1, failed.err().lines().count(), failed.err());
         assertTrue(failed.err().contains("failed: x.cu(1): error: no"), failed.err());
         assertEquals("kept", Files.readString(home.resolve("mark")));
@@ -306,7 +306,7 @@ class DistIT {
 
     private static void assertRefused(String expected, String... options) throws Exception {
         Outcome dist = dist("", options);
-        assertEquals(Main.USAGE, dist.code(), dist.err());
+        assertEquals(ExitCode.USAGE, dist.code(), dist.err());
         assertEquals(1, dist.err().lines().count(), dist.err());
         assertTrue(dist.err().contains(expected), dist.err());
     }

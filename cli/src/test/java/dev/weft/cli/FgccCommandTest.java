@@ -92,7 +92,7 @@ class FgccCommandTest {
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
         Invocation run = Invocation.of(("fgcc " + arguments).split(" "));
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
     }

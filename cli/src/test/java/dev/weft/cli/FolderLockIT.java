@@ -71,7 +71,7 @@ class FolderLockIT {
     }
 
     private static void assertInUse(Invocation command, long pid) {
-        assertEquals(Main.USAGE, command.code(), command.out() + command.err());
+        assertEquals(ExitCode.USAGE, command.code(), command.out() + command.err());
         assertEquals(1, command.err().lines().count(), command.err());
         String told = ": in use by process " + pid + ": wait for it to end, or name another folder";
         assertTrue(command.err().contains(told), command.err());
@@ -104,7 +104,7 @@ class FolderLockIT {
         assertEquals(0, weft("verify").code());
         assertEquals(0, weft("verify").code());
         Invocation run = weft("run " + SMALL);
-        assertEquals(Main.USAGE, run.code());
+        assertEquals(ExitCode.USAGE, run.code());
         assertTrue(run.err().contains(": in use by "), run.err());
     }
 

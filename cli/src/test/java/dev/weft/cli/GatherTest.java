@@ -88,7 +88,7 @@ class GatherTest {
             })
     void refusesWithOneLine(String arguments, String expected) {
         Invocation run = gather(arguments);
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
     }

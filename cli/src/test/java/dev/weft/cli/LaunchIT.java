@@ -164,11 +164,11 @@ class LaunchIT {
 
     @Test
     void whatCannotBeStartedIsRefused() throws Exception {
-        assertEquals(Main.USAGE, exitCode(launch("-n 2", "/no/such/program")));
+        assertEquals(ExitCode.USAGE, exitCode(launch("-n 2", "/no/such/program")));
         assertTrue(text("stderr").contains("weft: cannot start '/no/such/program'"));
-        assertEquals(Main.USAGE, exitCode(launch("-n 0", "true")));
+        assertEquals(ExitCode.USAGE, exitCode(launch("-n 0", "true")));
         assertTrue(text("stderr").contains("--n-ranks 0: expected 1 to 4096"));
-        assertEquals(Main.USAGE, Invocation.of("launch", "-n", "2").code());
+        assertEquals(ExitCode.USAGE, Invocation.of("launch", "-n", "2").code());
         assertTrue(Invocation.of("launch", "--help").out().contains("./weft launch"));
     }
 }

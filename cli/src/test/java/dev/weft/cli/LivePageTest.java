@@ -91,7 +91,7 @@ class LivePageTest {
             page.show(() -> new RecordMaker().label("so far").shown());
             assertEquals("so far", JsonText.at(get(), "runs.0.name"));
             assertEquals(17, JsonText.whole(get(), "progress.done"), "still");
-            page.ended(new RecordMaker().label("at last").record());
+            page.ended(() -> new RecordMaker().label("at last").shown());
             Object end = get();
             assertEquals(true, JsonText.at(end, "progress.ended"));
             assertNull(JsonText.at(end, "progress.failed"));
@@ -168,10 +168,9 @@ class LivePageTest {
         return command;
     }
 
-    private LiveRun liveRun(Progress terminal, LivePage page) {
+    private LiveRun liveRun(LivePage page) {
         RunCommand command = parsed("-n 2 --gm 64 --gk 32 --gn 16 --algorithm mesh-pull");
         return new LiveRun(
-                terminal,
                 page,
                 command.options.problem.spec(),
                 command.options.execution.spec(),
@@ -236,10 +235,8 @@ class LivePageTest {
     @Test
     void ranksTellTheirRoundsAndThePageShowsThoseThatAllHave() throws IOException {
         try (LivePage page = LivePage.open(true, "t", console, err)) {
-            LiveRun live = liveRun(new Progress(false), page);
-            Progress second = live.ofRank(1);
-            assertTrue(live.wantsRounds() && second.wantsRounds());
-            second.round(1, report(1, 3));
+            LiveRun live = liveRun(page);
+            live.round(1, report(1, 3));
             assertEquals(List.of(), JsonText.at(get(), "runs"), "one of two");
             live.round(0, report(0, 3));
             Object seen = get();
@@ -251,7 +248,7 @@ class LivePageTest {
             assertEquals(1, JsonText.whole(seen, "runs.0.links.cells.0.to"), "rank 1 pulled");
             live.round(0, report(0, 5));
             assertEquals(3, samples(get()).size(), "the other one is still at it");
-            second.round(1, report(1, 5));
+            live.round(1, report(1, 5));
             assertEquals(5, samples(get()).size());
             end(page);
         }
@@ -260,24 +257,16 @@ class LivePageTest {
     @Test
     void theTimelineIsOfOneCall() throws IOException {
         try (LivePage page = LivePage.open(true, "t", console, err)) {
-            LiveRun live = liveRun(new Progress(false), page);
+            LiveRun live = liveRun(page);
             live.round(0, report(0, 3, 5000));
-            live.ofRank(1).round(1, report(1, 3, 5100));
+            live.round(1, report(1, 3, 5100));
             assertEquals(1000, JsonText.whole(get(), "runs.0.timeline.endNs"));
             live.round(0, report(0, 4, 80_000_000));
             assertEquals(1000, JsonText.whole(get(), "runs.0.timeline.endNs"), "not 80 ms");
-            live.ofRank(1).round(1, report(1, 4, 80_000_200));
+            live.round(1, report(1, 4, 80_000_200));
             assertEquals(1100, JsonText.whole(get(), "runs.0.timeline.endNs"));
             end(page);
         }
-    }
-
-    @Test
-    void ranksWithoutAPageTakePartAndTellNobody() {
-        assertFalse(LiveRun.withoutPage(false).wantsRounds());
-        Progress watched = LiveRun.withoutPage(true);
-        assertTrue(watched.wantsRounds());
-        watched.round(1, report(1, 3));
     }
 
     /** What a terminal was told. */
@@ -314,7 +303,7 @@ class LivePageTest {
     void theTerminalIsToldAsWell() throws IOException {
         Told terminal = new Told();
         try (LivePage page = LivePage.open(true, "t", console, err)) {
-            LiveRun live = liveRun(terminal, page);
+            LiveProgress live = new LiveProgress(terminal, page);
             live.begin("measuring", 40);
             live.advance(7);
             assertEquals(7, JsonText.whole(get(), "progress.done"));
@@ -341,22 +330,10 @@ class LivePageTest {
     @Test
     void ranksInProcessesTellByFiles() throws IOException {
         List<String> told = new ArrayList<>();
-        Progress listener =
-                new Progress(false) {
-                    @Override
-                    boolean wantsRounds() {
-                        return true;
-                    }
-
-                    @Override
-                    void round(int rank, RankReport soFar) {
-                        told.add(rank + ": " + soFar.pipelinedNs().length);
-                    }
-                };
+        RoundListener listener =
+                (rank, soFar) -> told.add(rank + ": " + soFar.pipelinedNs().length);
         report(1, 4).write(folder.resolve("live-1"));
         report(0, 9).write(folder.resolve("live-7"));
-        LiveFiles.show(folder, 2, new Progress(false));
-        assertEquals(List.of(), told, "nobody listens");
         LiveFiles.show(folder, 2, listener);
         LiveFiles.show(folder, 2, listener);
         assertEquals(List.of("1: 4"), told, "each once, and of the run's ranks alone");

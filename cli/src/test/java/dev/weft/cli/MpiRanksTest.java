@@ -56,7 +56,7 @@ class MpiRanksTest {
         assertTrue(ranks.take(MpiRanks.signal(0, "SIGTERM")));
         assertEquals(OptionalInt.of(0), ranks.exitCode());
         assertTrue(ranks.take(MpiRanks.exit(2)));
-        assertEquals(OptionalInt.of(Main.USAGE), ranks.exitCode());
+        assertEquals(OptionalInt.of(ExitCode.USAGE), ranks.exitCode());
     }
 
     @Test

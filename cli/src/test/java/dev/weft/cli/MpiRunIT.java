@@ -157,7 +157,7 @@ class MpiRunIT {
     @EnumSource
     void anotherNumberOfRanksIsRefused(MpiFamily family) throws Exception {
         int code = run(launcher(family, 2), Map.of(), "-n 3 " + SMALL);
-        assertEquals(Main.USAGE, code, errors());
+        assertEquals(ExitCode.USAGE, code, errors());
         assertEquals(
                 "weft: -n 3, but MPI has started 2 ranks: expected the same number, or no -n",
                 complaint());
@@ -170,7 +170,7 @@ class MpiRunIT {
             lock.takeToWrite();
             Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
             int code = run(List.of(), environment, "-n 2 --launcher mpi " + SMALL);
-            assertEquals(Main.USAGE, code, errors());
+            assertEquals(ExitCode.USAGE, code, errors());
             long pid = ProcessHandle.current().pid();
             assertTrue(complaint().contains("in use by process " + pid + ":"), errors());
         }
@@ -182,7 +182,7 @@ class MpiRunIT {
         Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
         Path missing = folder.resolve("hosts.txt");
         int code = run(List.of(), environment, "--launcher mpi -n 2 --hostfile " + missing);
-        assertEquals(Main.USAGE, code, errors());
+        assertEquals(ExitCode.USAGE, code, errors());
         assertEquals("weft: --hostfile " + missing + ": no such file", complaint());
     }
 
@@ -190,7 +190,7 @@ class MpiRunIT {
     void whatIsNoMpirunIsRefused() throws Exception {
         for (String other : List.of("/bin/false", "/no/such/mpirun")) {
             int code = run(List.of(), Map.of("WEFT_MPIRUN", other), "--launcher mpi -n 2");
-            assertEquals(Main.USAGE, code, errors());
+            assertEquals(ExitCode.USAGE, code, errors());
             assertTrue(complaint().contains(other), errors());
         }
     }
@@ -198,12 +198,12 @@ class MpiRunIT {
     @Test
     void optionsOfMpirunNeedIt() {
         Invocation threads = Invocation.of("run", "--launcher", "threads", "--hostfile", "h.txt");
-        assertEquals(Main.USAGE, threads.code());
+        assertEquals(ExitCode.USAGE, threads.code());
         assertEquals(
                 "weft: --hostfile h.txt is for mpirun: it needs --launcher mpi, not threads",
                 threads.err().strip());
         Invocation none = Invocation.of("run", "--mpi-args", "--tag-output");
-        assertEquals(Main.USAGE, none.code());
+        assertEquals(ExitCode.USAGE, none.code());
         assertTrue(none.err().contains("--mpi-args --tag-output"), none.err());
     }
 
@@ -225,7 +225,7 @@ class MpiRunIT {
         ProcessHandle victim = awaitRank(command, 1);
         List<ProcessHandle> ranks = command.descendants().toList();
         victim.destroyForcibly();
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         if (family == MpiFamily.OPEN_MPI) {
             assertTrue(errors().contains("rank 1"), errors());
             assertTrue(errors().contains("\nrank  call  end"), "a table: " + errors());
@@ -343,7 +343,7 @@ class MpiRunIT {
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("KILL", parent(rank).pid());
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertEquals("weft: mpirun was ended by signal 9", complaint());
         rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
         assertNothingIsLeft(job);
@@ -355,7 +355,7 @@ class MpiRunIT {
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("STOP", parent(rank).descendants().mapToLong(ProcessHandle::pid).toArray());
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertEquals("weft: ranks 0 and 1 hang: each is stopped", complaint());
         assertNothingIsLeft(job);
     }
@@ -366,7 +366,7 @@ class MpiRunIT {
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("STOP", parent(rank).pid());
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertTrue(
                 complaint().matches("weft: mpirun \\(process [0-9]+\\) is stopped: .*"), errors());
         assertNothingIsLeft(job);
@@ -378,7 +378,7 @@ class MpiRunIT {
         List<String> few = List.of("sh", "-c", "ulimit -n 24; exec \"$0\" \"$@\"");
         Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
         int code = run(few, environment, LONG + "-n 2 --deadline 1s");
-        assertEquals(Main.FAILED, code, errors());
+        assertEquals(ExitCode.FAILED, code, errors());
         assertFalse(complaint().isEmpty());
     }
 
@@ -393,7 +393,7 @@ class MpiRunIT {
         }
         assertNotNull(victim, errors());
         victim.destroyForcibly();
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertEquals("weft: rank 2 never started", complaint());
         assertNothingIsLeft(null);
     }
@@ -404,7 +404,7 @@ class MpiRunIT {
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("INT", rank.pid());
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertTrue(complaint().startsWith("weft: rank 1 was ended by SIGINT"), errors());
         assertNothingIsLeft(job);
     }
@@ -416,7 +416,7 @@ class MpiRunIT {
         List<String> toFull = List.of("sh", "-c", "exec \"$0\" \"$@\" >/dev/full");
         Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
         int code = run(toFull, environment, "--launcher mpi -n 2 --json - " + SMALL);
-        assertEquals(Main.FAILED, code, errors());
+        assertEquals(ExitCode.FAILED, code, errors());
         assertEquals("weft: cannot write to standard output: No space left on device", complaint());
     }
 
@@ -426,7 +426,7 @@ class MpiRunIT {
         ProcessHandle rank = awaitRank(command, 1);
         String job = job(rank);
         signal("INT", parent(rank).pid());
-        assertEquals(Main.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, exitCode(command), errors());
         assertTrue(complaint().startsWith("weft: mpirun ended the ranks"), errors());
         assertNothingIsLeft(job);
     }

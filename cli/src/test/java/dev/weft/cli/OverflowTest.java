@@ -98,7 +98,7 @@ class OverflowTest {
             bytes.write(new byte[] {0, 0, (byte) 0x80, 0x7f});
         }
         Invocation verify = Invocation.of("verify", "--data-dir", data);
-        assertEquals(Main.FAILED, verify.code(), verify.out() + verify.err());
+        assertEquals(ExitCode.FAILED, verify.code(), verify.out() + verify.err());
         assertTrue(verify.err().contains("bound is exceeded"), verify.err());
     }
 

@@ -179,7 +179,7 @@ class ProcessesIT {
         List<ProcessHandle> ranks = command.children().toList();
         victim.destroyForcibly();
         awaitEnd(command);
-        assertEquals(Main.FAILED, command.exitValue());
+        assertEquals(ExitCode.FAILED, command.exitValue());
         assertTrue(errors().contains("weft: rank 2 was ended by signal 9"), errors());
         assertTableOf(3, 2, "was ended by signal 9");
         for (ProcessHandle rank : ranks) {
@@ -219,7 +219,7 @@ class ProcessesIT {
         String pid = Long.toString(victim.pid());
         assertEquals(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
         awaitEnd(command);
-        assertEquals(Main.FAILED, command.exitValue());
+        assertEquals(ExitCode.FAILED, command.exitValue());
         assertTrue(
                 errors().contains("weft: rank 1 hangs: it gave no sign of life and is stopped; "),
                 errors());
@@ -264,7 +264,7 @@ class ProcessesIT {
         awaitRank(command, 0);
         signal("STOP", command.children().mapToLong(ProcessHandle::pid).toArray());
         awaitEnd(command);
-        assertEquals(Main.FAILED, command.exitValue());
+        assertEquals(ExitCode.FAILED, command.exitValue());
         String expected =
                 ranks == 1
                         ? "weft: rank 0 hangs: it is stopped"
@@ -305,7 +305,7 @@ class ProcessesIT {
                 .orElseThrow()
                 .destroyForcibly();
         awaitEnd(command);
-        assertEquals(Main.FAILED, command.exitValue());
+        assertEquals(ExitCode.FAILED, command.exitValue());
         assertTrue(errors().contains("weft: rank 2 was ended by signal 9"), errors());
         assertSharedMemoryIsEmpty();
     }
@@ -356,7 +356,7 @@ class ProcessesIT {
         try {
             Process process = weft("--engine scalar --gm 768 --gk 256 --gn 128").start();
             assertTrue(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS), "it ends");
-            assertEquals(Main.FAILED, process.exitValue());
+            assertEquals(ExitCode.FAILED, process.exitValue());
             List<String> told =
                     Files.readAllLines(errorFile().toPath()).stream()
                             .filter(line -> !line.contains("incubator modules"))

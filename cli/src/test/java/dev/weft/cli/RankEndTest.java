@@ -171,7 +171,7 @@ class RankEndTest {
                                 Main.commandLine().getExecutionExceptionHandler())
                         .setErr(new PrintWriter(err))
                         .execute();
-        assertEquals(Main.FAILED, code);
+        assertEquals(ExitCode.FAILED, code);
         return err.toString().lines().toList();
     }
 

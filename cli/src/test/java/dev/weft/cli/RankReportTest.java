@@ -108,20 +108,7 @@ class RankReportTest {
         Files.write(folder.resolve("live-0"), new byte[] {0, 1, 'a', 0, 9});
         report(7, 8).write(folder.resolve("live-1"));
         int[] shown = {-1};
-        LiveFiles.show(
-                folder,
-                2,
-                new Progress(false) {
-                    @Override
-                    boolean wantsRounds() {
-                        return true;
-                    }
-
-                    @Override
-                    void round(int rank, RankReport soFar) {
-                        shown[0] = rank;
-                    }
-                });
+        LiveFiles.show(folder, 2, (rank, soFar) -> shown[0] = rank);
         assertEquals(1, shown[0]);
     }
 }

@@ -84,7 +84,7 @@ class ReportCommandTest {
     }
 
     private static void assertRefused(Invocation run, String expected) {
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().startsWith("weft: "), run.err());
         assertTrue(run.err().contains(expected), run.err());
@@ -230,7 +230,7 @@ class ReportCommandTest {
         Path html = folder.resolve("x.html");
         Invocation refused =
                 report(run, run, "--report", html, "--trace", folder.resolve("t.json"));
-        assertEquals(Main.USAGE, refused.code());
+        assertEquals(ExitCode.USAGE, refused.code());
         assertEquals(List.of("r.json"), files());
         assertRefused(refused, "expected one run record");
     }
@@ -330,7 +330,7 @@ class ReportCommandTest {
             Files.write(file, mutant);
             Invocation run = report(file, "--quiet");
             String which = "seed " + seed + ": " + run.err();
-            assertTrue(run.code() == 0 || run.code() == Main.USAGE, which);
+            assertTrue(run.code() == 0 || run.code() == ExitCode.USAGE, which);
             assertEquals(run.code() == 0 ? 0 : 1, run.err().lines().count(), which);
             pages += run.code() == 0 ? 1 : 0;
         }

@@ -139,7 +139,7 @@ class ReportServeTest {
                     serving.out.toString().startsWith("http"),
                     option + " was ignored and the page is served");
             serving.thread.join();
-            assertEquals(Main.USAGE, serving.code);
+            assertEquals(ExitCode.USAGE, serving.code);
             assertTrue(serving.err.toString().contains(option), serving.err.toString());
         }
     }

@@ -108,7 +108,7 @@ class RingCommandTest {
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
         Invocation run = ring(arguments);
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
     }
@@ -119,7 +119,7 @@ class RingCommandTest {
         PrintWriter err = new PrintWriter(text);
         assertEquals(0, SourceOptions.exitCode(err, List.of()));
         assertEquals("", text.toString());
-        assertEquals(Main.FAILED, SourceOptions.exitCode(err, List.of("rank 1", "rank 2")));
+        assertEquals(ExitCode.FAILED, SourceOptions.exitCode(err, List.of("rank 1", "rank 2")));
         assertEquals(
                 List.of("weft: verification failed (rank 1; and 1 more)"),
                 text.toString().lines().toList());

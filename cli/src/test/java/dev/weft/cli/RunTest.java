@@ -161,7 +161,7 @@ class RunTest {
         assertEquals(0, run.code(), run.err());
         assertTrue(run.out().contains("A [45, 31] fp32 in shards of 15,15,15"), run.out());
         Invocation mismatch = run("-n 3 --a " + a + " --b " + b + ":w");
-        assertEquals(Main.USAGE, mismatch.code());
+        assertEquals(ExitCode.USAGE, mismatch.code());
         assertTrue(mismatch.err().contains("[12, 31] bf16"), mismatch.err());
     }
 
@@ -176,7 +176,7 @@ class RunTest {
             file.writeInt(0x3F);
         }
         Invocation wrong = Invocation.of("verify", "--data-dir", data);
-        assertEquals(Main.FAILED, wrong.code());
+        assertEquals(ExitCode.FAILED, wrong.code());
         assertTrue(wrong.out().contains("DIFFERS"), wrong.out());
         assertTrue(wrong.out().contains("EXCEEDED"), wrong.out());
         assertFalse(wrong.out().contains("gathered A"), "nobody looked at it");
@@ -186,7 +186,7 @@ class RunTest {
         assertEquals(1, quiet.err().lines().count(), "a failure is told all the same");
         Files.delete(folder.resolve("out/output_rank0.bin"));
         Invocation missing = Invocation.of("verify", "--data-dir", data);
-        assertEquals(Main.USAGE, missing.code());
+        assertEquals(ExitCode.USAGE, missing.code());
         assertTrue(missing.err().contains("output_rank0.bin"), missing.err());
     }
 

@@ -184,7 +184,7 @@ class SourceReportsTest {
                         "--quiet",
                         "--trace",
                         trace.toString());
-        assertEquals(Main.USAGE, sweep.code());
+        assertEquals(ExitCode.USAGE, sweep.code());
         assertEquals(1, sweep.err().lines().count(), sweep.err());
         assertTrue(sweep.err().contains("can do none of the combinations"), sweep.err());
         assertFalse(Files.exists(trace));
@@ -239,7 +239,7 @@ class SourceReportsTest {
             command += " --data-dir " + folder.resolve("out");
         }
         Invocation run = Invocation.of(command.split(" "));
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());
         assertEquals("", run.out(), "nothing was said, so nothing was done");

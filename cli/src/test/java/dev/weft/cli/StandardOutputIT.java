@@ -76,7 +76,7 @@ class StandardOutputIT {
                         ? arguments + folder.resolve("out")
                         : arguments.replace("no.json", sweep().toString());
         Process process = weft(all).redirectOutput(FULL).start();
-        assertEquals(Main.FAILED, end(process));
+        assertEquals(ExitCode.FAILED, end(process));
         assertEquals(
                 List.of("weft: cannot write to standard output: No space left on device"), told());
     }

@@ -119,7 +119,7 @@ class TruncatedInputIT {
         int code = runAndTruncate("--launcher processes --a a.npy --b b.npy", "a.npy");
         List<String> told = errors().lines().filter(line -> line.startsWith("weft: ")).toList();
         if (code != 0) {
-            assertEquals(Main.FAILED, code, errors());
+            assertEquals(ExitCode.FAILED, code, errors());
             assertEquals(1, told.size(), errors());
             assertTrue(told.getFirst().contains("a.npy: "), errors());
         }

@@ -130,7 +130,7 @@ class UsageTest {
         command.addAll(List.of(arguments.split(" ")));
         command.addAll(List.of("--data-dir", folder.resolve("out").toString()));
         Invocation run = Invocation.of(command.toArray(String[]::new));
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().startsWith("weft: "), run.err());
         assertTrue(run.err().contains(expected), run.err());
@@ -169,7 +169,7 @@ class UsageTest {
             })
     void sweepAndPlanRefuseWithOneLine(String command, String expected) {
         Invocation run = Invocation.of(command.split(" "));
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().startsWith("weft: "), run.err());
         assertTrue(run.err().contains(expected), run.err());
@@ -190,7 +190,7 @@ class UsageTest {
                         peers,
                         "--data-dir",
                         folder.resolve("out").toString());
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals("weft: --run-mode cuda: no GPU: " + why + "\n", run.err());
         assertFalse(Files.exists(folder.resolve("out")), "nothing half-written");
     }
@@ -213,7 +213,7 @@ class UsageTest {
                         "8",
                         "--data-dir",
                         folder.resolve("out").toString());
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertTrue(run.err().contains("100"), "names the actual size: " + run.err());
         assertTrue(run.err().contains("128"), "names the expected size: " + run.err());
         assertFalse(Files.exists(folder.resolve("out")));
@@ -223,7 +223,7 @@ class UsageTest {
     void aDataFolderThatCannotBeWrittenIsNamed() throws IOException {
         Path file = Files.createFile(folder.resolve("file"));
         Invocation run = Invocation.of("gen-data", "--data-dir", file.resolve("x").toString());
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertTrue(run.err().contains("--data-dir " + file.resolve("x")), run.err());
     }
 
@@ -238,7 +238,7 @@ class UsageTest {
                         "4000000",
                         "--data-dir",
                         folder.resolve("out").toString());
-        assertEquals(Main.FAILED, run.code(), run.err());
+        assertEquals(ExitCode.FAILED, run.code(), run.err());
         assertTrue(run.err().startsWith("weft: not enough memory"), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
     }
@@ -246,7 +246,7 @@ class UsageTest {
     @Test
     void verifyWithoutDataSaysWhatToDo() {
         Invocation run = Invocation.of("verify", "--data-dir", folder.toString());
-        assertEquals(Main.USAGE, run.code(), run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertTrue(run.err().contains("run gen-data or run first"), run.err());
     }
 
@@ -280,8 +280,8 @@ class UsageTest {
         assertTrue(Invocation.of("--help").out().contains("gen-data"));
         assertFalse(Invocation.of("--help").out().contains("  rank "), "hidden command");
         assertTrue(Invocation.of("completion").out().contains("--algorithm"));
-        assertEquals(Main.USAGE, Invocation.of().code());
-        assertEquals(Main.USAGE, Invocation.of("nonsense").code());
+        assertEquals(ExitCode.USAGE, Invocation.of().code());
+        assertEquals(ExitCode.USAGE, Invocation.of("nonsense").code());
     }
 
     @Test

@@ -57,7 +57,7 @@ class UsersFilesTest {
 
     private void assertRefused(Invocation run, Map<String, String> before, String... parts)
             throws IOException {
-        assertEquals(Main.USAGE, run.code(), run.out() + run.err());
+        assertEquals(ExitCode.USAGE, run.code(), run.out() + run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         for (String part : parts) {
             assertTrue(run.err().contains(part), run.err());
@@ -116,7 +116,7 @@ class UsersFilesTest {
         Files.writeString(inputs, DataStamp.unfinished(2, true));
         Files.delete(data().resolve("pe_1_b.bin"));
         Invocation verify = weft("verify --data-dir " + data());
-        assertEquals(Main.USAGE, verify.code());
+        assertEquals(ExitCode.USAGE, verify.code());
         assertTrue(verify.err().contains("not finished"), verify.err());
         Invocation again = run("");
         assertEquals(0, again.code(), again.err());

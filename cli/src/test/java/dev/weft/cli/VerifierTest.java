@@ -86,12 +86,13 @@ class VerifierTest {
     void ranksThatDidNotRunAreNotLookedFor() throws IOException {
         Files.delete(folder.resolve("output_rank1.bin"));
         Files.delete(folder.resolve("output_rank2.bin"));
-        assertEquals(Main.USAGE, Invocation.of("verify", "--data-dir", folder.toString()).code());
+        assertEquals(
+                ExitCode.USAGE, Invocation.of("verify", "--data-dir", folder.toString()).code());
         Files.writeString(folder.resolve("outputs.txt"), "fp32 1 normal\n");
         assertEquals(0, Invocation.of("verify", "--data-dir", folder.toString()).code());
         Files.writeString(folder.resolve("outputs.txt"), "fp32 one normal\n");
         Invocation odd = Invocation.of("verify", "--data-dir", folder.toString());
-        assertEquals(Main.USAGE, odd.code());
+        assertEquals(ExitCode.USAGE, odd.code());
         assertTrue(odd.err().contains("outputs.txt: cannot be understood"), odd.err());
     }
 }

@@ -236,7 +236,7 @@ class WrongValuesTest {
         System.setErr(new PrintStream(told, true, StandardCharsets.UTF_8));
         try {
             Invocation run = Invocation.of("run", "--shards", "5\"3");
-            assertEquals(Main.USAGE, run.code(), run.err());
+            assertEquals(ExitCode.USAGE, run.code(), run.err());
             assertEquals(1, run.err().lines().count(), run.err());
         } finally {
             System.setErr(before);
@@ -278,7 +278,7 @@ class WrongValuesTest {
         Invocation run = Invocation.of(arguments.toArray(String[]::new));
         List<String> complaints = new ArrayList<>();
         String what = String.join(" ", arguments) + ": ";
-        if (run.code() != Main.USAGE) {
+        if (run.code() != ExitCode.USAGE) {
             complaints.add(what + "exit code " + run.code() + ", " + run.err());
         }
         if (run.err().lines().count() != 1 || !run.err().startsWith("weft: ")) {

@@ -64,18 +64,7 @@ public final class FuzzedCommand {
     /** Shows a round that a rank has left in {@code folder}, as a command does while ranks run. */
     public static void showLive(Path folder, byte[] report) throws IOException {
         Files.write(folder.resolve("live-0"), report);
-        LiveFiles.show(
-                folder,
-                1,
-                new Progress(false) {
-                    @Override
-                    boolean wantsRounds() {
-                        return true;
-                    }
-
-                    @Override
-                    void round(int rank, RankReport soFar) {}
-                });
+        LiveFiles.show(folder, 1, (rank, soFar) -> {});
     }
 
     /** What a rank that has failed so leaves for its starter. */
@@ -151,7 +140,7 @@ public final class FuzzedCommand {
         try {
             reading.run();
         } catch (ParameterException | TypeConversionException | UsageException e) {
-            throw new UsageException(Main.oneLine(e.getMessage()));
+            throw new UsageException(ErrorMessage.oneLine(e.getMessage()));
         }
     }
 
