@@ -9,8 +9,27 @@ module dev.weft.cli {
     // Optional at run time: without it the bench leaves out what the cores could do at most.
     requires static jdk.incubator.vector;
 
+    // Commands and their options.
     opens dev.weft.cli to
             info.picocli;
     opens dev.weft.cli.bench to
+            info.picocli;
+    opens dev.weft.cli.compat to
+            info.picocli;
+    opens dev.weft.cli.console to
+            info.picocli;
+    opens dev.weft.cli.data to
+            info.picocli;
+    opens dev.weft.cli.launch to
+            info.picocli;
+    opens dev.weft.cli.options to
+            info.picocli;
+    opens dev.weft.cli.run to
+            info.picocli;
+    opens dev.weft.cli.simulate to
+            info.picocli;
+    opens dev.weft.cli.verify to
+            info.picocli;
+    opens dev.weft.cli.view to
             info.picocli;
 }

@@ -1,5 +1,7 @@
 package dev.weft.cli;
 
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.Version;
 import dev.weft.fabric.ShmJob;
 import dev.weft.ffi.Futex;
 import dev.weft.ffi.Mpi;

@@ -1,6 +1,27 @@
 package dev.weft.cli;
 
 import dev.weft.cli.bench.BenchCommand;
+import dev.weft.cli.compat.FgccCommand;
+import dev.weft.cli.compat.GatherCommand;
+import dev.weft.cli.compat.RingCommand;
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.GenDataCommand;
+import dev.weft.cli.diagnosis.Culprit;
+import dev.weft.cli.diagnosis.EndTable;
+import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.launch.LaunchCommand;
+import dev.weft.cli.launch.TerminationSignal;
+import dev.weft.cli.run.RankCommand;
+import dev.weft.cli.run.RunCommand;
+import dev.weft.cli.simulate.CalibrateCommand;
+import dev.weft.cli.simulate.PlanCommand;
+import dev.weft.cli.simulate.SweepCommand;
+import dev.weft.cli.verify.VerifyCommand;
+import dev.weft.cli.view.ReportCommand;
 import dev.weft.fabric.FabricException;
 import dev.weft.ffi.MpiEnvironment;
 import java.io.PrintWriter;
@@ -81,7 +102,7 @@ public final class Main implements Runnable {
     }
 
     /** Picocli lets errors through: a shape too large for this machine is no reason for a trace. */
-    static int execute(CommandLine command, String... arguments) {
+    public static int execute(CommandLine command, String... arguments) {
         try {
             return command.execute(arguments);
         } catch (OutOfMemoryError e) {
@@ -98,7 +119,7 @@ public final class Main implements Runnable {
         }
     }
 
-    static CommandLine commandLine() {
+    public static CommandLine commandLine() {
         // Of a stray quote in a value it would tell on lines of its own.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         return new CommandLine(new Main())

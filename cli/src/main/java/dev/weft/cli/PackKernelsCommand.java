@@ -1,5 +1,9 @@
 package dev.weft.cli;
 
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cuda.KernelKey;
 import dev.weft.cuda.KernelSources;
 import dev.weft.cuda.KernelVariants;

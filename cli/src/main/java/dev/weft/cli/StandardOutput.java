@@ -1,5 +1,7 @@
 package dev.weft.cli;
 
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.ExitCode;
 import java.io.BufferedWriter;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;

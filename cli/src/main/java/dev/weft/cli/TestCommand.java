@@ -1,5 +1,6 @@
 package dev.weft.cli;
 
+import dev.weft.cli.console.UsageException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cli.console.ExitCode;
 import dev.weft.cuda.KernelSources;
 import dev.weft.cuda.KernelVariants;
 import java.io.File;

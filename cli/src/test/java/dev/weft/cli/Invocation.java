@@ -4,9 +4,9 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 
 /** One command, run in this JVM: its exit code and what it printed. */
-record Invocation(int code, String out, String err) {
+public record Invocation(int code, String out, String err) {
 
-    static Invocation of(String... arguments) {
+    public static Invocation of(String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         int code =

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import dev.weft.cli.console.ExitCode;
 import dev.weft.cuda.Gpu;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -31,7 +31,7 @@ final class Oracle {
     private static final Set<String> REFUSALS =
             Set.of(
                     IllegalArgumentException.class.getName(),
-                    "dev.weft.cli.UsageException",
+                    "dev.weft.cli.console.UsageException",
                     TypeConversionException.class.getName());
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

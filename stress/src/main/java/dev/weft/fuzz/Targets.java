@@ -1,7 +1,7 @@
 package dev.weft.fuzz;
 
-import dev.weft.cli.FuzzedCommand;
 import dev.weft.cli.bench.FuzzedFigures;
+import dev.weft.cli.run.FuzzedCommand;
 import dev.weft.fabric.FuzzedMeeting;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.report.FuzzedRecord;

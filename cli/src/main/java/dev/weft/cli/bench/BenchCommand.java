@@ -1,6 +1,6 @@
 package dev.weft.cli.bench;
 
-import dev.weft.cli.Version;
+import dev.weft.cli.console.Version;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;

@@ -1,9 +1,9 @@
 package dev.weft.cli.bench;
 
-import dev.weft.cli.CommandFiles;
-import dev.weft.cli.Console;
-import dev.weft.cli.JsonTarget;
-import dev.weft.cli.Version;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;

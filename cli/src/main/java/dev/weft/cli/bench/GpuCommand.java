@@ -1,8 +1,8 @@
 package dev.weft.cli.bench;
 
-import dev.weft.cli.Console;
-import dev.weft.cli.JsonTarget;
-import dev.weft.cli.Version;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Version;
 import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;

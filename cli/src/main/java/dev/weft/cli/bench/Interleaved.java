@@ -59,7 +59,7 @@ final class Interleaved {
     }
 
     /** What every turn took, by thing and counted round. */
-    record Outcome(long[][] ns) {
+    public record Outcome(long[][] ns) {
 
         int rounds() {
             return ns[0].length;

@@ -15,7 +15,7 @@ import java.util.stream.Stream;
 record Mpi(Kind kind, Path compiler, Path starter) {
 
     /** Which implementation; they take different options. */
-    enum Kind {
+    public enum Kind {
         OPEN_MPI("Open MPI", "mpirun.openmpi"),
         MPICH("MPICH", "mpirun.mpich");
 

@@ -28,7 +28,7 @@ record RandomProblem(
         boolean keepGathered) {
 
     /** What the ranks are. */
-    enum Launcher {
+    public enum Launcher {
         THREADS,
         PROCESSES,
         LAB;

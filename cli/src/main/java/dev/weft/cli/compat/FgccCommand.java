@@ -1,0 +1,275 @@
+package dev.weft.cli.compat;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.view.ReportFiles;
+import dev.weft.compat.FgccConfig;
+import dev.weft.fabric.World;
+import dev.weft.report.Samples;
+import dev.weft.tensor.Matrix;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft fgcc}: fine-grained all-gather + matmul, verified on every rank and timed. */
+@Command(
+        name = "fgcc",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "FGCC's allgather_compute_matmul: runs it on all ranks (threads), prints path,"
+                        + " shape and times, and verifies every rank.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft fgcc -n 4 --lnc 2 --force-hbm",
+            "  ./weft fgcc -n 8 --groups 2 --m 512 --k 2048 --n-global 2048",
+            "  ./weft fgcc -n 64 --lnc 2 --m 512 --json -",
+            "",
+            "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
+        })
+public final class FgccCommand implements Callable<Integer> {
+
+    private static final int MAX_ROUNDS = 1_000_000;
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "R",
+            defaultValue = "4",
+            description = "Ranks of the world: tp_degree x num_groups (default: ${DEFAULT-VALUE}).")
+    int ranks;
+
+    @Option(
+            names = "--groups",
+            paramLabel = "G",
+            defaultValue = "1",
+            description = "num_groups, replica groups of consecutive ranks (default: 1).")
+    int groups;
+
+    @Option(
+            names = "--lnc",
+            paramLabel = "L",
+            defaultValue = "1",
+            description = "Logical-core programs per rank, 1 or 2 (default: ${DEFAULT-VALUE}).")
+    int lnc;
+
+    @Option(names = "--force-hbm", description = "force_hbm_cc: the HBM path in any case.")
+    boolean forceHbm;
+
+    @Option(
+            names = "--on-chip-bytes",
+            paramLabel = "BYTES",
+            description = "On-chip memory by which the path is chosen (default: 25165824, trn2's).")
+    long onChipBytes = FgccConfig.TRN2_ON_CHIP_BYTES;
+
+    @Option(
+            names = {"--n-global", "--n"},
+            paramLabel = "N",
+            description =
+                    "Columns of B on all ranks of a group together"
+                            + " (default: 1024; of --m 256, of --k 1024).")
+    Long n;
+
+    @Option(
+            names = "--warmup",
+            paramLabel = "W",
+            defaultValue = "2",
+            description = "Calls before measuring (default: ${DEFAULT-VALUE}).")
+    int warmup;
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "I",
+            defaultValue = "5",
+            description = "Calls that are measured (default: ${DEFAULT-VALUE}).")
+    int iterations;
+
+    @Mixin SourceOptions options;
+
+    @Override
+    public Integer call() throws IOException {
+        FgccRun run = checkedRun();
+        JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
+        ReportFiles files = new ReportFiles(options.reports);
+        new CommandFiles().writes("--json", options.json).writes(options.reports);
+        Console console =
+                new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
+        List<FgccRun.Report> reports;
+        Progress progress = Progress.forTerminal(options.quiet);
+        try (World world = World.threads(ranks, options.deadline);
+                Arena arena = Arena.ofShared()) {
+            List<Matrix> inputs = new ArrayList<>();
+            for (int group = 0; group < groups; group++) {
+                inputs.add(run.a(group, arena));
+            }
+            reports =
+                    world.call(
+                            fabric ->
+                                    run.run(
+                                            fabric,
+                                            inputs.get(fabric.rank() / run.tpDegree()),
+                                            fabric.rank() == 0 ? progress : new Progress(false)));
+        } finally {
+            progress.end();
+        }
+        Samples samples = Samples.ofNs(slowestRanks(reports));
+        print(console, run, reports, samples);
+        json.write(generator -> write(generator, run, reports, samples));
+        if (options.reports.wanted()) {
+            files.write(SourceReports.fgcc(run, reports, samples, tflops(run, samples)), console);
+        }
+        return SourceOptions.exitCode(
+                spec.commandLine().getErr(),
+                reports.stream()
+                        .filter(report -> !report.passed())
+                        .map(FgccCommand::line)
+                        .toList());
+    }
+
+    private FgccRun checkedRun() {
+        SourceOptions.ranks(ranks);
+        if (groups < 1 || ranks % groups != 0) {
+            throw new UsageException(
+                    "--groups "
+                            + groups
+                            + ": expected a number that divides the "
+                            + ranks
+                            + " ranks");
+        }
+        if (warmup < 0 || iterations < 1 || warmup > MAX_ROUNDS || iterations > MAX_ROUNDS) {
+            throw new UsageException(
+                    "--warmup "
+                            + warmup
+                            + ", --iterations "
+                            + iterations
+                            + ": expected up to "
+                            + MAX_ROUNDS
+                            + ", of the iterations at least 1");
+        }
+        return new FgccRun(
+                ranks / groups,
+                groups,
+                options.m(256),
+                options.k(1024),
+                SourceOptions.size("--n-global", n, 1024),
+                options.type(),
+                forceHbm,
+                new FgccConfig(lnc, onChipBytes),
+                options.seed,
+                warmup,
+                iterations);
+    }
+
+    /** Of every round the slowest rank's time. */
+    private static long[] slowestRanks(List<FgccRun.Report> reports) {
+        long[] slowest = new long[reports.getFirst().elapsedNs().length];
+        for (FgccRun.Report report : reports) {
+            for (int round = 0; round < slowest.length; round++) {
+                slowest[round] = Math.max(slowest[round], report.elapsedNs()[round]);
+            }
+        }
+        return slowest;
+    }
+
+    private static void print(
+            Console console, FgccRun run, List<FgccRun.Report> reports, Samples samples) {
+        FgccRun.Report first = reports.getFirst();
+        console.info(
+                text(
+                        "%d ranks in %d groups, tp_degree %d, lnc %d, %d channels: path %s%s",
+                        reports.size(),
+                        run.groups(),
+                        run.tpDegree(),
+                        run.config().lnc(),
+                        first.layout().channels(),
+                        first.layout().path(),
+                        run.forceHbm() ? " (forced)" : ""));
+        for (FgccRun.Report report : reports) {
+            console.print(line(report));
+        }
+        console.info(
+                text(
+                        "Median %.3f ms (spread %.3f), %.3f TFLOP/s of all ranks; %d bytes per rank"
+                                + " where peers can reach them",
+                        samples.median() / 1e3,
+                        samples.spread() / 1e3,
+                        tflops(run, samples),
+                        first.reachableBytes()));
+    }
+
+    private static String line(FgccRun.Report report) {
+        return text(
+                "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g (%d rows%s) %s the unfused"
+                        + " product %s",
+                report.rank(),
+                Arrays.toString(report.layout().shape()),
+                report.deviation().maxAbsErr(),
+                report.deviation().relErr(),
+                report.checkedRows(),
+                report.allRowsHold() ? "" : ", others WRONG by Freivalds",
+                report.bitwise() ? "bitwise" : "DIFFERS from",
+                report.passed() ? "PASS" : "FAIL");
+    }
+
+    private static double tflops(FgccRun run, Samples samples) {
+        double rows = (double) run.m() * run.tpDegree() * run.groups();
+        return 2 * rows * run.k() * run.n() / (samples.median() * 1e6);
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+
+    private static void write(
+            JsonGenerator json, FgccRun run, List<FgccRun.Report> reports, Samples samples)
+            throws IOException {
+        json.writeStringField("schema", "weft.fgcc/1");
+        json.writeNumberField("tpDegree", run.tpDegree());
+        json.writeNumberField("numGroups", run.groups());
+        json.writeNumberField("lnc", run.config().lnc());
+        json.writeNumberField("onChipBytes", run.config().onChipBytes());
+        json.writeBooleanField("forceHbmCc", run.forceHbm());
+        json.writeNumberField("m", run.m());
+        json.writeNumberField("k", run.k());
+        json.writeNumberField("n", run.n());
+        json.writeStringField("dtype", run.type().label());
+        json.writeNumberField("seed", run.seed());
+        json.writeNumberField("medianUs", samples.median());
+        json.writeNumberField("spreadUs", samples.spread());
+        json.writeNumberField("tflops", tflops(run, samples));
+        json.writeArrayFieldStart("ranks");
+        for (FgccRun.Report report : reports) {
+            json.writeStartObject();
+            json.writeNumberField("rank", report.rank());
+            json.writeStringField("path", report.layout().path().name());
+            json.writeFieldName("shape");
+            json.writeArray(report.layout().shape(), 0, report.layout().shape().length);
+            json.writeNumberField("maxAbsErr", report.deviation().maxAbsErr());
+            json.writeNumberField("relErr", report.deviation().relErr());
+            json.writeNumberField("checkedRows", report.checkedRows());
+            json.writeBooleanField("bitwiseEqualToUnfused", report.bitwise());
+            json.writeNumberField("reachableBytes", report.reachableBytes());
+            json.writeBooleanField("passed", report.passed());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+}

@@ -1,0 +1,173 @@
+package dev.weft.cli.compat;
+
+import dev.weft.cli.console.Progress;
+import dev.weft.compat.Fgcc;
+import dev.weft.compat.FgccConfig;
+import dev.weft.compat.FgccLayout;
+import dev.weft.fabric.Fabric;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Freivalds;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.op.Timeline;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+import java.util.Random;
+import java.util.stream.LongStream;
+
+/**
+ * One rank of {@code weft fgcc}: prepares, measures, and judges its own product by the source's
+ * tolerance and Weft's own bound against float64, and bit for bit against the unfused product.
+ *
+ * @param n columns of B on all ranks of a group together; ranks differ by one column at most
+ */
+record FgccRun(
+        int tpDegree,
+        int groups,
+        long m,
+        long k,
+        long n,
+        DType type,
+        boolean forceHbm,
+        FgccConfig config,
+        long seed,
+        int warmup,
+        int iterations) {
+
+    /** Up to this many multiply-adds every row is compared, otherwise a sample and Freivalds. */
+    private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
+
+    private static final int SAMPLED_ROWS = 64;
+    private static final int FREIVALDS_ROUNDS = 4;
+    private static final int VERIFYING_STEPS = 3;
+    private static final double TOLERANCE = 1e-2;
+
+    /**
+     * What one rank found.
+     *
+     * @param checkedRows rows compared with float64
+     * @param allRowsHold Freivalds' verdict where not all rows were compared
+     * @param bitwise whether the product is bit for bit the unfused one
+     */
+    record Report(
+            int rank,
+            FgccLayout layout,
+            Deviation deviation,
+            long checkedRows,
+            boolean allRowsHold,
+            boolean bitwise,
+            long reachableBytes,
+            long[] elapsedNs,
+            Timeline timeline) {
+
+        /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
+        boolean withinTolerance() {
+            return deviation.maxAbsErr() <= TOLERANCE + TOLERANCE * deviation.maxAbsExpected();
+        }
+
+        boolean passed() {
+            return withinTolerance() && deviation.withinBound() && allRowsHold && bitwise;
+        }
+    }
+
+    /** All of one group's A, as every rank makes it from the seed. */
+    Matrix a(int group, Arena arena) {
+        Matrix a = Matrix.allocate(arena, type, m * tpDegree, k);
+        new NormalData(seed, 2L * group).fill(a);
+        return a;
+    }
+
+    private Matrix rhs(int group, int member, Arena arena) {
+        Shards cols = Shards.even(n, tpDegree);
+        Matrix rhs = Matrix.allocate(arena, type, k, cols.rows(member));
+        new NormalData(seed, 2L * group + 1).fill(rhs, 0, cols.firstRow(member), n);
+        return rhs;
+    }
+
+    /**
+     * @param a all of this rank's group's A
+     * @param progress told how far the measuring and then the verifying have come
+     */
+    Report run(Fabric world, Matrix a, Progress progress) {
+        int group = world.rank() / tpDegree;
+        int member = world.rank() % tpDegree;
+        Matrix lhs = a.rows(member * m, m);
+        try (Arena arena = Arena.ofShared()) {
+            Matrix rhs = rhs(group, member, arena);
+            try (Fgcc prepared =
+                    Fgcc.prepare(world, m, k, type, rhs, tpDegree, groups, forceHbm, config)) {
+                long[] elapsedNs = measure(world, prepared, lhs, progress);
+                Matrix product = prepared.call(lhs).product();
+                return judge(world.rank(), prepared, a, rhs, product, elapsedNs, progress);
+            }
+        }
+    }
+
+    private Report judge(
+            int rank,
+            Fgcc prepared,
+            Matrix a,
+            Matrix rhs,
+            Matrix product,
+            long[] elapsedNs,
+            Progress progress) {
+        boolean whole = (double) a.rows() * k * rhs.cols() <= MAX_FULL_CHECK_STEPS;
+        Float64Oracle oracle = new Float64Oracle(a, rhs, false);
+        long[] sample = sample(a.rows());
+        progress.begin("verifying", VERIFYING_STEPS);
+        Deviation deviation = whole ? oracle.check(product) : oracle.check(product, sample);
+        progress.advance(1);
+        boolean allRowsHold =
+                whole || Freivalds.check(a, rhs, false, product, FREIVALDS_ROUNDS, seed).accepted();
+        progress.advance(2);
+        try (Arena arena = Arena.ofShared()) {
+            return new Report(
+                    rank,
+                    prepared.layout(),
+                    deviation,
+                    whole ? a.rows() : sample.length,
+                    allRowsHold,
+                    product.bitwiseEquals(unfused(a, rhs, arena)),
+                    prepared.reachableBytes(),
+                    elapsedNs,
+                    prepared.timeline());
+        }
+    }
+
+    private long[] measure(Fabric world, Fgcc prepared, Matrix lhs, Progress progress) {
+        long[] elapsedNs = new long[iterations];
+        progress.begin("measuring", (long) warmup + iterations);
+        for (int round = -warmup; round < iterations; round++) {
+            world.barrier();
+            prepared.call(lhs);
+            if (round >= 0) {
+                elapsedNs[round] = prepared.elapsedNs();
+            }
+            progress.advance(warmup + round + 1);
+        }
+        return elapsedNs;
+    }
+
+    private static Matrix unfused(Matrix a, Matrix rhs, Arena arena) {
+        Gemm gemm = Gemms.auto();
+        PackedB packed = gemm.pack(rhs, false, arena);
+        Matrix c = Matrix.allocate(arena, a.dtype(), a.rows(), packed.n());
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        return c;
+    }
+
+    /** The first and the last row of every shard, and random ones; the seed repeats them. */
+    private long[] sample(long rows) {
+        LongStream edges =
+                LongStream.range(0, tpDegree).flatMap(r -> LongStream.of(r * m, r * m + m - 1));
+        return LongStream.concat(edges, new Random(seed).longs(SAMPLED_ROWS, 0, rows))
+                .distinct()
+                .sorted()
+                .toArray();
+    }
+}

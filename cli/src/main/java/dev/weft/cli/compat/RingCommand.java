@@ -1,0 +1,171 @@
+package dev.weft.cli.compat;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.launch.ProgressFile;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.view.ReportFiles;
+import dev.weft.fabric.World;
+import dev.weft.tensor.Matrix;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft ring}: the ring tutorial's runner; every rank judges its own output. */
+@Command(
+        name = "ring",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "The all-gather + matmul ring tutorial: every rank goes once round the ring,"
+                        + " compares its output [R, m, N_local] with a reference product and prints"
+                        + " rank, shape, max_abs_err, rel_err and PASS (rel_err under 0.01) or FAIL.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft ring -n 16",
+            "  ./weft ring -n 4 --launcher processes",
+            "  ./weft ring -n 4 --m 100 --k 768 --n-local 96 --dtype fp16 --json -",
+            "",
+            "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
+        })
+public final class RingCommand implements Callable<Integer> {
+
+    private static final int DEFAULT_RANKS = 4;
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "R",
+            description = "Ranks of the ring, 1 to 4096 (default: 4, or as many as were launched).")
+    Integer ranks;
+
+    @Option(
+            names = "--n-local",
+            paramLabel = "N",
+            description = "Columns of B on each rank (default: 512; of --m 128, of --k 2048).")
+    Long nLocal;
+
+    @Option(
+            names = "--launcher",
+            paramLabel = "KIND",
+            defaultValue = "threads",
+            description =
+                    "Ranks as threads or processes, or joined: this process is one rank of those"
+                            + " that 'weft launch' has started (default: ${DEFAULT-VALUE}).")
+    String launcher;
+
+    @Mixin SourceOptions options;
+
+    @Override
+    public Integer call() throws IOException {
+        String kind =
+                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes", "joined");
+        RingRun run =
+                new RingRun(
+                        options.m(128),
+                        options.k(2048),
+                        SourceOptions.size("--n-local", nLocal, 512),
+                        options.type(),
+                        options.seed);
+        JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
+        Console console =
+                new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
+        if (options.json != null && !kind.equals("threads")) {
+            throw new UsageException(
+                    "--json " + options.json + " with --launcher " + kind + ": expected threads");
+        }
+        if (!kind.equals("threads")) {
+            options.reports.refuse(kind);
+        }
+        ReportFiles files = new ReportFiles(options.reports);
+        new CommandFiles().writes("--json", options.json).writes(options.reports);
+        Progress progress = Progress.forTerminal(options.quiet);
+        if (kind.equals("processes")) {
+            return code(new RingProcesses(run, ranks(), options.deadline, progress).run(console));
+        }
+        if (kind.equals("joined")) {
+            SourceOptions.refuseDeadlineOfJoined(spec);
+        }
+        List<RingRun.Report> reports = runHere(run, kind.equals("joined"), progress);
+        reports.forEach(report -> console.print(report.line()));
+        json.write(generator -> write(generator, run, reports));
+        if (options.reports.wanted()) {
+            files.write(SourceReports.ring(run, reports), console);
+        }
+        return code(
+                reports.stream()
+                        .filter(report -> !report.passed())
+                        .map(RingRun.Report::line)
+                        .toList());
+    }
+
+    private int code(List<String> failures) {
+        return SourceOptions.exitCode(spec.commandLine().getErr(), failures);
+    }
+
+    private List<RingRun.Report> runHere(RingRun run, boolean joined, Progress progress) {
+        try (World world = joined ? World.joined() : World.threads(ranks(), options.deadline);
+                Arena arena = Arena.ofShared()) {
+            int all = world.call(fabric -> checkedRanks(fabric.size())).getFirst();
+            Matrix a = run.a(all, arena);
+            return world.call(fabric -> run.run(fabric, a, ofRank(fabric.rank(), progress)));
+        } finally {
+            progress.end();
+        }
+    }
+
+    /** The first rank's stands for all; as a process of this command's it tells by a file. */
+    private static Progress ofRank(int rank, Progress progress) {
+        boolean toFile = System.getenv(ProgressFile.VARIABLE) != null;
+        return toFile || rank != 0 ? ProgressFile.ofRank(rank) : progress;
+    }
+
+    private int ranks() {
+        return SourceOptions.ranks(ranks == null ? DEFAULT_RANKS : ranks);
+    }
+
+    private int checkedRanks(int size) {
+        if (ranks != null && ranks != size) {
+            throw new UsageException("--n-ranks " + ranks + ": " + size + " ranks were launched");
+        }
+        return size;
+    }
+
+    private static void write(JsonGenerator json, RingRun run, List<RingRun.Report> reports)
+            throws IOException {
+        json.writeStringField("schema", "weft.ring/1");
+        json.writeNumberField("m", run.m());
+        json.writeNumberField("k", run.k());
+        json.writeNumberField("nLocal", run.nLocal());
+        json.writeStringField("dtype", run.type().label());
+        json.writeNumberField("seed", run.seed());
+        json.writeArrayFieldStart("ranks");
+        for (RingRun.Report report : reports) {
+            json.writeStartObject();
+            json.writeNumberField("rank", report.rank());
+            json.writeFieldName("shape");
+            json.writeArray(report.shape(), 0, report.shape().length);
+            json.writeNumberField("maxAbsErr", report.maxAbsErr());
+            json.writeNumberField("relErr", report.relErr());
+            json.writeNumberField("elapsedNs", report.elapsedNs());
+            json.writeBooleanField("passed", report.passed());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+}

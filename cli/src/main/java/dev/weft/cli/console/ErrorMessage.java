@@ -1,0 +1,49 @@
+package dev.weft.cli.console;
+
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+
+/** What a user reads of a failure: one line, fit for a terminal. */
+public final class ErrorMessage {
+
+    /** Longer lines are cut: they repeat what somebody has put in a file or an option. */
+    private static final int MAX_LINE = 900;
+
+    private ErrorMessage() {}
+
+    public static void print(PrintWriter err, List<String> lines) {
+        lines.forEach(line -> err.println(Console.harmless(line)));
+        err.flush();
+    }
+
+    /** The exceptions of files say only which file. */
+    public static String of(Throwable failure) {
+        if (failure instanceof UncheckedIOException && failure.getMessage() == null) {
+            return of(failure.getCause());
+        }
+        String text = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        return switch (failure) {
+            case AccessDeniedException e -> e.getFile() + ": no permission";
+            case NoSuchFileException e -> e.getFile() + ": no such file or folder";
+            case FileAlreadyExistsException e -> e.getFile() + ": is there, and is no folder";
+            default -> text;
+        };
+    }
+
+    public static void print(PrintWriter err, String message) {
+        err.println("weft: " + oneLine(message));
+        err.flush();
+    }
+
+    /** The first line of it, fit for a terminal whatever a user or a file has put in. */
+    public static String oneLine(String message) {
+        String line =
+                Console.harmless(
+                        message.lines().filter(one -> !one.isBlank()).findFirst().orElse("failed"));
+        return line.length() <= MAX_LINE ? line : line.substring(0, MAX_LINE - 3) + "...";
+    }
+}

@@ -1,0 +1,13 @@
+package dev.weft.cli.console;
+
+/** The exit codes of the command, besides 0. */
+public final class ExitCode {
+
+    /** A run was rightly asked for and did not succeed. */
+    public static final int FAILED = 1;
+
+    /** Wrong usage, or a part that is not there. */
+    public static final int USAGE = 2;
+
+    private ExitCode() {}
+}

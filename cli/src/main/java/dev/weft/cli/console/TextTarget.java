@@ -1,0 +1,93 @@
+package dev.weft.cli.console;
+
+import dev.weft.files.WholeFile;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.nio.channels.Channels;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Where an option such as {@code --json} or {@code --csv} writes: nowhere, standard output, or a
+ * file that is there whole or not at all.
+ */
+public final class TextTarget {
+
+    private final String target;
+    private final PrintWriter out;
+
+    /** What is written. */
+    @FunctionalInterface
+    public interface Content {
+        void write(Writer writer) throws IOException;
+    }
+
+    /**
+     * @param target the option's value, or null
+     */
+    public TextTarget(String option, String target, PrintWriter out) {
+        this.target = target;
+        this.out = out;
+        if (target != null && !toStandardOutput()) {
+            check(option, ", or -");
+        }
+    }
+
+    private TextTarget(String option, String file) {
+        this.target = file;
+        this.out = null;
+        if (target != null) {
+            check(option, "");
+        }
+    }
+
+    /** One that standard output is no place for. */
+    public static TextTarget file(String option, String target) {
+        if ("-".equals(target)) {
+            throw new UsageException(option + " -: expected a file");
+        }
+        return new TextTarget(option, target);
+    }
+
+    private void check(String option, String orElse) {
+        Path file = Path.of(target).toAbsolutePath();
+        if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new UsageException(
+                    option
+                            + " "
+                            + target
+                            + ": expected a file in a folder that exists and can be written to"
+                            + orElse);
+        }
+    }
+
+    private static boolean isUsable(Path folder) {
+        return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
+    }
+
+    public boolean toStandardOutput() {
+        return "-".equals(target);
+    }
+
+    public void write(Content content) throws IOException {
+        if (target == null) {
+            return;
+        }
+        if (toStandardOutput()) {
+            content.write(out);
+            out.flush();
+            return;
+        }
+        WholeFile.write(
+                Path.of(target),
+                channel -> {
+                    Writer writer =
+                            new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8));
+                    content.write(writer);
+                    writer.flush();
+                });
+    }
+}

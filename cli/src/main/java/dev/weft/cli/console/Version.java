@@ -1,0 +1,26 @@
+package dev.weft.cli.console;
+
+import picocli.CommandLine.IVersionProvider;
+
+/** The version from the jar's manifest, and the Java that runs it. */
+public final class Version implements IVersionProvider {
+
+    /** The number alone; {@code development} when not run from a jar. */
+    public static String number() {
+        String version = Version.class.getPackage().getImplementationVersion();
+        return version == null ? "development" : version;
+    }
+
+    @Override
+    public String[] getVersion() {
+        return new String[] {
+            "weft " + number(),
+            "Java "
+                    + Runtime.version()
+                    + " on "
+                    + System.getProperty("os.name")
+                    + " "
+                    + System.getProperty("os.arch")
+        };
+    }
+}

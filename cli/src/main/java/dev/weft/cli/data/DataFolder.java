@@ -1,0 +1,414 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.files.WholeFile;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.DataSource;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFile;
+import dev.weft.tensor.NormalData;
+import dev.weft.tensor.NpyFile;
+import dev.weft.tensor.RawFile;
+import dev.weft.tensor.Seed19Data;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.nio.channels.Channels;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.LongStream;
+
+/**
+ * Generated inputs and golden in a folder, in the layout of the Ascend example: {@code
+ * pe_<r>_a.bin} and {@code pe_<r>_b.bin} per rank, {@code golden.bin} (fp32, [groups x M, N]) for
+ * all. A stamp names the problem they belong to and is written last, so that a folder is used again
+ * only when whole.
+ */
+public record DataFolder(Path folder, ProblemSpec spec) {
+
+    private static final String STAMP = OwnFiles.STAMP;
+    private static final String OUTPUT_STAMP = OwnFiles.OUTPUT_STAMP;
+
+    /** What is taken for granted of outputs that no run of Weft has told of. */
+    private static final String NO_RUN = DType.FP32.label() + " foreign";
+
+    /** Rows generated and written in one go by one thread. */
+    private static final long SLICE_ROWS = 256;
+
+    /** Streams of the generator: A and B must not repeat each other. */
+    private static final int A_STREAM = 0;
+
+    private static final int B_STREAM = 1;
+
+    Path shardFile(int rank) {
+        return folder.resolve(OwnFiles.shardName(rank));
+    }
+
+    Path bFile(int rank) {
+        return folder.resolve(OwnFiles.bName(rank));
+    }
+
+    public Path golden() {
+        return folder.resolve(OwnFiles.GOLDEN);
+    }
+
+    public Path output(int rank) {
+        return folder.resolve(OwnFiles.outputName(rank));
+    }
+
+    private OwnFiles own() {
+        return new OwnFiles(folder);
+    }
+
+    private boolean holds(boolean withGolden) throws IOException {
+        Path stamp = folder.resolve(STAMP);
+        if (!Files.isRegularFile(stamp)) {
+            return false;
+        }
+        String text = Files.readString(stamp);
+        return (text.equals(DataStamp.write(spec, withGolden))
+                        || text.equals(DataStamp.writeFirst(spec, withGolden)))
+                && OwnFiles.inputNames(spec.ranks(), withGolden).stream()
+                        .allMatch(name -> Files.isRegularFile(folder.resolve(name)));
+    }
+
+    /** Whether inputs, and golden if asked for, are there. */
+    private boolean isReady(boolean withGolden) throws IOException {
+        return holds(true) || !withGolden && holds(false);
+    }
+
+    /** Refuses where {@link #generate} would replace a file that is not Weft's. */
+    public void refuseOtherInputs(boolean withGolden) throws IOException {
+        Set<String> own = own().inputs();
+        if (!isReady(withGolden)) {
+            own().refuseOthers(OwnFiles.inputNames(spec.ranks(), withGolden), own);
+        }
+    }
+
+    /** Names of all files that a run which writes these outputs replaces or deletes. */
+    public Set<String> replacedBy(Set<String> outputs) throws IOException {
+        Set<String> names = new LinkedHashSet<>(own().outputs());
+        names.addAll(outputs);
+        names.add(OUTPUT_STAMP);
+        return names;
+    }
+
+    /** Refuses where a run that writes these would replace a file that is not Weft's. */
+    public void refuseOtherOutputs(Set<String> outputs) throws IOException {
+        own().refuseOthers(outputs, own().outputs());
+    }
+
+    /**
+     * Before a run: outputs of an earlier one must not be taken for this one's. The names of what
+     * it will write are written down first, so that a killed run's files are known too.
+     */
+    public void discardOutputs(Set<String> outputs) throws IOException {
+        Files.createDirectories(folder);
+        Set<String> all = new LinkedHashSet<>(own().outputs());
+        Set<String> old = Set.copyOf(all);
+        all.addAll(outputs);
+        stampOutputs(OwnFiles.UNFINISHED + " ", spec.ranks(), all);
+        own().delete(old);
+    }
+
+    /**
+     * One rank's results.
+     *
+     * @param gatheredOrNull null where gathered A is not kept
+     * @param npy whether to write .npy files beside the raw ones, which are those that are verified
+     */
+    public void writeOutputs(int rank, Matrix product, Matrix gatheredOrNull, boolean npy)
+            throws IOException {
+        write(output(rank), product, npy);
+        if (gatheredOrNull != null) {
+            write(folder.resolve(OwnFiles.gatheredName(rank)), gatheredOrNull, npy);
+        }
+    }
+
+    private static void write(Path raw, Matrix matrix, boolean npy) throws IOException {
+        RawFile.write(raw, matrix);
+        if (npy) {
+            String name = OwnFiles.npyName(raw.getFileName().toString());
+            NpyFile.write(raw.resolveSibling(name), matrix);
+        }
+    }
+
+    /** After a run: what the outputs are, and of how many ranks from 0 on. */
+    public void stampOutputs(int ranks, Set<String> outputs) throws IOException {
+        stampOutputs("", ranks, outputs);
+    }
+
+    private void stampOutputs(String state, int ranks, Set<String> outputs) throws IOException {
+        String first = state + spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
+        String stamp = first + String.join("\n", outputs) + "\n";
+        WholeFile.write(folder.resolve(OUTPUT_STAMP), stamp);
+    }
+
+    /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
+    public int outputs() {
+        try {
+            Path stamp = folder.resolve(OUTPUT_STAMP);
+            String[] words = Files.isRegularFile(stamp) ? words(stamp) : new String[0];
+            if (words.length != 3) {
+                return spec.ranks();
+            }
+            int ranks = words[1].matches("[0-9]{1,4}") ? Integer.parseInt(words[1]) : 0;
+            if (ranks < 1 || ranks > spec.ranks()) {
+                throw new IOException(
+                        "outputs of '"
+                                + DataStamp.excerpt(words[1])
+                                + "' ranks: expected 1 to "
+                                + spec.ranks());
+            }
+            return ranks;
+        } catch (IOException e) {
+            throw misread(folder.resolve(OUTPUT_STAMP), e);
+        }
+    }
+
+    private static UsageException misread(Path stamp, Exception why) {
+        return new UsageException(stamp + ": cannot be understood (" + why.getMessage() + ")");
+    }
+
+    /** The first line's; nobody knows what a run that did not end has written. */
+    private static String[] words(Path stamp) throws IOException {
+        String line = Files.readString(stamp).lines().findFirst().orElse("");
+        return line.startsWith(OwnFiles.UNFINISHED + " ") ? NO_RUN.split(" ") : line.split(" ");
+    }
+
+    /**
+     * The problem whose data the folder holds.
+     *
+     * @param outTypeOrNull the type of the outputs, or null for what the run wrote down
+     */
+    public static DataFolder existing(Path folder, DType outTypeOrNull) {
+        Path stamp = folder.resolve(STAMP);
+        if (!Files.isRegularFile(stamp)) {
+            throw new UsageException(
+                    "--data-dir "
+                            + folder
+                            + ": holds no generated data (no "
+                            + STAMP
+                            + "): run gen-data or run first");
+        }
+        DType outType = outType(folder, outTypeOrNull);
+        try {
+            return new DataFolder(folder, DataStamp.read(Files.readString(stamp), outType));
+        } catch (IOException | UsageException e) {
+            throw misread(stamp, e);
+        }
+    }
+
+    private static DType outType(Path folder, DType outTypeOrNull) {
+        Path stamp = folder.resolve(OUTPUT_STAMP);
+        String[] words = NO_RUN.split(" ");
+        try {
+            words = Files.isRegularFile(stamp) ? words(stamp) : words;
+        } catch (IOException e) {
+            throw misread(stamp, e);
+        }
+        if (words[words.length - 1].equals("files")) {
+            throw new UsageException(
+                    "--data-dir "
+                            + folder
+                            + ": its outputs are of a run with --a and --b, which has verified them"
+                            + " itself");
+        }
+        try {
+            return outTypeOrNull == null ? DType.of(DataStamp.excerpt(words[0])) : outTypeOrNull;
+        } catch (IllegalArgumentException e) {
+            throw misread(stamp, e);
+        }
+    }
+
+    /** Writes inputs and, if asked, golden, unless they are there; whether it had to. */
+    public boolean generate(boolean withGolden, Progress progress) {
+        try {
+            if (isReady(withGolden)) {
+                return false;
+            }
+            Files.createDirectories(folder);
+            discardInputs(withGolden);
+            try (Arena arena = Arena.ofShared()) {
+                writeInputs(progress);
+                if (withGolden) {
+                    writeGolden(arena, progress);
+                }
+            }
+            String stamp = DataStamp.write(spec, withGolden);
+            WholeFile.write(folder.resolve(STAMP), stamp);
+            return true;
+        } catch (FileSystemException e) {
+            throw new UsageException(
+                    "--data-dir " + folder + ": cannot write there: " + ErrorMessage.of(e));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write data: " + e.getMessage(), e);
+        }
+    }
+
+    /** Tells first which files are no longer, or not yet, to be relied on. */
+    private void discardInputs(boolean withGolden) throws IOException {
+        Set<String> old = own().inputs();
+        int ranks = spec.ranks();
+        while (old.contains(OwnFiles.shardName(ranks)) || old.contains(OwnFiles.bName(ranks))) {
+            ranks++;
+        }
+        boolean golden = withGolden || old.contains(OwnFiles.GOLDEN);
+        String stamp = DataStamp.unfinished(ranks, golden);
+        WholeFile.write(folder.resolve(STAMP), stamp);
+        own().delete(old);
+    }
+
+    private DataSource source(int stream) {
+        return spec.data().equals("seed19")
+                ? new Seed19Data(stream)
+                : new NormalData(spec.seed(), stream);
+    }
+
+    private void writeInputs(Progress progress) throws IOException {
+        progress.begin("generating A and B", spec.ranks());
+        for (int rank = 0; rank < spec.ranks(); rank++) {
+            try (Arena arena = Arena.ofShared()) {
+                writeShard(rank, arena);
+                writeB(rank, arena);
+            }
+            progress.advance(rank + 1);
+        }
+        progress.end();
+    }
+
+    private void writeShard(int rank, Arena arena) throws IOException {
+        int member = spec.memberOf(rank);
+        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
+        long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
+        fill(source(A_STREAM), shard, first, 0, spec.k());
+        RawFile.write(shardFile(rank), shard);
+    }
+
+    private void writeB(int rank, Arena arena) throws IOException {
+        if (firstWithSameB(rank) != rank) {
+            // Equal bytes need no second copy where the file system can link.
+            Files.deleteIfExists(bFile(rank));
+            Path original = bFile(firstWithSameB(rank));
+            try {
+                Files.createLink(bFile(rank), original);
+            } catch (UnsupportedOperationException | FileSystemException e) {
+                WholeFile.write(
+                        bFile(rank),
+                        channel -> Files.copy(original, Channels.newOutputStream(channel)));
+            }
+            return;
+        }
+        long first = spec.firstCol(rank);
+        long cols = spec.cols(rank);
+        Matrix b;
+        if (spec.transposeB()) {
+            b = Matrix.allocate(arena, spec.bType(), cols, spec.k());
+            fill(source(B_STREAM), b, first, 0, spec.k());
+        } else {
+            b = Matrix.allocate(arena, spec.bType(), spec.k(), cols);
+            fill(source(B_STREAM), b, 0, first, spec.n());
+        }
+        Files.deleteIfExists(bFile(rank));
+        RawFile.write(bFile(rank), b);
+    }
+
+    private static void fill(
+            DataSource source, Matrix matrix, long firstRow, long firstCol, long totalCols) {
+        LongStream.range(0, Math.ceilDiv(matrix.rows(), SLICE_ROWS))
+                .parallel()
+                .forEach(
+                        slice -> {
+                            long at = slice * SLICE_ROWS;
+                            long rows = Math.min(SLICE_ROWS, matrix.rows() - at);
+                            source.fill(matrix.rows(at, rows), firstRow + at, firstCol, totalCols);
+                        });
+    }
+
+    private void writeGolden(Arena arena, Progress progress) throws IOException {
+        long rows = spec.m() * spec.groups();
+        Matrix golden = Matrix.allocate(arena, DType.FP32, rows, spec.n());
+        Operands operands = open(arena);
+        progress.begin("computing golden in float64", rows * spec.ranksPerGroup());
+        long done = 0;
+        for (int group = 0; group < spec.groups(); group++) {
+            Matrix a = Operands.gatheredA(operands, spec, group, arena);
+            // Replicated B: one product gives all columns; sharded: one per rank's columns.
+            int parts = spec.columnSharded() ? spec.ranksPerGroup() : 1;
+            for (int part = 0; part < parts; part++) {
+                int rank = group * spec.ranksPerGroup() + part;
+                long before = done;
+                Matrix part64 =
+                        new Float64Oracle(a, operands.b(rank), spec.transposeB())
+                                .golden(
+                                        0,
+                                        spec.m(),
+                                        arena,
+                                        rowsDone -> progress.advance(before + rowsDone));
+                golden.block(group * spec.m(), spec.m(), spec.firstCol(rank), spec.cols(rank))
+                        .copyFrom(part64);
+                done += spec.m();
+            }
+        }
+        progress.end();
+        RawFile.write(golden(), golden);
+    }
+
+    /** The inputs, which are kept as long as the arena lives. */
+    public Operands open(Arena arena) {
+        // Found once: what was read stays as it is, whatever becomes of its file.
+        Map<Path, FileOperands.Piece> found = new ConcurrentHashMap<>();
+        return new FileOperands(
+                new FileOperands.Pieces() {
+                    @Override
+                    public FileOperands.Piece shard(int rank) {
+                        long rows = spec.shards().rows(spec.memberOf(rank));
+                        return found.computeIfAbsent(
+                                shardFile(rank), file -> piece(file, spec.aType(), rows, spec.k()));
+                    }
+
+                    @Override
+                    public FileOperands.Piece b(int rank) {
+                        long rows = spec.transposeB() ? spec.cols(rank) : spec.k();
+                        long cols = spec.transposeB() ? spec.k() : spec.cols(rank);
+                        return found.computeIfAbsent(
+                                bFile(firstWithSameB(rank)),
+                                file -> piece(file, spec.bType(), rows, cols));
+                    }
+                },
+                arena);
+    }
+
+    private int firstWithSameB(int rank) {
+        return spec.columnSharded() ? spec.memberOf(rank) : 0;
+    }
+
+    private static FileOperands.Piece piece(Path file, DType type, long rows, long cols) {
+        return FileOperands.Piece.whole(locate(file, type, rows, cols));
+    }
+
+    private static MatrixFile locate(Path file, DType type, long rows, long cols) {
+        try {
+            return RawFile.locate(file, type, rows, cols);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
+        }
+    }
+
+    public static Matrix read(Path file, DType type, long rows, long cols, Arena arena) {
+        try {
+            return locate(file, type, rows, cols).read(arena);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.tensor.DType;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a data folder holds, as text; equal stamps mean equal bytes in the files beside them. */
+public final class DataStamp {
+
+    private static final String FORMAT = "weft-data-2";
+
+    /** Of earlier versions, which left inputs of other problems beside those that it tells of. */
+    private static final String FIRST_FORMAT = "weft-data-1";
+
+    /** While files are being made, or after whoever made them was killed. */
+    private static final String UNFINISHED = "weft-data-unfinished";
+
+    private static final String NUMBER = "-?[0-9]{1,18}";
+
+    /** A seed may be any number of 64 bits. */
+    private static final String SEED = "-?[0-9]{1,19}";
+
+    private static final int EXCERPT_CHARS = 60;
+
+    private DataStamp() {}
+
+    public static String write(ProblemSpec spec, boolean withGolden) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("format", FORMAT);
+        fields.put("ranks", spec.ranks());
+        fields.put("groups", spec.groups());
+        fields.put("shards", spec.shards());
+        fields.put("k", spec.k());
+        fields.put("n", spec.n());
+        fields.put("a", spec.aType().label());
+        fields.put("b", spec.bType().label());
+        fields.put("columnSharded", spec.columnSharded());
+        fields.put("transposeB", spec.transposeB());
+        fields.put("data", spec.data());
+        fields.put("seed", spec.seed());
+        fields.put("golden", withGolden);
+        StringBuilder text = new StringBuilder();
+        fields.forEach((name, value) -> text.append(name).append(' ').append(value).append('\n'));
+        return text.toString();
+    }
+
+    /** The same of earlier versions. */
+    static String writeFirst(ProblemSpec spec, boolean withGolden) {
+        return write(spec, withGolden).replace(FORMAT, FIRST_FORMAT);
+    }
+
+    /** Written before files of that many ranks are made or deleted. */
+    static String unfinished(int ranks, boolean golden) {
+        return "format " + UNFINISHED + "\nranks " + ranks + "\ngolden " + golden + "\n";
+    }
+
+    /**
+     * Which files a stamp tells of.
+     *
+     * @param golden whether golden is among them
+     * @param leavesOthers whether inputs of further ranks may be there, which nobody tells of
+     */
+    record Extent(int ranks, boolean golden, boolean leavesOthers) {}
+
+    /** Null where the text is not that of a stamp. */
+    static Extent extent(String text) {
+        Map<String, String> fields = fields(text);
+        String format = fields.getOrDefault("format", "");
+        String ranks = fields.getOrDefault("ranks", "");
+        String golden = fields.getOrDefault("golden", "");
+        if (!List.of(FORMAT, FIRST_FORMAT, UNFINISHED).contains(format)
+                || !ranks.matches("[0-9]{1,4}")
+                || !golden.matches("true|false")) {
+            return null;
+        }
+        return new Extent(
+                Integer.parseInt(ranks), golden.equals("true"), format.equals(FIRST_FORMAT));
+    }
+
+    private static Map<String, String> fields(String text) {
+        Map<String, String> fields = new LinkedHashMap<>();
+        for (String line : text.split("\n")) {
+            int space = line.indexOf(' ');
+            if (space > 0) {
+                fields.put(line.substring(0, space), line.substring(space + 1));
+            }
+        }
+        return fields;
+    }
+
+    /**
+     * The problem that a stamp describes; the type of C is the caller's business.
+     *
+     * @throws UsageException with one line, where it describes none
+     */
+    static ProblemSpec read(String text, DType outType) {
+        Map<String, String> fields = fields(text);
+        if (UNFINISHED.equals(fields.get("format"))) {
+            throw new UsageException("the data was not finished: run gen-data or run again");
+        }
+        if (!List.of(FORMAT, FIRST_FORMAT).contains(fields.getOrDefault("format", ""))) {
+            throw new UsageException("expected format " + FORMAT + " or " + FIRST_FORMAT);
+        }
+        // Checked as the options are that made it: whatever it says, no other problem is read.
+        ProblemOptions options = new ProblemOptions();
+        options.ranks = Math.clamp(number(fields, "ranks"), -1, Integer.MAX_VALUE);
+        options.groups = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
+        options.shards = shards(fields);
+        options.k = number(fields, "k");
+        options.n = number(fields, "n");
+        options.aDtype = field(fields, "a", "[a-z0-9]{1,9}");
+        options.bDtype = field(fields, "b", "[a-z0-9]{1,9}");
+        options.outDtype = outType.label();
+        options.rhs = flag(fields, "columnSharded") ? "column-sharded" : "replicated";
+        options.transposeB = flag(fields, "transposeB");
+        options.data = field(fields, "data", "[a-z0-9]{1,9}");
+        options.seed = seed(fields);
+        return options.spec();
+    }
+
+    private static String field(Map<String, String> fields, String name, String form) {
+        String value = fields.get(name);
+        if (value == null || !value.matches(form)) {
+            throw wrong(name, value);
+        }
+        return value;
+    }
+
+    /**
+     * @param value null where there is none
+     */
+    private static UsageException wrong(String name, String value) {
+        String shown = value == null ? "missing" : "'" + excerpt(value) + "'";
+        return new UsageException(name + " is " + shown + ": expected what gen-data writes");
+    }
+
+    /** Text out of a file, made fit for a message: on one line, and not too long. */
+    static String excerpt(String text) {
+        String head =
+                text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS) + "...";
+        return head.isEmpty() ? head : ErrorMessage.oneLine(head);
+    }
+
+    private static long[] shards(Map<String, String> fields) {
+        String[] parts = field(fields, "shards", "[0-9,]+").split(",", -1);
+        if (!Arrays.stream(parts).allMatch(part -> part.matches(NUMBER))) {
+            throw wrong("shards", fields.get("shards"));
+        }
+        return Arrays.stream(parts).mapToLong(Long::parseLong).toArray();
+    }
+
+    private static long number(Map<String, String> fields, String name) {
+        return Long.parseLong(field(fields, name, NUMBER));
+    }
+
+    private static boolean flag(Map<String, String> fields, String name) {
+        return field(fields, name, "true|false").equals("true");
+    }
+
+    private static long seed(Map<String, String> fields) {
+        String seed = field(fields, "seed", SEED);
+        try {
+            return Long.parseLong(seed);
+        } catch (NumberFormatException e) {
+            throw wrong("seed", seed);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package dev.weft.cli.data;
+
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFile;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Inputs in files, read into memory of our own when they are first asked for: whoever shortens a
+ * file later does not disturb a run that has read it. Any thread may call it.
+ */
+public final class FileOperands implements Operands {
+
+    /** A block of a matrix in a file. */
+    record Piece(MatrixFile file, long firstRow, long rows, long firstCol, long cols) {
+
+        static Piece whole(MatrixFile file) {
+            return new Piece(file, 0, file.rows(), 0, file.cols());
+        }
+
+        void read(Matrix target) {
+            try {
+                file.read(firstRow, firstCol, target);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e.getMessage(), e);
+            }
+        }
+    }
+
+    /** Where the inputs of each rank are; equal pieces are read once. */
+    interface Pieces {
+        Piece shard(int worldRank);
+
+        Piece b(int worldRank);
+    }
+
+    private final Pieces pieces;
+    private final Arena arena;
+    private final Map<Piece, Matrix> kept = new ConcurrentHashMap<>();
+
+    /**
+     * @param arena how long they are kept
+     */
+    public FileOperands(Pieces pieces, Arena arena) {
+        this.pieces = pieces;
+        this.arena = arena;
+    }
+
+    @Override
+    public Matrix shard(int worldRank) {
+        return kept.computeIfAbsent(pieces.shard(worldRank), this::read);
+    }
+
+    @Override
+    public Matrix b(int worldRank) {
+        return kept.computeIfAbsent(pieces.b(worldRank), this::read);
+    }
+
+    private Matrix read(Piece piece) {
+        Matrix matrix = Matrix.allocate(arena, piece.file.dtype(), piece.rows, piece.cols);
+        piece.read(matrix);
+        return matrix;
+    }
+
+    @Override
+    public void copyShard(int worldRank, Matrix target) {
+        Piece piece = pieces.shard(worldRank);
+        Matrix own = kept.get(piece);
+        if (own == null) {
+            piece.read(target);
+        } else {
+            target.copyFrom(own);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
+import java.io.IOException;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft gen-data}: inputs and golden, without running anything. */
+@Command(
+        name = "gen-data",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description = {
+            "Writes pe_<r>_a.bin and pe_<r>_b.bin for every rank and golden.bin (fp32, computed in"
+                    + " float64) into --data-dir.",
+            "The integers of --data seed19 have the distribution of the Ascend example, not NumPy's"
+                    + " very values."
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft gen-data -n 4 --gm 1024 --gk 512 --gn 256 --data-dir data",
+            "  ./weft gen-data --data seed19"
+        })
+public final class GenDataCommand implements Callable<Integer> {
+
+    @Spec CommandSpec spec;
+
+    @Mixin ProblemOptions options;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    @Override
+    public Integer call() throws IOException {
+        ProblemSpec problem = options.spec();
+        Console console = new Console(spec.commandLine().getOut(), quiet);
+        DataFolder folder = new DataFolder(options.dataDir, problem);
+        folder.refuseOtherInputs(true);
+        boolean fresh;
+        try (FolderLock lock = new FolderLock(options.dataDir)) {
+            lock.takeToWrite();
+            fresh = folder.generate(true, Progress.forTerminal(quiet));
+        }
+        console.info(
+                (fresh ? "Wrote " : "Already there: ")
+                        + problem.describe()
+                        + ", in "
+                        + options.dataDir);
+        return 0;
+    }
+}

@@ -1,0 +1,176 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.UsageException;
+import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Which files in a data folder are Weft's, as its two stamps tell: {@code data.txt} of the inputs,
+ * {@code outputs.txt} of the outputs. No other file there is replaced or deleted.
+ */
+public record OwnFiles(Path folder) {
+
+    static final String STAMP = "data.txt";
+    static final String OUTPUT_STAMP = "outputs.txt";
+    static final String GOLDEN = "golden.bin";
+
+    /** First word of the output stamp while its run lasts, or after it was killed. */
+    static final String UNFINISHED = "unfinished";
+
+    private static final Pattern INPUT = Pattern.compile("pe_[0-9]{1,4}_[ab]\\.bin");
+    private static final Pattern OUTPUT =
+            Pattern.compile("(output|gathered)_rank[0-9]{1,4}\\.(bin|npy)");
+    private static final Pattern OUTPUT_STAMP_LINE =
+            Pattern.compile("(" + UNFINISHED + " )?(fp32|fp16|bf16) ([0-9]{1,4}) [a-z0-9]{1,9}");
+
+    /** Whether a file in a data folder may have this name only if Weft wrote it. */
+    static boolean isReserved(String name) {
+        return Set.of(STAMP, OUTPUT_STAMP, GOLDEN, FolderLock.NAME).contains(name)
+                || INPUT.matcher(name).matches()
+                || OUTPUT.matcher(name).matches();
+    }
+
+    static String shardName(int rank) {
+        return "pe_" + rank + "_a.bin";
+    }
+
+    static String bName(int rank) {
+        return "pe_" + rank + "_b.bin";
+    }
+
+    static String outputName(int rank) {
+        return "output_rank" + rank + ".bin";
+    }
+
+    static String gatheredName(int rank) {
+        return "gathered_rank" + rank + ".bin";
+    }
+
+    /** The name beside {@code raw} for NumPy. */
+    static String npyName(String raw) {
+        return raw.replace(".bin", ".npy");
+    }
+
+    static Set<String> inputNames(int ranks, boolean withGolden) {
+        Set<String> names = new LinkedHashSet<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            names.add(shardName(rank));
+            names.add(bName(rank));
+        }
+        if (withGolden) {
+            names.add(GOLDEN);
+        }
+        return names;
+    }
+
+    public static Set<String> outputNames(int ranks, boolean gathered, boolean npy) {
+        Set<String> names = new LinkedHashSet<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            names.add(outputName(rank));
+            if (gathered) {
+                names.add(gatheredName(rank));
+            }
+        }
+        if (npy) {
+            List.copyOf(names).forEach(raw -> names.add(npyName(raw)));
+        }
+        return names;
+    }
+
+    /** Generated inputs and golden, whole or not. */
+    Set<String> inputs() throws IOException {
+        Path stamp = folder.resolve(STAMP);
+        if (!isThere(STAMP)) {
+            return Set.of();
+        }
+        String text = read(stamp);
+        DataStamp.Extent extent = text == null ? null : DataStamp.extent(text);
+        if (extent == null) {
+            throw foreign(STAMP);
+        }
+        Set<String> names = inputNames(extent.ranks(), extent.golden());
+        if (extent.leavesOthers()) {
+            try (DirectoryStream<Path> all = Files.newDirectoryStream(folder, "pe_*.bin")) {
+                for (Path file : all) {
+                    String name = file.getFileName().toString();
+                    if (INPUT.matcher(name).matches()) {
+                        names.add(name);
+                    }
+                }
+            }
+        }
+        return names;
+    }
+
+    /** Outputs of the run before, whole or not. */
+    Set<String> outputs() throws IOException {
+        if (!isThere(OUTPUT_STAMP)) {
+            return Set.of();
+        }
+        String text = read(folder.resolve(OUTPUT_STAMP));
+        List<String> lines = text == null ? List.of("") : text.lines().toList();
+        Matcher first = OUTPUT_STAMP_LINE.matcher(lines.isEmpty() ? "" : lines.getFirst());
+        if (!first.matches()) {
+            throw foreign(OUTPUT_STAMP);
+        }
+        if (lines.size() == 1) {
+            // Earlier versions listed no names, and had deleted all others.
+            return outputNames(Integer.parseInt(first.group(3)), true, true);
+        }
+        Set<String> names = new LinkedHashSet<>(lines.subList(1, lines.size()));
+        if (!names.stream().allMatch(name -> OUTPUT.matcher(name).matches())) {
+            throw foreign(OUTPUT_STAMP);
+        }
+        return names;
+    }
+
+    /** Null where it is no text, and so none of Weft's. */
+    private static String read(Path stamp) throws IOException {
+        try {
+            return Files.isRegularFile(stamp) ? Files.readString(stamp) : null;
+        } catch (CharacterCodingException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no stamp", e);
+            return null;
+        }
+    }
+
+    /** Refuses to go on where a file that would be written is there and is not Weft's. */
+    void refuseOthers(Collection<String> wanted, Set<String> own) {
+        for (String name : wanted) {
+            if (!own.contains(name) && isThere(name)) {
+                throw foreign(name);
+            }
+        }
+    }
+
+    /** Also a link to nothing. */
+    private boolean isThere(String name) {
+        return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private UsageException foreign(String name) {
+        return new UsageException(
+                "--data-dir "
+                        + folder
+                        + ": holds "
+                        + name
+                        + ", which Weft did not write and will not replace: move it away, or name"
+                        + " another folder");
+    }
+
+    void delete(Collection<String> names) throws IOException {
+        for (String name : names) {
+            Files.deleteIfExists(folder.resolve(name));
+        }
+    }
+}

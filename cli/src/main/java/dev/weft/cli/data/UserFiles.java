@@ -1,0 +1,85 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.MatrixFile;
+import dev.weft.tensor.MatrixFiles;
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
+public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
+        implements FileOperands.Pieces {
+
+    private static final String SAFETENSORS = ".safetensors";
+
+    /**
+     * Finds both matrices. Shape and types come from the files where the options leave them open;
+     * raw files need them from the options.
+     */
+    public static UserFiles open(ProblemOptions options, String aSpec, String bSpec)
+            throws IOException {
+        ProblemSpec asked = options.spec();
+        boolean aRaw = isRaw(aSpec);
+        boolean bRaw = isRaw(bSpec);
+        boolean rowsGiven = options.m != null || options.shards != null;
+        MatrixFile a =
+                MatrixFiles.locate(
+                        aSpec,
+                        aRaw || options.aDtype != null ? asked.aType() : null,
+                        aRaw || rowsGiven ? asked.m() * asked.groups() : MatrixFiles.ANY,
+                        aRaw || options.k != null ? asked.k() : MatrixFiles.ANY);
+        if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
+            throw new UsageException(
+                    aSpec
+                            + ": holds "
+                            + a.describe()
+                            + ": expected at least one column and rows"
+                            + " that "
+                            + asked.groups()
+                            + " groups divide");
+        }
+        DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
+        long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;
+        MatrixFile b =
+                asked.transposeB()
+                        ? MatrixFiles.locate(bSpec, bType, n, a.cols())
+                        : MatrixFiles.locate(bSpec, bType, a.cols(), n);
+        Shards shards =
+                options.shards != null
+                        ? asked.shards()
+                        : Shards.even(a.rows() / asked.groups(), asked.ranksPerGroup());
+        long columns = asked.transposeB() ? b.rows() : b.cols();
+        ProblemSpec spec = asked.ofFiles(shards, a.cols(), columns, a.dtype(), b.dtype());
+        return new UserFiles(spec, a, b);
+    }
+
+    /** The file of what --a or --b names. */
+    static Path path(String spec) {
+        int tensor = spec.endsWith(".npy") ? -1 : spec.indexOf(SAFETENSORS + ":");
+        return Path.of(tensor < 0 ? spec : spec.substring(0, tensor + SAFETENSORS.length()));
+    }
+
+    private static boolean isRaw(String spec) {
+        return !spec.endsWith(".npy") && !spec.contains(SAFETENSORS);
+    }
+
+    @Override
+    public FileOperands.Piece shard(int worldRank) {
+        int member = spec.memberOf(worldRank);
+        long first = spec.groupOf(worldRank) * spec.m() + spec.shards().firstRow(member);
+        return new FileOperands.Piece(a, first, spec.shards().rows(member), 0, a.cols());
+    }
+
+    @Override
+    public FileOperands.Piece b(int worldRank) {
+        long first = spec.firstCol(worldRank);
+        long cols = spec.cols(worldRank);
+        return spec.transposeB()
+                ? new FileOperands.Piece(whole, first, cols, 0, whole.cols())
+                : new FileOperands.Piece(whole, 0, whole.rows(), first, cols);
+    }
+}

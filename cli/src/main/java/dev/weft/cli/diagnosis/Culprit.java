@@ -1,0 +1,337 @@
+package dev.weft.cli.diagnosis;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Situation;
+import dev.weft.fabric.Situation.State;
+import dev.weft.fabric.Situation.Wait;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+/**
+ * Who is to blame when ranks give up, from what each of them had to say. A rank that died or failed
+ * by itself is; so is one that others wait for while it waits for nobody. Where a rank says that it
+ * sent what another says never came, the signal between them was lost. Used by one thread.
+ */
+public final class Culprit {
+
+    /**
+     * What the starter of a rank knows of its end.
+     *
+     * @param cause whether it ended for a reason of its own
+     * @param words what follows {@code rank 3}
+     */
+    public record Fate(boolean cause, String words) {}
+
+    /** Stands for a peer that is not known. */
+    private static final int ANY = -1;
+
+    private final Map<Integer, RankEnd> ends = new TreeMap<>();
+    private final List<RankEnd> all;
+    private final Map<Integer, Fate> fates;
+
+    /** By rank: what kept it waiting at the end; none where it was not waiting. */
+    private final Map<Integer, List<Wait>> stuck = new TreeMap<>();
+
+    /**
+     * @param ends of those ranks that could say something
+     * @param fates by rank: what its starter knows of those that have not said all themselves
+     */
+    public Culprit(List<RankEnd> ends, Map<Integer, Fate> fates) {
+        this.all = ends;
+        this.fates = new TreeMap<>(fates);
+        ends.forEach(end -> this.ends.putIfAbsent(end.rank(), end));
+        long least = leastWaitMs(ends);
+        for (RankEnd end : ends) {
+            List<Wait> waits = waits(end).stream().filter(w -> w.waitedMs() >= least).toList();
+            if (!waits.isEmpty()) {
+                stuck.put(end.rank(), waits);
+            }
+        }
+    }
+
+    private static List<Wait> waits(RankEnd end) {
+        return end.situation().map(Situation::waits).orElse(List.of());
+    }
+
+    /**
+     * Who had waited much less than those who gave up was not waiting while they were: it came late
+     * itself. Half is enough, since ranks notice a stall at about the same time.
+     */
+    private static long leastWaitMs(List<RankEnd> ends) {
+        boolean stalled = ends.stream().anyMatch(end -> end.kind() == RankEnd.Kind.STALL);
+        return ends.stream()
+                        .filter(end -> !stalled || end.kind() == RankEnd.Kind.STALL)
+                        .mapToLong(Culprit::longestMs)
+                        .reduce(stalled ? Math::min : Math::max)
+                        .orElse(0)
+                / 2;
+    }
+
+    private static long longestMs(RankEnd end) {
+        return waits(end).stream().mapToLong(Wait::waitedMs).max().orElse(0);
+    }
+
+    /** One line that names the culprit and the cause; empty if nobody can tell. */
+    public Optional<String> line() {
+        return Stream.<Supplier<Optional<String>>>of(
+                        this::killed,
+                        this::failed,
+                        this::corrupt,
+                        this::dead,
+                        this::lostSignal,
+                        this::awaited,
+                        this::circle,
+                        this::silent)
+                .map(Supplier::get)
+                .flatMap(Optional::stream)
+                .findFirst();
+    }
+
+    private Optional<String> killed() {
+        return fates.entrySet().stream()
+                .filter(fate -> fate.getValue().cause())
+                .map(fate -> named(fate.getKey(), fate.getValue().words()) + hearsay())
+                .findFirst();
+    }
+
+    /** What a rank that could say nothing itself has told its peers, if it did. */
+    private String hearsay() {
+        boolean lost = all.stream().anyMatch(end -> end.kind() == RankEnd.Kind.LOST);
+        return all.stream()
+                .filter(end -> end.kind() == RankEnd.Kind.TOLD && !lost)
+                .map(end -> "; " + end.message())
+                .findFirst()
+                .orElse("");
+    }
+
+    private Optional<String> failed() {
+        return all.stream()
+                .filter(end -> end.kind() == RankEnd.Kind.OWN)
+                .map(
+                        end ->
+                                end.rank() < 0
+                                        ? end.message()
+                                        : "rank " + end.rank() + " failed: " + end.message())
+                .findFirst();
+    }
+
+    private Optional<String> corrupt() {
+        return all.stream()
+                .filter(end -> end.kind() == RankEnd.Kind.CORRUPT)
+                .map(RankEnd::message)
+                .findFirst();
+    }
+
+    /** Of whom the others know that they are gone. */
+    private Optional<String> dead() {
+        Map<Integer, String> gone = new TreeMap<>();
+        for (RankEnd end : all) {
+            for (Situation.Peer peer : end.situation().map(Situation::peers).orElse(List.of())) {
+                boolean isAwaited = edges(end.rank(), waits(end)).contains(peer.rank());
+                if (peer.state() == State.DEAD) {
+                    gone.put(peer.rank(), "died");
+                } else if (peer.state() == State.LEFT && isAwaited) {
+                    gone.putIfAbsent(peer.rank(), "left before it had signalled all");
+                }
+            }
+        }
+        return gone.entrySet().stream()
+                .map(peer -> named(peer.getKey(), peer.getValue()))
+                .findFirst();
+    }
+
+    /** Only of one who was stuck itself: a late one may have sent after the other had given up. */
+    private Optional<String> lostSignal() {
+        for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
+            int rank = waiting.getKey();
+            for (Wait wait : waiting.getValue()) {
+                RankEnd from = ends.get(wait.from());
+                if (wait.from() != rank && stuck.containsKey(wait.from()) && from != null) {
+                    Situation here = ends.get(rank).situation().orElseThrow();
+                    Situation there = from.situation().orElseThrow();
+                    String sent = sent(wait, here, there);
+                    if (sent != null) {
+                        return Optional.of(
+                                "a signal was lost: rank "
+                                        + wait.from()
+                                        + " has "
+                                        + sent
+                                        + ", rank "
+                                        + rank
+                                        + " never got it");
+                    }
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** What {@code there} has done that {@code here} still waits for; null if it has not. */
+    private static String sent(Wait wait, Situation here, Situation there) {
+        if (here.operator().isEmpty() || !here.operator().equals(there.operator())) {
+            return null;
+        }
+        if (wait.what().equals(Awaited.COLLECTIVE)) {
+            boolean entered =
+                    there.waits().stream()
+                            .filter(other -> other.what().equals(Awaited.COLLECTIVE))
+                            .anyMatch(other -> other.number() - wait.number() >= 0);
+            return entered ? "entered collective call " + wait.number() : null;
+        }
+        if (wait.what().equals(Awaited.START) || wait.what().equals(Awaited.SHARD)) {
+            return there.call() - wait.number() >= 0 ? "started call " + wait.number() : null;
+        }
+        if (wait.chunk() < 0) {
+            return null;
+        }
+        boolean done =
+                there.call() - here.call() > 0
+                        || there.call() == here.call()
+                                && there.sent().stream()
+                                        .flatMap(lane -> lane.runs().stream())
+                                        .anyMatch(
+                                                run ->
+                                                        run.covers(
+                                                                here.rank(),
+                                                                wait.source(),
+                                                                wait.chunk()));
+        return done
+                ? "sent chunk "
+                        + wait.chunk()
+                        + " of rank "
+                        + wait.source()
+                        + " in call "
+                        + here.call()
+                : null;
+    }
+
+    /** At the end of the chains of who waits for whom: ranks that wait for nobody. */
+    private Optional<String> awaited() {
+        TreeSet<Integer> last = new TreeSet<>();
+        stuck.forEach((rank, waits) -> last.addAll(edges(rank, waits)));
+        last.removeAll(stuck.keySet());
+        if (last.remove(ANY)) {
+            // Who waits for all to arrive does not know who is missing.
+            last.addAll(silentRanks());
+        }
+        if (last.isEmpty()) {
+            return Optional.empty();
+        }
+        if (last.size() > 1) {
+            return Optional.of(
+                    ranks(last)
+                            + " are waited for and wait for nobody: any of them may be the cause");
+        }
+        int culprit = last.first();
+        Fate fate = fates.get(culprit);
+        boolean late = ends.containsKey(culprit);
+        String what =
+                late
+                        ? "was late: it came to wait only when others had given up"
+                        : "hangs: it gave no sign of life"
+                                + (fate == null ? "" : " and " + fate.words());
+        return Optional.of(named(culprit, what));
+    }
+
+    private TreeSet<Integer> silentRanks() {
+        TreeSet<Integer> silent = new TreeSet<>(fates.keySet());
+        silent.removeAll(ends.keySet());
+        return silent;
+    }
+
+    /** Nobody had anything to say, or nothing that tells. */
+    private Optional<String> silent() {
+        TreeSet<Integer> silent = silentRanks();
+        if (silent.isEmpty()) {
+            return Optional.empty();
+        }
+        List<String> words =
+                silent.stream().map(rank -> fates.get(rank).words()).distinct().toList();
+        return Optional.of(
+                ranks(silent)
+                        + (silent.size() == 1 ? " hangs: it " : " hang: each ")
+                        + String.join(", or ", words));
+    }
+
+    private Optional<String> circle() {
+        if (stuck.isEmpty() || stuck.keySet().stream().anyMatch(rank -> awaits(rank, ANY))) {
+            return Optional.empty();
+        }
+        List<Integer> path = new ArrayList<>();
+        int at = stuck.keySet().iterator().next();
+        while (!path.contains(at)) {
+            path.add(at);
+            at = edges(at, stuck.get(at)).first();
+        }
+        List<Integer> cycle = path.subList(path.indexOf(at), path.size());
+        StringBuilder text = new StringBuilder("ranks wait for each other in a circle: ");
+        for (int rank : cycle) {
+            text.append(rank).append(" for ");
+        }
+        return Optional.of(text.append(at).append(": no rank is the cause by itself").toString());
+    }
+
+    private boolean awaits(int rank, int peer) {
+        return edges(rank, stuck.get(rank)).contains(peer);
+    }
+
+    /** Who waits for its own lane waits for whom the lane waits for. */
+    private static TreeSet<Integer> edges(int rank, List<Wait> waits) {
+        TreeSet<Integer> edges = new TreeSet<>();
+        waits.stream().map(Wait::from).filter(from -> from != rank).forEach(edges::add);
+        if (edges.isEmpty()) {
+            waits.stream().map(w -> w.source() < 0 ? w.from() : w.source()).forEach(edges::add);
+        }
+        return edges;
+    }
+
+    private String named(int culprit, String what) {
+        return "rank " + culprit + " " + what + waiters(culprit);
+    }
+
+    private String waiters(int culprit) {
+        TreeSet<Integer> waiters = new TreeSet<>();
+        Wait example = null;
+        for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
+            int rank = waiting.getKey();
+            if (rank != culprit && awaits(rank, culprit)) {
+                waiters.add(rank);
+                example = example == null ? waitFor(culprit, waiting.getValue()) : example;
+            }
+        }
+        if (example == null) {
+            return "";
+        }
+        return "; "
+                + ranks(waiters)
+                + (waiters.size() == 1 ? " waits" : " wait")
+                + " for it ("
+                + example.awaited()
+                + ")";
+    }
+
+    /** Preferably for the peer itself; else for a lane that moves the peer's rows. */
+    private static Wait waitFor(int peer, List<Wait> waits) {
+        return waits.stream()
+                .filter(wait -> wait.from() == peer)
+                .findFirst()
+                .or(() -> waits.stream().filter(wait -> wait.source() == peer).findFirst())
+                .orElseThrow();
+    }
+
+    private static String ranks(TreeSet<Integer> ranks) {
+        if (ranks.size() == 1) {
+            return "rank " + ranks.first();
+        }
+        List<String> names = new ArrayList<>();
+        ranks.forEach(rank -> names.add(Integer.toString(rank)));
+        String last = names.removeLast();
+        return "ranks " + String.join(", ", names) + " and " + last;
+    }
+}

@@ -1,0 +1,157 @@
+package dev.weft.cli.diagnosis;
+
+import dev.weft.cli.console.TextTable;
+import dev.weft.fabric.Situation;
+import dev.weft.fabric.Situation.Peer;
+import dev.weft.fabric.Situation.Received;
+import dev.weft.fabric.Situation.Sent;
+import dev.weft.fabric.Situation.State;
+import dev.weft.fabric.Situation.Wait;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** What the ranks of a run that failed had to say, one row each. */
+public final class EndTable {
+
+    private static final int MOST_SHOWN = 2;
+
+    private EndTable() {}
+
+    /**
+     * @param fates as in {@link Culprit}
+     */
+    public static List<String> lines(
+            int ranks, List<RankEnd> ends, Map<Integer, Culprit.Fate> fates) {
+        TextTable table =
+                new TextTable(
+                        "rank",
+                        "call",
+                        "end",
+                        "waits for",
+                        "ms",
+                        "has not received",
+                        "sent",
+                        "idle peers");
+        for (int rank = 0; rank < ranks; rank++) {
+            int row = rank;
+            Optional<RankEnd> end = ends.stream().filter(e -> e.rank() == row).findFirst();
+            Situation situation = end.flatMap(RankEnd::situation).orElse(null);
+            String how =
+                    fates.containsKey(rank)
+                            ? fates.get(rank).words()
+                            : end.map(e -> e.kind().words).orElse("said nothing");
+            if (situation == null) {
+                table.row(Integer.toString(rank), "-", how, "-", "-", "-", "-", "-");
+                continue;
+            }
+            Optional<Wait> wait = mainWait(situation);
+            table.row(
+                    Integer.toString(rank),
+                    situation.call() < 0 ? "-" : Integer.toString(situation.call()),
+                    how,
+                    wait.map(w -> w.thread() + ": " + w.awaited()).orElse("-"),
+                    wait.map(w -> Long.toString(w.waitedMs())).orElse("-"),
+                    received(situation),
+                    sent(situation),
+                    idle(situation));
+        }
+        return table.lines();
+    }
+
+    /** How many ranks there are, where only their ends tell. */
+    public static int ranks(List<RankEnd> ends) {
+        int most = 0;
+        for (RankEnd end : ends) {
+            most = Math.max(most, end.rank());
+            if (end.situation().isPresent()) {
+                for (Peer peer : end.situation().get().peers()) {
+                    most = Math.max(most, peer.rank());
+                }
+                for (Wait wait : end.situation().get().waits()) {
+                    most = Math.max(most, wait.from());
+                }
+            }
+        }
+        return most + 1;
+    }
+
+    /** Of several threads' waits the longest; one for a peer before one for a lane of its own. */
+    private static Optional<Wait> mainWait(Situation situation) {
+        return situation.waits().stream()
+                .max(
+                        Comparator.comparing((Wait w) -> w.from() != situation.rank())
+                                .thenComparing(Wait::waitedMs));
+    }
+
+    private static String received(Situation situation) {
+        if (situation.received().isEmpty()) {
+            return "-";
+        }
+        List<Received> missing =
+                situation.received().stream().filter(r -> r.missing() >= 0).toList();
+        return missing.isEmpty()
+                ? "all came"
+                : some(
+                        missing.stream()
+                                .map(
+                                        r ->
+                                                "chunk "
+                                                        + r.missing()
+                                                        + " of rank "
+                                                        + r.source()
+                                                        + " ("
+                                                        + r.arrived()
+                                                        + "/"
+                                                        + r.of()
+                                                        + ")")
+                                .toList());
+    }
+
+    private static String sent(Situation situation) {
+        return some(situation.sent().stream().map(EndTable::sent).toList());
+    }
+
+    private static String sent(Sent lane) {
+        return lane.lane()
+                + " "
+                + lane.done()
+                + "/"
+                + lane.of()
+                + (lane.latest() == null ? "" : ": " + lane.latest());
+    }
+
+    private static String idle(Situation situation) {
+        return some(
+                situation.peers().stream()
+                        .sorted(
+                                Comparator.comparing((Peer p) -> !isGone(p))
+                                        .thenComparing(p -> -p.silentMs())
+                                        .thenComparing(p -> -p.idleMs()))
+                        .map(EndTable::idle)
+                        .toList());
+    }
+
+    /** Who has failed has given up like this rank: that says nothing. */
+    private static boolean isGone(Peer peer) {
+        return peer.state() != State.PRESENT && peer.state() != State.FAILED;
+    }
+
+    private static String idle(Peer peer) {
+        return "rank "
+                + peer.rank()
+                + (isGone(peer)
+                        ? " " + peer.state().name().toLowerCase(Locale.ROOT)
+                        : " " + Math.max(peer.idleMs(), peer.silentMs()) + " ms");
+    }
+
+    private static String some(List<String> texts) {
+        return texts.isEmpty()
+                ? "-"
+                : texts.stream().limit(MOST_SHOWN).collect(Collectors.joining(", "))
+                        + (texts.size() > MOST_SHOWN ? ", ..." : "");
+    }
+}

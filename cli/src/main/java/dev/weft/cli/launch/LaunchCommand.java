@@ -1,0 +1,122 @@
+package dev.weft.cli.launch;
+
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.options.Durations;
+import dev.weft.cli.options.SourceOptions;
+import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.World;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code weft launch}: any program as ranks, which find each other by their environment. */
+@Command(
+        name = "launch",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description = {
+            "Starts a program once per rank. Each process has its rank, the number of ranks and",
+            "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
+            "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
+            "LOCAL_WORLD_SIZE as torchrun sets them. Output goes where this command's goes; there",
+            "is no standard input. When one fails the others have the deadline and 5 s to end."
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft launch -n 4 -- java --add-modules jdk.incubator.vector \\",
+            "      --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*'"
+                    + " examples/launch/Ranks.java",
+            "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
+            "",
+            "The program java is the Java that runs Weft.",
+            "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
+            "first (128 and the signal's number where one ended it)."
+        })
+public final class LaunchCommand implements Callable<Integer> {
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "R",
+            defaultValue = "2",
+            description = "Processes to start (default: ${DEFAULT-VALUE}).")
+    int ranks;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description = "A wait without any progress gives up after this (default: 30s).")
+    Duration deadline = World.DEFAULT_DEADLINE;
+
+    @Parameters(
+            paramLabel = "PROGRAM",
+            arity = "1..*",
+            description = "The program and its arguments, after --.")
+    List<String> program;
+
+    @Override
+    public Integer call() throws IOException {
+        SourceOptions.ranks(ranks);
+        try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline)) {
+            for (int rank = 0; rank < ranks; rank++) {
+                start(processes, rank);
+            }
+            int failed = processes.await(() -> {});
+            return failed < 0 ? 0 : tell(processes, failed);
+        }
+    }
+
+    /** Programs have said what they had to say; where they are Weft's, the ranks are compared. */
+    private int tell(RankProcesses processes, int rank) throws IOException {
+        int code = processes.exitCode(rank);
+        String failed = "rank " + rank + " " + processes.end(rank);
+        RunFailedException failure = processes.failure(rank);
+        boolean compared = !failure.details().isEmpty();
+        PrintWriter err = spec.commandLine().getErr();
+        ErrorMessage.print(err, compared ? failure.getMessage() : failed);
+        ErrorMessage.print(err, failure.details());
+        return code;
+    }
+
+    private void start(RankProcesses processes, int rank) {
+        List<String> command = new ArrayList<>(program);
+        if (command.getFirst().equals("java")) {
+            command.set(0, Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        }
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment()
+                .putAll(
+                        Map.of(
+                                "RANK", Integer.toString(rank),
+                                "LOCAL_RANK", Integer.toString(rank),
+                                "WORLD_SIZE", Integer.toString(ranks),
+                                "LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+        builder.redirectInput(new File("/dev/null"));
+        builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+        try {
+            processes.start(builder, ranks);
+        } catch (IOException e) {
+            throw new UsageException(
+                    "cannot start '" + program.getFirst() + "': " + e.getMessage());
+        }
+    }
+}

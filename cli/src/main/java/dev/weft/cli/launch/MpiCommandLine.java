@@ -1,0 +1,137 @@
+package dev.weft.cli.launch;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.options.ExecutionOptions;
+import dev.weft.ffi.MpiFamily;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** How mpirun is called so that it starts this very command as ranks. */
+public final class MpiCommandLine {
+
+    /** Environment variable: the mpirun to take, where it is not the first on the PATH. */
+    static final String STARTER = "WEFT_MPIRUN";
+
+    private final ExecutionOptions options;
+    private final int ranks;
+    private final List<String> arguments;
+
+    /**
+     * @param arguments the options of run, which every rank parses again
+     */
+    public MpiCommandLine(ExecutionOptions options, int ranks, List<String> arguments) {
+        this.options = options;
+        this.ranks = ranks;
+        this.arguments = arguments;
+    }
+
+    /** The process to be started. */
+    ProcessBuilder builder() throws IOException {
+        if (options.hostfile != null
+                && !(Files.isRegularFile(Path.of(options.hostfile))
+                        && Files.isReadable(Path.of(options.hostfile)))) {
+            throw new UsageException("--hostfile " + options.hostfile + ": no such file");
+        }
+        String starter = System.getenv().getOrDefault(STARTER, "mpirun");
+        ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
+        builder.environment().put("WEFT_SKIP_BUILD", "1");
+        builder.environment().put(RankEnd.MPI_STARTED, "1");
+        return builder;
+    }
+
+    private static MpiFamily family(String starter) throws IOException {
+        String version;
+        try {
+            Process process =
+                    new ProcessBuilder(starter, "--version").redirectErrorStream(true).start();
+            version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UsageException(
+                    "--launcher mpi: cannot start "
+                            + starter
+                            + " ("
+                            + e.getMessage()
+                            + "): install Open MPI or MPICH (Debian: openmpi-bin or mpich), or set "
+                            + STARTER
+                            + " to its mpirun");
+        }
+        if (version.contains("Open MPI") || version.contains("OpenRTE")) {
+            return MpiFamily.OPEN_MPI;
+        }
+        if (version.contains("HYDRA")) {
+            return MpiFamily.MPICH;
+        }
+        throw new UsageException(
+                "--launcher mpi: "
+                        + starter
+                        + " is '"
+                        + version.lines().findFirst().orElse("")
+                        + "': expected the mpirun of Open MPI or of MPICH");
+    }
+
+    private List<String> command(String starter, MpiFamily family) {
+        List<String> command = new ArrayList<>(List.of(starter, "-n", Integer.toString(ranks)));
+        if (family == MpiFamily.OPEN_MPI) {
+            openMpi(command);
+        } else if (options.hostfile != null) {
+            command.addAll(List.of("-f", options.hostfile));
+        }
+        if (options.mpiArgs != null && !options.mpiArgs.isBlank()) {
+            command.addAll(List.of(options.mpiArgs.strip().split("\\s+")));
+        }
+        command.addAll(weft());
+        return command;
+    }
+
+    /**
+     * A rank has several threads and shares its host's cores with the ranks there by itself: bound
+     * to one core they would all get in each other's way.
+     */
+    private void openMpi(List<String> command) {
+        command.addAll(List.of("--bind-to", "none"));
+        // Otherwise the first rank that dies takes all others along before they can say why.
+        command.add("--enable-recovery");
+        if (options.hostfile == null) {
+            command.add("--oversubscribe");
+        } else {
+            command.addAll(List.of("--hostfile", options.hostfile));
+        }
+        if ("root".equals(System.getProperty("user.name"))) {
+            command.add("--allow-run-as-root");
+        }
+        // MPICH passes the whole environment on, Open MPI only what it is told to.
+        Map<String, String> environment = new TreeMap<>(System.getenv());
+        environment.put("WEFT_SKIP_BUILD", "1");
+        environment.put(RankEnd.MPI_STARTED, "1");
+        for (String name : environment.keySet()) {
+            if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
+                command.addAll(List.of("-x", name));
+            }
+        }
+    }
+
+    /** The launcher script where there is one: other hosts may have their Java elsewhere. */
+    private List<String> weft() {
+        List<String> command = new ArrayList<>();
+        String home = System.getProperty("weft.home");
+        if (home != null) {
+            command.add(Path.of(home, "weft").toString());
+        } else {
+            command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+            command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+            command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+            command.add(RankProcesses.MAIN_CLASS);
+        }
+        command.add("run");
+        command.addAll(arguments);
+        return command;
+    }
+}

@@ -1,0 +1,318 @@
+package dev.weft.cli.launch;
+
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.diagnosis.Culprit;
+import dev.weft.cli.diagnosis.EndTable;
+import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.fabric.ShmJob;
+import dev.weft.files.PartFiles;
+import dev.weft.time.WaitTime;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The processes of one start, a rank each. However it ends, also by a signal to this process, no
+ * process and no file in shared memory stays behind. Used by one thread.
+ */
+public final class RankProcesses implements AutoCloseable {
+
+    /** The class that a rank's process starts with, which this package cannot see. */
+    static final String MAIN_CLASS = "dev.weft.cli.Main";
+
+    /** Exit codes above this one tell of a signal. */
+    static final int SIGNAL_EXIT = 128;
+
+    /** Beyond the deadline: a rank that has noticed a failure still has to unwind and exit. */
+    private static final long UNWIND_NS = 5_000_000_000L;
+
+    /** How long killed ranks may take to be gone; after that their files are removed anyway. */
+    private static final long GONE_MS = 2_000;
+
+    /** A rank's process and what is known of it; only the first two are used by several threads. */
+    private static final class Rank {
+        final Process process;
+        final Path endFile;
+        final PipeText output;
+        final PipeText errors;
+
+        /** Whether the other ranks have been told that it ended. */
+        boolean told;
+
+        /** What is said of it where it had to be killed, else null. */
+        String hung;
+
+        Rank(Process process, Path endFile) {
+            this.process = process;
+            this.endFile = endFile;
+            this.output = new PipeText(process.getInputStream());
+            this.errors = new PipeText(process.getErrorStream());
+        }
+
+        boolean isAlive() {
+            return process.isAlive();
+        }
+
+        boolean hasFailed() {
+            return !isAlive() && process.exitValue() != 0;
+        }
+    }
+
+    private final ShmJob job;
+    private final Duration deadline;
+    private final List<Rank> ranks = new CopyOnWriteArrayList<>();
+    private final Thread hook = new Thread(this::abandon, "weft-abandon");
+    private boolean abandoned;
+
+    /** Takes over the job and closes it. */
+    public RankProcesses(ShmJob job, Duration deadline) {
+        this.job = job;
+        this.deadline = deadline;
+        Runtime.getRuntime().addShutdownHook(hook);
+    }
+
+    /** This very command as a rank: the same Java, the same classes, other arguments. */
+    public static ProcessBuilder command(List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        // The command writes the class archive; its ranks only read it.
+        command.add("-XX:-AutoCreateSharedArchive");
+        command.add("-Dweft.terminal=false");
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.add(MAIN_CLASS);
+        command.addAll(arguments);
+        return new ProcessBuilder(command);
+    }
+
+    /** Starts the next rank of {@code count} with what it needs to join the others. */
+    public synchronized void start(ProcessBuilder builder, int count) throws IOException {
+        if (abandoned) {
+            throw new RunFailedException("told to end");
+        }
+        int rank = ranks.size();
+        Path endFile = job.folder().resolve("end-" + rank);
+        builder.environment().putAll(job.environment(rank, count, deadline));
+        builder.environment().put(RankEnd.FILE, endFile.toString());
+        ranks.add(new Rank(builder.start(), endFile));
+    }
+
+    /** The command is told to end: so are its ranks. */
+    private synchronized void abandon() {
+        abandoned = true;
+        killAll();
+        try {
+            job.close();
+        } catch (UncheckedIOException e) {
+            System.err.println("weft: " + e.getMessage());
+        }
+    }
+
+    /** Returns when they are gone: one that is still dying could make a file in the folder. */
+    private void killAll() {
+        ranks.forEach(rank -> kill(rank.process));
+        CompletableFuture<?>[] gone =
+                ranks.stream()
+                        .map(rank -> rank.process.onExit())
+                        .toArray(CompletableFuture<?>[]::new);
+        CompletableFuture.allOf(gone)
+                .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
+                .join();
+        PartFiles.removeLeft();
+    }
+
+    /** Also what the process has started itself, as a shell does. */
+    private static void kill(Process process) {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+    }
+
+    /**
+     * Returns when all have ended: by themselves or by force, some time after one of them has
+     * failed, or when all that are left have been stopped for the length of the deadline.
+     *
+     * @param look called many times a second
+     * @return the rank that failed first, a killed one before others; -1 where none failed
+     */
+    public int await(Runnable look) {
+        int failed = -1;
+        long unwindNs = 0;
+        long stoppedNs = 0;
+        long lookedNs = System.nanoTime();
+        long deadlineNs = WaitTime.nanoseconds(deadline);
+        while (ranks.stream().anyMatch(Rank::isAlive)) {
+            pause();
+            look.run();
+            read();
+            tellOfEnds();
+            long now = System.nanoTime();
+            long stepNs = WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+            failed = failed < 0 ? culprit() : failed;
+            unwindNs += failed < 0 ? 0 : stepNs;
+            boolean stopped = onlyStoppedOnesAreLeft();
+            stoppedNs = stopped ? stoppedNs + stepNs : 0;
+            if (failed >= 0 && (stopped || unwindNs > deadlineNs + UNWIND_NS)
+                    || stoppedNs > deadlineNs) {
+                noteThoseThatDoNotEnd();
+                ranks.forEach(rank -> kill(rank.process));
+            }
+        }
+        read();
+        return failed < 0 ? culprit() : failed;
+    }
+
+    private void read() {
+        for (Rank rank : ranks) {
+            rank.output.read();
+            rank.errors.read();
+        }
+    }
+
+    /** Those that still wait for it to arrive need not wait any longer. */
+    private void tellOfEnds() {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            Rank one = ranks.get(rank);
+            if (!one.told && !one.isAlive()) {
+                one.told = true;
+                job.ended(rank);
+            }
+        }
+    }
+
+    private boolean onlyStoppedOnesAreLeft() {
+        return ranks.stream().filter(Rank::isAlive).allMatch(rank -> isStopped(rank.process.pid()));
+    }
+
+    private void noteThoseThatDoNotEnd() {
+        for (Rank rank : ranks) {
+            if (rank.isAlive() && rank.hung == null) {
+                rank.hung = isStopped(rank.process.pid()) ? "is stopped" : "did not end by itself";
+            }
+        }
+    }
+
+    /** Whether a signal has stopped the process, where the system tells. */
+    static boolean isStopped(long pid) {
+        try {
+            String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
+            return stat.substring(stat.lastIndexOf(')') + 1).startsWith(" T");
+        } catch (IOException e) {
+            // Gone meanwhile, or another system.
+            return false;
+        }
+    }
+
+    /** What the ranks that had something to say have left, once all have ended. */
+    private List<RankEnd> ends() throws IOException {
+        List<RankEnd> ends = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            int known = rank;
+            RankEnd.read(ranks.get(rank).endFile).ifPresent(end -> ends.add(end.ofRank(known)));
+        }
+        return ends;
+    }
+
+    /**
+     * The error that names the culprit, with a row for each rank where they have said how things
+     * stood.
+     *
+     * @param failed the rank that is named if nobody can tell
+     */
+    public RunFailedException failure(int failed) throws IOException {
+        List<RankEnd> ends = ends();
+        boolean told = ends.stream().anyMatch(end -> end.situation().isPresent());
+        return new RunFailedException(
+                new Culprit(ends, fates()).line().orElse("rank " + failed + " " + end(failed)),
+                told ? EndTable.lines(ranks.size(), ends, fates()) : List.of());
+    }
+
+    /** What is known of the ranks that ended otherwise. */
+    private Map<Integer, Culprit.Fate> fates() {
+        Map<Integer, Culprit.Fate> fates = new TreeMap<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            Rank one = ranks.get(rank);
+            if (one.hung != null) {
+                fates.put(rank, new Culprit.Fate(false, one.hung));
+            } else if (exitCode(rank) > SIGNAL_EXIT
+                    || one.hasFailed() && !Files.exists(one.endFile)) {
+                fates.put(rank, new Culprit.Fate(true, end(rank)));
+            }
+        }
+        return fates;
+    }
+
+    /** How the rank's process ended, after {@code rank 3}. */
+    String end(int rank) {
+        if (ranks.get(rank).hung != null) {
+            return ranks.get(rank).hung;
+        }
+        int code = exitCode(rank);
+        if (code > SIGNAL_EXIT) {
+            return "was ended by signal " + (code - SIGNAL_EXIT);
+        }
+        String reason = ranks.get(rank).errors.lastError();
+        return reason.isEmpty() ? "failed with exit code " + code : "failed: " + reason;
+    }
+
+    int exitCode(int rank) {
+        return ranks.get(rank).process.exitValue();
+    }
+
+    /** What the rank has printed, where its output goes to this process. */
+    public List<String> output(int rank) {
+        return ranks.get(rank).output.lines();
+    }
+
+    private static void pause() {
+        try {
+            TimeUnit.MILLISECONDS.sleep(20);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new RunFailedException("interrupted");
+        }
+    }
+
+    /** A rank that a signal ended, else one that failed by itself, else -1. */
+    private int culprit() {
+        int culprit = -1;
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (ranks.get(rank).hasFailed()) {
+                if (exitCode(rank) > SIGNAL_EXIT) {
+                    return rank;
+                }
+                culprit = culprit < 0 ? rank : culprit;
+            }
+        }
+        return culprit;
+    }
+
+    @Override
+    public void close() {
+        try (job) {
+            killAll();
+            if (!Thread.currentThread().isInterrupted()) {
+                removeHook(hook);
+            }
+        }
+    }
+
+    public static void removeHook(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is going down already, and the hook does its work.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
+        }
+    }
+}

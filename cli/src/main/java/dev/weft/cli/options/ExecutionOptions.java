@@ -1,0 +1,402 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ExecutionSpec.Launcher;
+import dev.weft.compat.Ascend;
+import dev.weft.cuda.CudaEngine;
+import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.sim.Machines;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import picocli.CommandLine.Option;
+
+/** The options that say how a problem is run. */
+public final class ExecutionOptions {
+
+    private static final List<String> CPU_ENGINES = List.of("auto", "vector", "scalar", "openblas");
+    private static final List<String> GPU_ENGINES =
+            List.of("auto", CudaEngine.GATED.label(), CudaEngine.CUBLAS.label());
+
+    @Option(
+            names = {"-r", "--run-mode"},
+            paramLabel = "MODE",
+            defaultValue = "auto",
+            description =
+                    "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
+                            + " their count; sim prices the plan on the machine of -v; auto takes"
+                            + " cpu and says so (default: ${DEFAULT-VALUE}).")
+    public String runMode;
+
+    @Option(
+            names = "--peers",
+            paramLabel = "WHERE",
+            description =
+                    "With -r cuda: device, where every rank runs on a GPU, its own or a shared one;"
+                            + " or host, where rank 0 alone runs and copies the others' shards from"
+                            + " pinned host memory, over the bus (default: device).")
+    String peers;
+
+    @Option(
+            names = {"-v", "--soc-version"},
+            paramLabel = "NAME|FILE",
+            description =
+                    "The machine to simulate: a name, for example Ascend910B1, here (what"
+                            + " ./weft calibrate measured), or a model's .json; only with -r sim.")
+    public String socVersion;
+
+    @Option(
+            names = "--algorithm",
+            paramLabel = "NAME",
+            defaultValue = "auto",
+            description =
+                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
+                            + " (default: ${DEFAULT-VALUE}).")
+    String algorithm;
+
+    @Option(
+            names = "--launcher",
+            paramLabel = "KIND",
+            description =
+                    "What the ranks are: threads of one JVM, processes of this host, or mpi:"
+                            + " processes that mpirun starts on this host and others. Under mpirun"
+                            + " or srun each process is a rank by itself (default: threads, under"
+                            + " mpirun or srun mpi).")
+    String launcher;
+
+    @Option(
+            names = "--hostfile",
+            paramLabel = "FILE",
+            description = "With --launcher mpi: the hosts, for mpirun.")
+    public String hostfile;
+
+    @Option(
+            names = "--mpi-args",
+            paramLabel = "ARGS",
+            description =
+                    "With --launcher mpi: further arguments for mpirun, split at blanks, for"
+                            + " example \"--map-by ppr:2:node\".")
+    public String mpiArgs;
+
+    @Option(
+            names = "--engine",
+            paramLabel = "NAME",
+            defaultValue = "auto",
+            description =
+                    "Product engine. On the CPU: auto, vector, scalar or openblas, which must be"
+                            + " installed and promises the float64 bound but not the bits of the"
+                            + " unfused product. With -r cuda: auto, gated or cublas, which promises"
+                            + " the bound likewise; auto is gated (default: ${DEFAULT-VALUE}).")
+    String engine;
+
+    @Option(
+            names = "--base-m",
+            paramLabel = "ROWS",
+            description =
+                    "Rows of a tile of A; if this or --base-n is given, a chunk is --base-m rows by"
+                            + " four tiles of --base-n columns (tile default: 128).")
+    Long baseM;
+
+    @Option(
+            names = "--base-n",
+            paramLabel = "COLS",
+            description = "Columns of a tile of A; see --base-m (tile default: 256).")
+    Long baseN;
+
+    @Option(
+            names = "--compute-blocks",
+            paramLabel = "T",
+            description =
+                    "Threads per rank that multiply (default: the cores divided by the ranks, at"
+                            + " least 1). With -r cuda: thread blocks of the grid (default: as many"
+                            + " as the GPU holds).")
+    Integer computeBlocks;
+
+    @Option(
+            names = "--comm-blocks",
+            paramLabel = "T",
+            description =
+                    "Threads per rank that move chunks (default: as few as the algorithm needs)."
+                            + " With -r cuda: copy streams (default: likewise).")
+    Integer commBlocks;
+
+    @Option(
+            names = "--splits-per-rank",
+            paramLabel = "S",
+            description =
+                    "Chunks per shard (default: 64 to 128 where the rows allow it; fewer, of up to"
+                            + " 16 MiB, with -r cuda).")
+    Integer splitsPerRank;
+
+    @Option(
+            names = "--chunk-rows",
+            paramLabel = "ROWS",
+            description = "Rows per chunk, instead of --splits-per-rank.")
+    Long chunkRows;
+
+    @Option(
+            names = "--chunk-rule",
+            paramLabel = "RULE",
+            defaultValue = "weft",
+            description =
+                    "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
+                            + " its waits for summary counters; auto then is mesh-push"
+                            + " (default: ${DEFAULT-VALUE}).")
+    String chunkRule;
+
+    @Option(
+            names = "--strict",
+            description = "Refuse what the Ascend example refuses, to compare with the original.")
+    boolean strict;
+
+    @Option(
+            names = "--warmup",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
+    int warmup;
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "N",
+            defaultValue = "10",
+            description = "Measured rounds of each view (default: ${DEFAULT-VALUE}).")
+    int iterations;
+
+    @Option(
+            names = "--keep-gathered",
+            description = "Also keep gathered A, written to gathered_rank<r>.bin.")
+    boolean keepGathered;
+
+    @Option(
+            names = "--npy",
+            description =
+                    "Also write outputs, and gathered A where it is kept, as .npy files for NumPy.")
+    boolean npy;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description =
+                    "Give up after this long without any progress: 30s, 500ms, 2m (default: 30s).")
+    Duration deadline = World.DEFAULT_DEADLINE;
+
+    public ExecutionSpec spec() {
+        boolean cuda = checkRunMode();
+        if (chunkRows != null && (splitsPerRank != null || baseM != null || baseN != null)
+                || splitsPerRank != null && (baseM != null || baseN != null)) {
+            throw new UsageException(
+                    "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
+                            + " give one of them");
+        }
+        boolean ascend =
+                ProblemOptions.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
+        boolean tiles = !ascend && (baseM != null || baseN != null);
+        if (ascend && (chunkRows != null || splitsPerRank != null)) {
+            throw new UsageException(
+                    "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
+                            + " --splits-per-rank");
+        }
+        Launcher start = start();
+        checkPeers(cuda, start);
+        if (cuda) {
+            checkGpuOptions(ascend);
+        }
+        return new ExecutionSpec(
+                cuda,
+                "host".equals(peers),
+                ascend && algorithm.equals(Algorithm.AUTO.label())
+                        ? Algorithm.MESH_PUSH
+                        : algorithm(algorithm),
+                start,
+                engine(cuda),
+                count("--compute-blocks", computeBlocks, 1024),
+                count("--comm-blocks", commBlocks, 1024),
+                tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
+                tiles ? ExecutionSpec.TILES_PER_CHUNK * baseN() : 0,
+                count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
+                atLeast("--warmup", warmup, 0),
+                atLeast("--iterations", iterations, 1),
+                keepGathered,
+                npy,
+                deadline);
+    }
+
+    private String engine(boolean cuda) {
+        List<String> here = cuda ? GPU_ENGINES : CPU_ENGINES;
+        List<String> there = cuda ? CPU_ENGINES : GPU_ENGINES;
+        if (!here.contains(engine)) {
+            throw new UsageException(
+                    "--engine '"
+                            + engine
+                            + "': expected one of "
+                            + String.join(", ", here)
+                            + " with --run-mode "
+                            + runMode
+                            + " ("
+                            + String.join(", ", there)
+                            + " with "
+                            + (cuda ? "cpu" : "cuda")
+                            + ")");
+        }
+        if (cuda) {
+            return engine.equals("auto") ? CudaEngine.GATED.label() : engine;
+        }
+        // Made here once, so that a missing library is told before any file is written.
+        Gemms.byName(engine);
+        return engine;
+    }
+
+    private Launcher start() {
+        boolean launched = MpiEnvironment.current().launched();
+        String otherwise = launched ? "mpi" : "threads";
+        String kind =
+                launcher == null
+                        ? otherwise
+                        : ProblemOptions.oneOf(
+                                "--launcher", launcher, "threads", "processes", "mpi");
+        if (!kind.equals("mpi") && (hostfile != null || mpiArgs != null)) {
+            throw new UsageException(
+                    (hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile)
+                            + " is for mpirun: it needs --launcher mpi, not "
+                            + kind);
+        }
+        return Launcher.valueOf(kind.toUpperCase(Locale.ROOT));
+    }
+
+    private void checkPeers(boolean cuda, Launcher start) {
+        if (peers == null) {
+            return;
+        }
+        ProblemOptions.oneOf("--peers", peers, "device", "host");
+        if (!cuda) {
+            throw new UsageException(
+                    "--peers "
+                            + peers
+                            + " says where the peers of a GPU are: it needs --run-mode cuda, not "
+                            + runMode);
+        }
+        if (peers.equals("host") && start != Launcher.THREADS) {
+            throw new UsageException(
+                    "--peers host with --launcher "
+                            + start.label()
+                            + ": expected --launcher threads, since rank 0 alone runs");
+        }
+    }
+
+    private void checkGpuOptions(boolean ascend) {
+        if (ascend) {
+            throw new UsageException(
+                    "--chunk-rule ascend with --run-mode cuda: expected weft; --base-m and --base-n"
+                            + " alone give its chunks");
+        }
+        if (computeBlocks != null && engine.equals(CudaEngine.CUBLAS.label())) {
+            throw new UsageException(
+                    "--compute-blocks "
+                            + computeBlocks
+                            + " with --engine cublas: the library chooses its grids, give none");
+        }
+    }
+
+    private long baseM() {
+        return positive("--base-m", baseM, Ascend.DEFAULT_BASE_M);
+    }
+
+    private long baseN() {
+        return positive("--base-n", baseN, Ascend.DEFAULT_BASE_N);
+    }
+
+    /** With {@code --strict}, refuses what the Ascend example refuses. */
+    public void checkStrict(ProblemSpec problem) {
+        if (!strict) {
+            return;
+        }
+        int ranks = problem.ranksPerGroup();
+        Ascend.checkStrict(ranks, problem.m(), problem.k(), problem.n(), baseM(), baseN());
+        if (!problem.shards().equals(Shards.even(problem.m(), ranks))) {
+            throw new UsageException(
+                    "--shards "
+                            + problem.shards()
+                            + " are uneven (the Ascend example refuses this)");
+        }
+    }
+
+    /**
+     * What was asked for about chunks and lanes, of which an algorithm without any makes no use.
+     */
+    public List<String> chunkOptions() {
+        List<String> given = new ArrayList<>();
+        if (commBlocks != null) {
+            given.add("--comm-blocks");
+        }
+        if (chunkRows != null) {
+            given.add("--chunk-rows");
+        }
+        if (splitsPerRank != null) {
+            given.add("--splits-per-rank");
+        }
+        if (baseM != null || baseN != null) {
+            given.add("--base-m/--base-n");
+        }
+        return given;
+    }
+
+    public static Algorithm algorithm(String label) {
+        try {
+            return Algorithm.of(label);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--algorithm: " + e.getMessage());
+        }
+    }
+
+    /** Whether it is the GPU's. */
+    private boolean checkRunMode() {
+        ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
+        if (runMode.equals("sim")) {
+            if (socVersion == null) {
+                throw new UsageException(
+                        "--run-mode sim needs --soc-version: expected one of "
+                                + String.join(", ", Machines.names())
+                                + ", here, or a model's .json");
+            }
+            return false;
+        }
+        if (socVersion != null) {
+            throw new UsageException(
+                    "--soc-version "
+                            + socVersion
+                            + " names a machine to simulate: it needs --run-mode sim, not "
+                            + runMode);
+        }
+        return runMode.equals("cuda");
+    }
+
+    private static int count(String option, Integer given, int most) {
+        if (given != null && (given < 1 || given > most)) {
+            throw new UsageException(option + " " + given + ": expected 1 to " + most);
+        }
+        return given == null ? 0 : given;
+    }
+
+    private static long positive(String option, Long given, long otherwise) {
+        if (given != null && (given < 1 || given > ProblemOptions.MOST_SIZE)) {
+            throw new UsageException(
+                    option + " " + given + ": expected 1 to " + ProblemOptions.MOST_SIZE);
+        }
+        return given == null ? otherwise : given;
+    }
+
+    private static int atLeast(String option, int value, int least) {
+        if (value < least || value > 1_000_000) {
+            throw new UsageException(option + " " + value + ": expected " + least + " to 1000000");
+        }
+        return value;
+    }
+}

@@ -1,0 +1,103 @@
+package dev.weft.cli.options;
+
+import dev.weft.compat.Ascend;
+import dev.weft.cuda.CudaEngine;
+import dev.weft.plan.Algorithm;
+import java.time.Duration;
+import java.util.Locale;
+
+/**
+ * How a problem is run, checked and complete. Zero stands for Weft's own choice.
+ *
+ * @param cuda whether ranks multiply on GPUs
+ * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
+ * @param start what the ranks are, and who starts them
+ * @param engine of the product: auto, scalar, vector or openblas; gated or cublas on a GPU
+ * @param computeWorkers threads, or thread blocks of the grid on a GPU
+ * @param commWorkers threads, or copy streams on a GPU
+ * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
+ * @param npy whether outputs are written for NumPy too
+ */
+public record ExecutionSpec(
+        boolean cuda,
+        boolean hostPeers,
+        Algorithm algorithm,
+        Launcher start,
+        String engine,
+        int computeWorkers,
+        int commWorkers,
+        long chunkRows,
+        long chunkCols,
+        int splitsPerRank,
+        AscendTiles ascendTiles,
+        int warmup,
+        int iterations,
+        boolean keepGathered,
+        boolean npy,
+        Duration deadline) {
+
+    /** Columns of a chunk are those of this many tiles. */
+    public static final int TILES_PER_CHUNK = 4;
+
+    /** Tile sizes of the Ascend example's chunk rule. */
+    public record AscendTiles(long baseM, long baseN) {
+
+        public static final AscendTiles DEFAULT =
+                new AscendTiles(Ascend.DEFAULT_BASE_M, Ascend.DEFAULT_BASE_N);
+    }
+
+    /** What the ranks are. */
+    public enum Launcher {
+        THREADS,
+        PROCESSES,
+        MPI;
+
+        String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    /** One call on this CPU's threads, cut like this. */
+    public ExecutionSpec onCpu(
+            Algorithm newAlgorithm,
+            int lanes,
+            long newChunkRows,
+            long newChunkCols,
+            int newSplitsPerRank,
+            AscendTiles newAscendTiles) {
+        return new ExecutionSpec(
+                false,
+                false,
+                newAlgorithm,
+                Launcher.THREADS,
+                engine,
+                0,
+                lanes,
+                newChunkRows,
+                newChunkCols,
+                newSplitsPerRank,
+                newAscendTiles,
+                0,
+                1,
+                keepGathered,
+                npy,
+                deadline);
+    }
+
+    public String launcher() {
+        return start.label();
+    }
+
+    /** Where the peers' shards lie, as run records call it; null on the CPU. */
+    public String peers() {
+        if (!cuda) {
+            return null;
+        }
+        return hostPeers ? "host" : "device";
+    }
+
+    /** The engine of a run on GPUs. */
+    public CudaEngine cudaEngine() {
+        return CudaEngine.valueOf(engine.toUpperCase(Locale.ROOT));
+    }
+}

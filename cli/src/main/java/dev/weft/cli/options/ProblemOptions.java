@@ -1,0 +1,222 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.nio.file.Path;
+import java.util.Arrays;
+import picocli.CommandLine.Option;
+
+/** The options that say what is computed, shared by run, gen-data and verify. */
+public final class ProblemOptions {
+
+    /** Rows or columns of a matrix: far beyond any memory, and their sums stay in 64 bits. */
+    public static final long MOST_SIZE = Integer.MAX_VALUE * 1024L;
+
+    /** Ranks of a world. */
+    public static final int MOST_RANKS = 4096;
+
+    private static final long DEFAULT_SEED = 19;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "R",
+            defaultValue = "2",
+            description = "Ranks of the world (default: ${DEFAULT-VALUE}).")
+    public int ranks;
+
+    @Option(
+            names = "--gm",
+            paramLabel = "M",
+            description = "Rows of A, per group (default: 2048, or the sum of --shards).")
+    public Long m;
+
+    @Option(
+            names = "--gk",
+            paramLabel = "K",
+            description = "Columns of A and rows of B (default: 2048).")
+    public Long k;
+
+    @Option(names = "--gn", paramLabel = "N", description = "Columns of B (default: 1024).")
+    public Long n;
+
+    @Option(
+            names = "--shards",
+            paramLabel = "ROWS,...",
+            split = ",",
+            description =
+                    "Rows of A on each rank of a group, uneven and zero allowed (default: even).")
+    public long[] shards;
+
+    @Option(
+            names = "--groups",
+            paramLabel = "G",
+            defaultValue = "1",
+            description =
+                    "Replica groups of consecutive ranks, each gathering its own A"
+                            + " (default: ${DEFAULT-VALUE}).")
+    public int groups;
+
+    @Option(
+            names = "--dtype",
+            paramLabel = "TYPE",
+            defaultValue = "fp16",
+            description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
+    String dtype;
+
+    @Option(
+            names = "--a-dtype",
+            paramLabel = "TYPE",
+            description = "Type of A where it differs (default: --dtype).")
+    public String aDtype;
+
+    @Option(
+            names = "--b-dtype",
+            paramLabel = "TYPE",
+            description = "Type of B where it differs (default: --dtype).")
+    public String bDtype;
+
+    @Option(names = "--out-dtype", paramLabel = "TYPE", description = "Type of C (default: fp32).")
+    public String outDtype;
+
+    @Option(
+            names = "--rhs",
+            paramLabel = "KIND",
+            defaultValue = "replicated",
+            description =
+                    "B on the ranks: replicated or column-sharded (default: ${DEFAULT-VALUE}).")
+    public String rhs;
+
+    @Option(names = "--transpose-b", description = "B is stored as [N, K].")
+    public boolean transposeB;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "SEED",
+            description = "Seed of --data normal (default: 19; seed19 has no other).")
+    public Long seed;
+
+    @Option(
+            names = "--data",
+            paramLabel = "KIND",
+            defaultValue = "normal",
+            description =
+                    "Generated data: normal (standard normal) or seed19 (integers 1 to 4)"
+                            + " (default: ${DEFAULT-VALUE}).")
+    public String data;
+
+    @Option(
+            names = "--data-dir",
+            paramLabel = "DIR",
+            defaultValue = "out",
+            description =
+                    "Where inputs, golden and outputs are written (default: ${DEFAULT-VALUE}).")
+    public Path dataDir;
+
+    /** Checks everything and fills in what was not given. */
+    public ProblemSpec spec() {
+        if (ranks < 1 || ranks > MOST_RANKS) {
+            throw new UsageException("--n-ranks " + ranks + ": expected 1 to " + MOST_RANKS);
+        }
+        if (groups < 1 || ranks % groups != 0) {
+            throw new UsageException(
+                    "--groups "
+                            + groups
+                            + ": expected a number that divides the "
+                            + ranks
+                            + " ranks");
+        }
+        Shards rows = shardsPerGroup();
+        DType a = type("--a-dtype", aDtype == null ? dtype : aDtype);
+        DType b = type("--b-dtype", bDtype == null ? dtype : bDtype);
+        DType out = outDtype == null ? DType.FP32 : type("--out-dtype", outDtype);
+        return new ProblemSpec(
+                ranks,
+                groups,
+                rows,
+                size("--gk", k, 2048, 1),
+                size("--gn", n, 1024, 0),
+                a,
+                b,
+                out,
+                oneOf("--rhs", rhs, "replicated", "column-sharded").equals("column-sharded"),
+                transposeB,
+                oneOf("--data", data, "normal", "seed19"),
+                seed());
+    }
+
+    private long seed() {
+        if (seed != null && data.equals("seed19") && seed != DEFAULT_SEED) {
+            throw new UsageException(
+                    "--seed "
+                            + seed
+                            + " with --data seed19: expected "
+                            + DEFAULT_SEED
+                            + ", or --data normal");
+        }
+        return seed == null ? DEFAULT_SEED : seed;
+    }
+
+    private Shards shardsPerGroup() {
+        int perGroup = ranks / groups;
+        if (shards == null) {
+            return Shards.even(size("--gm", m, 2048, 0), perGroup);
+        }
+        String given = Arrays.toString(shards);
+        if (shards.length != perGroup) {
+            throw new UsageException(
+                    "--shards "
+                            + given
+                            + ": expected "
+                            + perGroup
+                            + " numbers, one for each rank"
+                            + " of a group");
+        }
+        if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
+                || Arrays.stream(shards).sum() > MOST_SIZE) {
+            throw new UsageException(
+                    "--shards "
+                            + given
+                            + ": expected zero or more rows each, and at most "
+                            + MOST_SIZE
+                            + " together");
+        }
+        Shards rows = Shards.of(shards);
+        if (m != null && m != rows.totalRows()) {
+            throw new UsageException(
+                    "--shards "
+                            + given
+                            + " are "
+                            + rows.totalRows()
+                            + " rows, --gm says "
+                            + m
+                            + ": expected the same");
+        }
+        return rows;
+    }
+
+    private static long size(String option, Long given, long otherwise, long least) {
+        long value = given == null ? otherwise : given;
+        if (value < least || value > MOST_SIZE) {
+            throw new UsageException(
+                    option + " " + value + ": expected " + least + " to " + MOST_SIZE);
+        }
+        return value;
+    }
+
+    public static DType type(String option, String label) {
+        try {
+            return DType.of(label);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException(option + ": " + e.getMessage());
+        }
+    }
+
+    public static String oneOf(String option, String value, String... allowed) {
+        if (!Arrays.asList(allowed).contains(value)) {
+            throw new UsageException(
+                    option + " '" + value + "': expected one of " + String.join(", ", allowed));
+        }
+        return value;
+    }
+}

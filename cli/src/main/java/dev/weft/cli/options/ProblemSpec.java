@@ -1,0 +1,143 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.math.BigInteger;
+
+/**
+ * What is computed, checked and complete.
+ *
+ * @param ranks of the world, over all groups
+ * @param shards rows of one group's A; every group has the same cut
+ * @param n columns of the whole B
+ * @param columnSharded whether each rank holds its own columns of B, spread evenly
+ */
+public record ProblemSpec(
+        int ranks,
+        int groups,
+        Shards shards,
+        long k,
+        long n,
+        DType aType,
+        DType bType,
+        DType outType,
+        boolean columnSharded,
+        boolean transposeB,
+        String data,
+        long seed) {
+
+    /** Stands for the kind of data where the inputs are the user's own. */
+    public static final String FILES = "files";
+
+    public ProblemSpec {
+        checkBytes("A", aType, shards.totalRows(), k, ranks);
+        checkBytes("B", bType, k, n, ranks);
+        checkBytes("C", outType, shards.totalRows(), n, ranks);
+    }
+
+    /** Refuses a matrix that, once for each rank, has more bytes than 64 bits can count. */
+    public static void checkBytes(String name, DType type, long rows, long cols, int ranks) {
+        BigInteger bytes =
+                BigInteger.valueOf(rows)
+                        .multiply(BigInteger.valueOf(cols))
+                        .multiply(BigInteger.valueOf((long) type.bytes() * ranks));
+        if (bytes.bitLength() >= Long.SIZE) {
+            throw new UsageException(
+                    name
+                            + " ["
+                            + rows
+                            + ", "
+                            + cols
+                            + "] "
+                            + type.label()
+                            + " for "
+                            + ranks
+                            + " ranks is "
+                            + bytes
+                            + " bytes: expected at most "
+                            + Long.MAX_VALUE);
+        }
+    }
+
+    public int ranksPerGroup() {
+        return ranks / groups;
+    }
+
+    /** Rows of one group's gathered A. */
+    public long m() {
+        return shards.totalRows();
+    }
+
+    public int groupOf(int worldRank) {
+        return worldRank / ranksPerGroup();
+    }
+
+    public int memberOf(int worldRank) {
+        return worldRank % ranksPerGroup();
+    }
+
+    private Shards columns() {
+        return Shards.even(n, ranksPerGroup());
+    }
+
+    /** First of the columns of B that the rank holds. */
+    public long firstCol(int worldRank) {
+        return columnSharded ? columns().firstRow(memberOf(worldRank)) : 0;
+    }
+
+    /** Columns of B that the rank holds, and of the C that it computes. */
+    public long cols(int worldRank) {
+        return columnSharded ? columns().rows(memberOf(worldRank)) : n;
+    }
+
+    /** Floating-point operations of one rank's product; the widest rank's where they differ. */
+    public double flopsPerRank() {
+        return 2.0 * m() * k * cols(0);
+    }
+
+    /** The same problem on the user's own files, which decide shape and types. */
+    public ProblemSpec ofFiles(Shards newShards, long newK, long newN, DType newA, DType newB) {
+        return new ProblemSpec(
+                ranks,
+                groups,
+                newShards,
+                newK,
+                newN,
+                newA,
+                newB,
+                outType,
+                columnSharded,
+                transposeB,
+                FILES,
+                seed);
+    }
+
+    /** In words, as the summary shows it. */
+    public String describe() {
+        return "A ["
+                + m()
+                + ", "
+                + k
+                + "] "
+                + aType.label()
+                + " in shards of "
+                + shortShards()
+                + " rows, B ["
+                + k
+                + ", "
+                + n
+                + "] "
+                + bType.label()
+                + (transposeB ? " stored transposed" : "")
+                + (columnSharded ? " column-sharded" : " replicated")
+                + ", C "
+                + outType.label()
+                + (groups > 1 ? ", " + groups + " groups" : "");
+    }
+
+    private String shortShards() {
+        String all = shards.toString();
+        return all.length() <= 40 ? all : all.substring(0, all.lastIndexOf(',', 40)) + ",...";
+    }
+}

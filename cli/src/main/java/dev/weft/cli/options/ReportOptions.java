@@ -1,0 +1,37 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import picocli.CommandLine.Option;
+
+/** Pictures of a call, for every command that makes one. */
+public final class ReportOptions {
+
+    @Option(
+            names = "--report",
+            paramLabel = "FILE.html",
+            description =
+                    "Write the report there: one page with timeline, views, links and what to try"
+                            + " next; it needs no network.")
+    public String report;
+
+    @Option(
+            names = "--trace",
+            paramLabel = "FILE.json",
+            description = "Write the timeline there for Perfetto or chrome://tracing.")
+    public String trace;
+
+    public boolean wanted() {
+        return report != null || trace != null;
+    }
+
+    /** For ranks whose spans stay in processes of their own. */
+    public void refuse(String launcher) {
+        if (wanted()) {
+            throw new UsageException(
+                    (report == null ? "--trace " + trace : "--report " + report)
+                            + " with --launcher "
+                            + launcher
+                            + ": expected threads");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package dev.weft.cli.run;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Courier;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.Region;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Bytes of every rank, brought to the first one over whatever fabric there is. */
+final class Collected {
+
+    /** Words of arrival, one per rank, come first. */
+    private static final long WORD_BYTES = 128;
+
+    private Collected() {}
+
+    /** Collective: every rank's bytes, by rank, on rank 0; an empty list elsewhere. */
+    static List<byte[]> atFirst(Fabric fabric, byte[] own) {
+        long[] lengths = fabric.exchange(own.length);
+        int ranks = lengths.length;
+        long[] places = new long[ranks + 1];
+        places[0] = WORD_BYTES * ranks;
+        for (int r = 0; r < ranks; r++) {
+            places[r + 1] = Math.ceilDiv(places[r] + lengths[r], 8) * 8;
+        }
+        int rank = fabric.rank();
+        long bytes = rank == 0 ? places[ranks] : WORD_BYTES + own.length;
+        try (Region region = fabric.allocate(bytes);
+                Courier courier = fabric.courier(ended -> fabric.worked())) {
+            MemorySegment part = region.part(rank);
+            long from = rank == 0 ? places[0] : WORD_BYTES;
+            MemorySegment.copy(own, 0, part, ValueLayout.JAVA_BYTE, from, own.length);
+            if (rank > 0) {
+                Move move =
+                        new Move(
+                                region,
+                                rank,
+                                from,
+                                own.length,
+                                0,
+                                places[rank],
+                                own.length,
+                                1,
+                                own.length,
+                                WORD_BYTES * rank,
+                                -1);
+                courier.move(0, move, 1, 0);
+                courier.awaitAll();
+            }
+            List<byte[]> all = rank == 0 ? read(fabric, region, lengths, places) : List.of();
+            fabric.barrier();
+            return all;
+        }
+    }
+
+    private static List<byte[]> read(Fabric fabric, Region region, long[] lengths, long[] places) {
+        List<byte[]> all = new ArrayList<>();
+        for (int r = 0; r < lengths.length; r++) {
+            if (r > 0) {
+                fabric.await(region, 0, WORD_BYTES * r, 1, Awaited.of("the report", r));
+            }
+            MemorySegment bytes = region.part(0).asSlice(places[r], lengths[r]);
+            all.add(bytes.toArray(ValueLayout.JAVA_BYTE));
+        }
+        return all;
+    }
+}

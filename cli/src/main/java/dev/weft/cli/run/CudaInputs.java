@@ -1,0 +1,77 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.data.Operands;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.GpuStream;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+
+/**
+ * One rank's B, and all rows of its group's A as its product must have seen them, in device memory
+ * that lives until it is closed. One thread uses it.
+ */
+final class CudaInputs implements AutoCloseable {
+
+    /** Rows that start so are multiplied where they lie. */
+    private static final int ALIGNMENT_BYTES = 16;
+
+    private final DeviceBuffer aMemory;
+    private final DeviceBuffer bMemory;
+    private final DeviceMatrix a;
+    private final DeviceMatrix b;
+
+    private CudaInputs(ProblemSpec problem, Matrix hostB) {
+        this.aMemory = memory(problem.aType(), problem.m(), problem.k());
+        this.bMemory = memory(hostB.dtype(), hostB.rows(), hostB.cols());
+        this.a = matrix(aMemory, problem.aType(), problem.m(), problem.k());
+        this.b = matrix(bMemory, hostB.dtype(), hostB.rows(), hostB.cols());
+    }
+
+    /** On the GPU that is bound. */
+    static CudaInputs upload(
+            ProblemSpec problem, Operands operands, int worldRank, GpuStream stream) {
+        Matrix hostB = operands.b(worldRank);
+        CudaInputs inputs = new CudaInputs(problem, hostB);
+        inputs.b.upload(hostB, stream);
+        int first = problem.groupOf(worldRank) * problem.ranksPerGroup();
+        for (int member = 0; member < problem.ranksPerGroup(); member++) {
+            long count = problem.shards().rows(member);
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix rows = Matrix.allocate(arena, problem.aType(), count, problem.k());
+                operands.copyShard(first + member, rows);
+                inputs.a.rows(problem.shards().firstRow(member), count).upload(rows, stream);
+            }
+        }
+        return inputs;
+    }
+
+    DeviceMatrix a() {
+        return a;
+    }
+
+    DeviceMatrix b() {
+        return b;
+    }
+
+    private static DeviceBuffer memory(DType type, long rows, long cols) {
+        return DeviceBuffer.allocate(Math.max(1, rows) * pitch(type, cols) * type.bytes());
+    }
+
+    private static DeviceMatrix matrix(DeviceBuffer memory, DType type, long rows, long cols) {
+        return new DeviceMatrix(memory.address(), type, rows, cols, pitch(type, cols));
+    }
+
+    private static long pitch(DType type, long cols) {
+        long unit = ALIGNMENT_BYTES / type.bytes();
+        return Math.ceilDiv(cols, unit) * unit;
+    }
+
+    @Override
+    public void close() {
+        aMemory.close();
+        bMemory.close();
+    }
+}

@@ -1,0 +1,149 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.Operands;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.CudaAllGatherMatmulBuilder;
+import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.plan.Algorithm;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+
+/** What a GPU can run, said in one line before anything is written. */
+final class CudaRules {
+
+    private static final int TRIAL_SIZE = 64;
+
+    private CudaRules() {}
+
+    /** Refuses what no GPU runs. */
+    static void check(ProblemSpec problem, ExecutionSpec execution) {
+        DType type = problem.aType();
+        if (type == DType.FP32 || problem.bType() != type) {
+            throw new UsageException(
+                    "A is "
+                            + type.label()
+                            + " and B "
+                            + problem.bType().label()
+                            + ": on the GPU expected fp16 for both or bf16 for both (--run-mode cpu"
+                            + " takes every mix)");
+        }
+        if (problem.outType() != DType.FP32 && problem.outType() != type) {
+            throw new UsageException(
+                    "--out-dtype "
+                            + problem.outType().label()
+                            + " of inputs in "
+                            + type.label()
+                            + ": on the GPU expected fp32 or "
+                            + type.label());
+        }
+        int last = problem.ranks() - 1;
+        if (problem.cols(last) < 1) {
+            throw new UsageException(
+                    "rank "
+                            + last
+                            + " has no column of the "
+                            + problem.n()
+                            + " of B: on the GPU expected one at least for every rank");
+        }
+        if (execution.hostPeers() && problem.groups() > 1) {
+            throw new UsageException(
+                    "--peers host with --groups "
+                            + problem.groups()
+                            + ": expected one group, since rank 0 alone runs");
+        }
+    }
+
+    /**
+     * Refuses what this machine lacks or its GPU does not hold, by preparing a small operator like
+     * the one that is asked for. Kernels are compiled here, once for all ranks.
+     */
+    static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
+        Gpu.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new UsageException("--run-mode cuda: no GPU: " + why);
+                        });
+        // Never closed: kernels are loaded once per process, into this context.
+        Gpu gpu = Gpu.open(0);
+        try (Arena arena = Arena.ofConfined();
+                GpuStream stream = GpuStream.create();
+                DeviceCheck check = new DeviceCheck(gpu)) {
+            Operands small = smallOperands(problem, arena);
+            ProblemSpec shape =
+                    problem.ofFiles(
+                            problem.shards(),
+                            TRIAL_SIZE,
+                            TRIAL_SIZE,
+                            problem.aType(),
+                            problem.bType());
+            try (CudaInputs inputs = CudaInputs.upload(shape, small, 0, stream);
+                    CudaAllGatherMatmul op =
+                            describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), shape, execution)
+                                    .b(inputs.b(), shape.transposeB())
+                                    .algorithm(trialAlgorithm(execution))
+                                    .prepare()) {
+                // Their verdicts tell nothing yet; their kernels are loaded.
+                check.product(inputs.a(), inputs.b(), shape.transposeB(), op.product(0));
+                check.equal(op.product(0), op.product(0));
+            }
+        } catch (IllegalStateException e) {
+            throw new UsageException("--run-mode cuda: " + e.getMessage());
+        }
+    }
+
+    /** Ranks on devices take every algorithm; what host memory cannot do is for this to refuse. */
+    private static Algorithm trialAlgorithm(ExecutionSpec execution) {
+        return execution.hostPeers() ? execution.algorithm() : Algorithm.MESH_PULL;
+    }
+
+    /** A has the rows that are asked for, since the choice of a kernel depends on them. */
+    private static Operands smallOperands(ProblemSpec problem, Arena arena) {
+        Matrix a = Matrix.allocate(arena, problem.aType(), problem.m(), TRIAL_SIZE);
+        Matrix b = Matrix.allocate(arena, problem.bType(), TRIAL_SIZE, TRIAL_SIZE);
+        new NormalData(problem.seed(), 1).fill(b);
+        return new Operands() {
+            @Override
+            public Matrix shard(int rank) {
+                int member = problem.memberOf(rank);
+                return a.rows(problem.shards().firstRow(member), problem.shards().rows(member));
+            }
+
+            @Override
+            public Matrix b(int rank) {
+                return b;
+            }
+        };
+    }
+
+    /** All but B and the algorithm. */
+    static CudaAllGatherMatmulBuilder describe(
+            CudaAllGatherMatmulBuilder builder, ProblemSpec problem, ExecutionSpec execution) {
+        builder.a(problem.shards(), problem.aType())
+                .output(problem.outType())
+                .engine(execution.cudaEngine())
+                .deadline(execution.deadline());
+        if (execution.computeWorkers() > 0) {
+            builder.computeBlocks(execution.computeWorkers());
+        }
+        if (execution.commWorkers() > 0) {
+            builder.copyStreams(execution.commWorkers());
+        }
+        if (execution.chunkRows() > 0) {
+            builder.chunkRows(execution.chunkRows());
+        }
+        if (execution.chunkCols() > 0) {
+            builder.chunkCols(execution.chunkCols());
+        }
+        if (execution.splitsPerRank() > 0) {
+            builder.splitsPerRank(execution.splitsPerRank());
+        }
+        return builder;
+    }
+}

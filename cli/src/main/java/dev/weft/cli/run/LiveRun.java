@@ -1,0 +1,51 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.view.LivePage;
+import dev.weft.plan.Hosts;
+import dev.weft.report.RunRecord;
+import dev.weft.report.RunView;
+import dev.weft.report.ShownRun;
+import java.util.List;
+import java.util.TreeMap;
+
+/** Shows on a live page what the ranks have measured so far. Any thread may tell. */
+final class LiveRun implements RoundListener {
+
+    private final LivePage page;
+    private final ProblemSpec problem;
+    private final ExecutionSpec execution;
+    private final TreeMap<Integer, RankReport> reports = new TreeMap<>();
+    private final Hosts hosts;
+    private final int tellers;
+
+    /**
+     * @param tellers ranks that tell their rounds, from the first on
+     */
+    LiveRun(LivePage page, ProblemSpec problem, ExecutionSpec execution, Hosts hosts, int tellers) {
+        this.page = page;
+        this.problem = problem;
+        this.execution = execution;
+        this.hosts = hosts;
+        this.tellers = tellers;
+    }
+
+    @Override
+    public synchronized void round(int rank, RankReport soFar) {
+        reports.put(rank, soFar);
+        int rounds = soFar.pipelinedNs().length;
+        boolean alike =
+                reports.values().stream().allMatch(one -> one.pipelinedNs().length == rounds);
+        // Timelines of different calls do not belong into one picture.
+        if (reports.size() == tellers && alike) {
+            List<RankReport> all = List.copyOf(reports.values());
+            page.show(() -> shown(all));
+        }
+    }
+
+    private ShownRun shown(List<RankReport> all) {
+        RunRecord record = Records.of(problem, execution, hosts, all, null);
+        return RunView.underWay(record, "weft run");
+    }
+}

@@ -1,0 +1,384 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.launch.MpiRanks;
+import dev.weft.cli.launch.MpiStart;
+import dev.weft.cli.launch.RankProcesses;
+import dev.weft.cli.launch.RankStart;
+import dev.weft.cli.launch.TerminationSignal;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.verify.Outcome;
+import dev.weft.cli.view.LivePage;
+import dev.weft.cli.view.LiveProgress;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.Hosts;
+import dev.weft.report.Promise;
+import dev.weft.report.RunRecord;
+import dev.weft.report.Verification;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
+ * each host sees to the data folder there, which hosts may share or not, and judges the outputs of
+ * its host; the first of all collects what all have to say and is the only one that prints.
+ */
+final class MpiRun {
+
+    /** How often the first rank says that it runs. */
+    private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
+
+    private final RunCommand command;
+    private final RunOptions options;
+    private final ExecutionSpec execution;
+
+    /** Null until the ranks have met. */
+    private volatile Fabric world;
+
+    MpiRun(RunCommand command, RunOptions options, ExecutionSpec execution) {
+        this.command = command;
+        this.options = options;
+        this.execution = execution;
+    }
+
+    int call() {
+        Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
+        Runtime.getRuntime().addShutdownHook(hook);
+        boolean tells = RankEnd.isHeardByStarter() && isFirst();
+        int code = ExitCode.FAILED;
+        try {
+            if (RankEnd.isHeardByStarter()) {
+                System.err.println(RankStart.current().line());
+            }
+            if (tells) {
+                daemon("weft-starter-watch", this::watchStarter);
+                daemon("weft-alive", this::tellOfLife);
+            }
+            try (World world = World.mpi(execution.deadline())) {
+                code = world.call(this::asRank).getFirst();
+            }
+            return code;
+        } catch (IllegalArgumentException | UsageException e) {
+            code = ExitCode.USAGE;
+            throw e;
+        } finally {
+            RankProcesses.removeHook(hook);
+            if (tells) {
+                System.err.println(MpiRanks.exit(code));
+            }
+        }
+    }
+
+    private static boolean isFirst() {
+        return MpiEnvironment.current().rank().orElse(0) == 0;
+    }
+
+    private static void daemon(String name, Runnable work) {
+        Thread.ofPlatform().daemon().name(name).start(work);
+    }
+
+    /** Launchers end all ranks when one dies, and leave no time for more than this. */
+    private static void tellOfSignal() {
+        int rank = MpiEnvironment.current().rank().orElse(-1);
+        String signal = TerminationSignal.received().orElse("a signal");
+        System.err.println(
+                RankEnd.isHeardByStarter()
+                        ? MpiRanks.signal(rank, signal)
+                        : "weft: rank "
+                                + rank
+                                + ": ended by "
+                                + signal
+                                + " before the run was over; has another rank died?");
+    }
+
+    /**
+     * The input that mpirun hands to the first rank ends when the command that started mpirun does,
+     * or wants the run to end: nobody would read what the ranks have to say. An mpirun that hands
+     * on nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
+     */
+    private void watchStarter() {
+        try {
+            if (System.in.transferTo(OutputStream.nullOutputStream()) == 0) {
+                return;
+            }
+            Fabric joined = world;
+            if (joined == null) {
+                // The others have not even met this rank: mpirun ends them.
+                System.exit(ExitCode.FAILED);
+            } else {
+                joined.fail(new IllegalStateException(MpiRanks.STARTER_GONE));
+            }
+        } catch (IOException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
+        }
+    }
+
+    /**
+     * The command cannot look at ranks on other hosts, but it hears whether this one runs. A rank
+     * that has not met the others in time is not said to run: it should have given up by itself.
+     */
+    private void tellOfLife() {
+        long deadlineMs = execution.deadline().toMillis();
+        long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
+        try {
+            for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
+                System.err.println(MpiRanks.ALIVE);
+                TimeUnit.MILLISECONDS.sleep(everyMs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private int asRank(Fabric world) throws IOException {
+        this.world = world;
+        options.problem.ranks = world.size();
+        boolean first = world.rank() == 0;
+        RunOutputs outputs = first ? command.outputs() : null;
+        Console console = first ? outputs.console() : command.silent();
+        Progress terminal = first ? Progress.forTerminal(options.quiet) : new Progress(false);
+        try (LivePage page =
+                        LivePage.open(
+                                first && options.watch, options.title(), console, command.err());
+                Arena arena = Arena.ofShared();
+                FolderLock lock = lock(world)) {
+            Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
+            RunOptions.Inputs inputs = inputs(world, arena, lock, console, progress);
+            if (inputs == null) {
+                return ExitCode.USAGE;
+            }
+            console.info(
+                    command.ranks(inputs.problem(), execution, world.hosts())
+                            + ": "
+                            + inputs.problem().describe());
+            console.info("Running warmup...");
+            RankReport report =
+                    RankJob.of(inputs, execution, progress, listener(page, inputs, world))
+                            .run(world);
+            Verification judged = judge(world, inputs, report, progress);
+            List<byte[]> reports = Collected.atFirst(world, report.toBytes());
+            List<byte[]> judgements = Collected.atFirst(world, bytes(judged));
+            int code = 0;
+            if (first) {
+                code =
+                        Heartbeat.during(
+                                world,
+                                () ->
+                                        tell(
+                                                world.hosts(),
+                                                inputs,
+                                                reports,
+                                                judgements,
+                                                outputs,
+                                                page));
+                if (RankEnd.isHeardByStarter()) {
+                    // Told before the ranks leave: what may go wrong there spoils no result.
+                    System.err.println(MpiRanks.exit(code));
+                }
+            }
+            if (page != null) {
+                // Whoever looks at it may take some seconds, while the other ranks wait.
+                Heartbeat.during(
+                        world,
+                        () -> {
+                            page.awaitReaders();
+                            return null;
+                        });
+            }
+            // All ranks end alike, so that the launcher has one story to tell.
+            return (int) world.exchange(code)[0];
+        } finally {
+            terminal.end();
+        }
+    }
+
+    /** All ranks take part in telling where somebody watches; the first rank alone is seen. */
+    private RoundListener listener(LivePage page, RunOptions.Inputs inputs, Fabric world) {
+        if (!options.watch) {
+            return null;
+        }
+        return page == null
+                ? (rank, soFar) -> {}
+                : new LiveRun(page, inputs.problem(), execution, world.hosts(), 1);
+    }
+
+    /** The first rank of a host takes it; hosts that look at one folder know their own run. */
+    private FolderLock lock(Fabric world) {
+        long run = world.exchange(world.rank() == 0 ? FolderLock.newRun() : 0)[0];
+        return new FolderLock(options.problem.dataDir, run);
+    }
+
+    /**
+     * Host by host, since they may all look at one folder.
+     *
+     * @return null where a rank has refused, and has said why
+     */
+    private RunOptions.Inputs inputs(
+            Fabric world, Arena arena, FolderLock lock, Console console, Progress progress)
+            throws IOException {
+        Hosts hosts = world.hosts();
+        for (int host = 0; host < hosts.count(); host++) {
+            boolean refused = false;
+            if (world.rank() == hosts.first(host)) {
+                try {
+                    Heartbeat.during(
+                            world,
+                            () -> command.prepare(execution, arena, lock, console, progress));
+                } catch (UsageException | IllegalArgumentException e) {
+                    ErrorMessage.print(command.err(), ErrorMessage.of(e));
+                    refused = true;
+                }
+            }
+            // All end alike: thrown, it would be a failure that every other rank tells of too.
+            if (world.exchange(refused ? 1 : 0)[hosts.first(host)] == 1) {
+                return null;
+            }
+        }
+        return options.open(arena);
+    }
+
+    /** The first rank of a host judges for all of its ranks; the others' judgement is null. */
+    private Verification judge(
+            Fabric world, RunOptions.Inputs inputs, RankReport report, Progress progress)
+            throws IOException {
+        int rank = world.rank();
+        Hosts hosts = world.hosts();
+        boolean alike = isSame(world, report.device().hashCode());
+        long[] exact = world.exchange(report.gatheredExact() ? 1 : 0);
+        long[] equal = world.exchange(report.keptEqual() ? 1 : 0);
+        long[] bound = world.exchange(report.keptWithinBound() ? 1 : 0);
+        int host = hosts.hostOf(rank);
+        if (rank != hosts.first(host)) {
+            world.barrier();
+            return null;
+        }
+        int end = rank + hosts.size(host);
+        Verification judged =
+                Heartbeat.during(
+                        world,
+                        () ->
+                                command.verifier(inputs, execution, alike, progress)
+                                        .verify(
+                                                all(exact, rank, end),
+                                                all(equal, rank, end),
+                                                all(bound, rank, end),
+                                                rank,
+                                                end));
+        world.barrier();
+        inputs.folder()
+                .stampOutputs(world.size(), RunCommand.outputNames(inputs.problem(), execution));
+        return judged;
+    }
+
+    private static boolean isSame(Fabric world, long value) {
+        for (long other : world.exchange(value)) {
+            if (other != value) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean all(long[] answers, int from, int end) {
+        boolean all = true;
+        for (int r = from; r < end; r++) {
+            all &= answers[r] == 1;
+        }
+        return all;
+    }
+
+    private int tell(
+            Hosts hosts,
+            RunOptions.Inputs inputs,
+            List<byte[]> reports,
+            List<byte[]> judgements,
+            RunOutputs outputs,
+            LivePage page)
+            throws IOException {
+        List<RankReport> ranks = new ArrayList<>();
+        for (byte[] report : reports) {
+            ranks.add(RankReport.of(report));
+        }
+        Verification verification = null;
+        for (byte[] judgement : judgements) {
+            if (judgement.length > 0) {
+                Verification one = verification(judgement);
+                verification = verification == null ? one : verification.and(one);
+            }
+        }
+        command.tellOfUnusedOptions(ranks.getFirst(), outputs.console());
+        command.explain(ranks.getFirst(), outputs.console());
+        RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
+        outputs.write(record);
+        if (page != null) {
+            page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
+        }
+        return Outcome.exitCode(verification.passed(), verification, command.spec);
+    }
+
+    private static byte[] bytes(Verification verification) throws IOException {
+        if (verification == null) {
+            return new byte[0];
+        }
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(verification.promise().ordinal());
+            out.writeByte(code(verification.gatheredExact()));
+            out.writeBoolean(verification.bitwiseEqualToUnfused());
+            out.writeBoolean(verification.withinBound());
+            out.writeByte(code(verification.seedRulePassed()));
+            out.writeDouble(verification.maxAbsErr());
+            out.writeDouble(verification.relErr());
+            out.writeLong(verification.checkedRows());
+            out.writeLong(verification.totalRows());
+            out.writeBoolean(verification.freivalds());
+            out.writeLong(verification.notFinite());
+        }
+        return bytes.toByteArray();
+    }
+
+    private static Verification verification(byte[] bytes) throws IOException {
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            return new Verification(
+                    Promise.values()[in.readByte()],
+                    judgement(in.readByte()),
+                    in.readBoolean(),
+                    in.readBoolean(),
+                    judgement(in.readByte()),
+                    in.readDouble(),
+                    in.readDouble(),
+                    in.readLong(),
+                    in.readLong(),
+                    in.readBoolean(),
+                    in.readLong());
+        }
+    }
+
+    private static int code(Boolean judgement) {
+        if (judgement == null) {
+            return 2;
+        }
+        return judgement ? 1 : 0;
+    }
+
+    private static Boolean judgement(int code) {
+        return code == 2 ? null : Boolean.valueOf(code == 1);
+    }
+}

@@ -1,0 +1,130 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.data.FileOperands;
+import dev.weft.cli.data.Operands;
+import dev.weft.cli.data.UserFiles;
+import dev.weft.cli.options.ExecutionOptions;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.ReportOptions;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** All options of run; a rank's process parses the same ones again. */
+final class RunOptions {
+
+    @Mixin ProblemOptions problem;
+
+    @Mixin ExecutionOptions execution;
+
+    @Option(
+            names = "--a",
+            paramLabel = "FILE",
+            description =
+                    "A from a file (.npy, FILE.safetensors:TENSOR, or raw elements) instead of"
+                            + " generated data; needs --b.")
+    String a;
+
+    @Option(names = "--b", paramLabel = "FILE", description = "B from a file, likewise.")
+    String b;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the run record (schema weft.run/1) there; - is standard output.")
+    String json;
+
+    @Mixin ReportOptions reports;
+
+    @Option(
+            names = "--label",
+            paramLabel = "TEXT",
+            description = "A name for the run, kept in its record and shown in reports.")
+    String label;
+
+    @Option(
+            names = "--watch",
+            description =
+                    "Serve a live page on loopback while it runs: progress, and on the CPU medians"
+                            + " so far and the last timeline; the address is printed.")
+    boolean watch;
+
+    @Option(names = "--ascii", description = "Draw the timeline under the summary in plain ASCII.")
+    boolean ascii;
+
+    @Option(
+            names = "--verify",
+            description =
+                    "With -r sim: also run the plan on this machine's CPU and verify its product;"
+                            + " times stay predicted. Real runs always verify.")
+    boolean verify;
+
+    @Option(
+            names = "--slow",
+            paramLabel = "RANK=FACTOR",
+            split = ",",
+            description = "With -r sim: ranks that take FACTOR times as long, for example 3=1.5.")
+    Map<Integer, Double> slow = new LinkedHashMap<>();
+
+    @Option(
+            names = "--explain",
+            description =
+                    "Print the plans that auto chose from, with their predicted and, where they were"
+                            + " tried, measured times.")
+    boolean explain;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    /** What is read and written besides the data folder. */
+    CommandFiles files() {
+        CommandFiles files =
+                new CommandFiles()
+                        .reads("--a", a)
+                        .reads("--b", b)
+                        .reads("--hostfile", execution.hostfile);
+        return files.readsMachine(execution.socVersion).writes("--json", json).writes(reports);
+    }
+
+    /** What a page of the run is called. */
+    String title() {
+        return label == null ? "weft run" : label;
+    }
+
+    /** The problem with its inputs; {@code fromFiles} where they are the user's own. */
+    record Inputs(ProblemSpec problem, Operands operands, DataFolder folder, boolean fromFiles) {}
+
+    boolean fromFiles() {
+        if ((a == null) != (b == null)) {
+            throw new UsageException(
+                    (a == null ? "--b " + b : "--a " + a)
+                            + " alone: expected --a and --b together");
+        }
+        return a != null;
+    }
+
+    /** The inputs, of which none is read yet: generated ones may still have to be written. */
+    Inputs open(Arena arena) {
+        try {
+            if (fromFiles()) {
+                UserFiles files = UserFiles.open(problem, a, b);
+                DataFolder folder = new DataFolder(problem.dataDir, files.spec());
+                Operands operands = new FileOperands(files, arena);
+                return new Inputs(files.spec(), operands, folder, true);
+            }
+            ProblemSpec spec = problem.spec();
+            DataFolder folder = new DataFolder(problem.dataDir, spec);
+            return new Inputs(spec, folder.open(arena), folder, false);
+        } catch (IOException e) {
+            throw new RunFailedException("cannot read the inputs: " + e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.view.ReportFiles;
+import dev.weft.cli.view.Summary;
+import dev.weft.cli.view.TimelinePicture;
+import dev.weft.report.CallSpans;
+import dev.weft.report.RunRecord;
+import dev.weft.report.RunRecordJson;
+import dev.weft.report.RunView;
+import dev.weft.report.ShownRun;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.Locale;
+
+/**
+ * All that a run leaves behind for its user: summary, picture, record, report and trace. Made
+ * before the run, so that what cannot be written is refused before anything is measured.
+ */
+final class RunOutputs {
+
+    private final RunOptions options;
+    private final JsonTarget json;
+    private final ReportFiles files;
+    private final Console console;
+
+    RunOutputs(RunOptions options, PrintWriter out) {
+        this.options = options;
+        this.json = new JsonTarget(options.json, out);
+        this.files = new ReportFiles(options.reports);
+        options.files().check().checkOutputs(options.problem.dataDir);
+        this.console = new Console(out, options.quiet || json.toStandardOutput());
+    }
+
+    Console console() {
+        return console;
+    }
+
+    /** Whether anything but the summary wants to know what every rank did. */
+    boolean wantsSpans() {
+        return options.json != null || options.reports.wanted();
+    }
+
+    void write(RunRecord unlabelled) throws IOException {
+        RunRecord record = unlabelled.labelled(options.label);
+        new Summary(console).print(record);
+        picture(record);
+        json.write(generator -> RunRecordJson.write(record, generator));
+        if (options.reports.wanted()) {
+            files.write(shown(record), console);
+        }
+    }
+
+    static ShownRun shown(RunRecord record) {
+        return RunView.of(record, "weft run");
+    }
+
+    private void picture(RunRecord record) {
+        if (!console.quiet() && !record.ranks().isEmpty()) {
+            int groupSize = record.problem().ranks() / record.problem().groups();
+            CallSpans call = CallSpans.of(record.ranks(), record.problem().ranks(), groupSize);
+            console.print(
+                    String.format(
+                            Locale.ROOT,
+                            "  %-14s%s of %.3f ms",
+                            "Timeline:",
+                            record.simulated() ? "one call" : "the last pipelined call",
+                            call.endNs() / 1e6));
+            TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
+        }
+    }
+}

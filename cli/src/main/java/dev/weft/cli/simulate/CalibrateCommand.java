@@ -1,0 +1,137 @@
+package dev.weft.cli.simulate;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.files.PrivateFiles;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.MachineFile;
+import dev.weft.sim.Machines;
+import dev.weft.tensor.DType;
+import dev.weft.tune.Calibration;
+import dev.weft.tune.Effort;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft calibrate}: measures this machine and keeps it as the model {@code here}. */
+@Command(
+        name = "calibrate",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "Measures what products, copies and signals cost on this machine and keeps it as the"
+                        + " machine 'here', which auto and -r sim -v here use. Leave the machine"
+                        + " alone meanwhile.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft calibrate                             half a minute",
+            "  ./weft calibrate --output lab.json           keep it elsewhere",
+            "  ./weft run -r sim -v here -n 2 --gm 4096 --gk 2048 --gn 64",
+            "",
+            "Exit codes: 0 measured and kept, 1 failed, 2 wrong usage."
+        })
+public final class CalibrateCommand implements Callable<Integer> {
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = "--engine",
+            paramLabel = "NAME",
+            defaultValue = "auto",
+            description =
+                    "Product engine: auto, vector, scalar or openblas (default: ${DEFAULT-VALUE}).")
+    String engine;
+
+    @Option(names = "--quick", description = "Some seconds instead of half a minute.")
+    boolean quick;
+
+    @Option(
+            names = "--output",
+            paramLabel = "FILE",
+            description =
+                    "Write the model there instead of to weft/machine.json in the user's folder of"
+                            + " caches.")
+    Path output;
+
+    @Override
+    public Integer call() throws IOException {
+        Path file = output == null ? Machines.herePath() : output.toAbsolutePath();
+        if (output == null) {
+            // Told before half a minute is spent on it.
+            PrivateFiles.cache(file.toAbsolutePath().getParent());
+        } else if (file.getParent() == null
+                || !Files.isDirectory(file.getParent())
+                || !Files.isWritable(file.getParent())
+                || Files.isDirectory(file)) {
+            throw new UsageException(
+                    "--output " + output + ": expected a file in a folder that can be written to");
+        }
+        Gemm gemm;
+        try {
+            gemm = Gemms.byName(engine);
+        } catch (IllegalArgumentException | IllegalStateException e) {
+            throw new UsageException(e.getMessage());
+        }
+        Console console = new Console(spec.commandLine().getOut(), false);
+        console.print("Measuring...");
+        Machine machine =
+                Calibration.measure(
+                        gemm, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
+        if (output == null) {
+            MachineFile.writeCached(machine, file);
+        } else {
+            MachineFile.write(machine, file);
+        }
+        print(machine, console);
+        console.print("Kept in " + file);
+        return 0;
+    }
+
+    private static void print(Machine machine, Console console) {
+        CoreEngine cores = (CoreEngine) machine.engine();
+        line(console, "Engine", machine.description());
+        for (DType type : DType.values()) {
+            CoreEngine.Costs costs = cores.costs().get(type);
+            line(
+                    console,
+                    "A of " + type.label(),
+                    text(
+                            "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
+                            costs.gflops(), costs.rowNs(), costs.bNs(), costs.outNs()));
+        }
+        line(
+                console,
+                "Cores",
+                text("%d, which do the work of %.2f together", cores.cores(), cores.capacity()));
+        line(
+                console,
+                "Copies",
+                text(
+                        "%.1f GB/s by one core, %.1f by all",
+                        machine.node().coreGbps(), machine.node().gbps()));
+        line(
+                console,
+                "Signals",
+                text("%.1f us until a sleeping thread runs", machine.overheads().wakeUs()));
+    }
+
+    private static void line(Console console, String label, String value) {
+        console.print(text("  %-14s%s", label, value));
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

@@ -1,0 +1,165 @@
+package dev.weft.cli.simulate;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.NumberList;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.plan.Shards;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Wiring;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft plan}: the best way to do a problem on a machine model, and what limits it. */
+@Command(
+        name = "plan",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "Says which algorithm, chunks and number of ranks are fastest for a problem on a"
+                        + " model of a machine, where overlap stops paying, and what faster links,"
+                        + " more on-chip memory or a faster engine would buy. Nothing is"
+                        + " multiplied.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft plan -v h200-nvlink8 --gm 16384 --gk 8192 --gn 28672",
+            "  ./weft plan -v Ascend910B1 --gm 16384 --gk 4096 --gn 4096 -n 8 --rhs replicated",
+            "  ./weft plan -v my-machine.json --gm 4096 --gk 4096 --gn 4096 --json -"
+        })
+public final class PlanCommand implements Callable<Integer> {
+
+    /** Without -n, no more ranks than these are tried. */
+    private static final int MOST_TRIED_RANKS = 64;
+
+    @Spec CommandSpec spec;
+
+    @Mixin SimOptions common;
+
+    @Option(
+            names = "--gm",
+            paramLabel = "M",
+            defaultValue = "2048",
+            description = "Rows of A (default: ${DEFAULT-VALUE}).")
+    long m;
+
+    @Option(
+            names = "--gk",
+            paramLabel = "K",
+            defaultValue = "2048",
+            description = "Columns of A and rows of B (default: ${DEFAULT-VALUE}).")
+    long k;
+
+    @Option(
+            names = "--gn",
+            paramLabel = "N",
+            defaultValue = "1024",
+            description = "Columns of B (default: ${DEFAULT-VALUE}).")
+    long n;
+
+    @Option(
+            names = {"-n", "--n-ranks"},
+            paramLabel = "LIST",
+            description =
+                    "Numbers of ranks to choose from, such as 8, 4,6 or 2..64 (default: 2, 4, 8 and"
+                            + " so on up to a node of the machine, or 64).")
+    String ranks;
+
+    @Option(
+            names = "--rhs",
+            paramLabel = "KIND",
+            defaultValue = "column-sharded",
+            description =
+                    "B on the ranks: column-sharded, where they share the work, or replicated,"
+                            + " where each multiplies by all of B (default: ${DEFAULT-VALUE}).")
+    String rhs;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the record (schema weft.plan/1) there; - is standard output.")
+    String json;
+
+    @Override
+    public Integer call() throws IOException {
+        PrintWriter out = spec.commandLine().getOut();
+        JsonTarget target = new JsonTarget(json, out);
+        new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
+        Machine machine = common.machine();
+        boolean columnSharded = SimOptions.columnSharded(rhs);
+        checkSize("--gm", m);
+        checkSize("--gk", k);
+        checkSize("--gn", n);
+        List<SimProblem> problems = new ArrayList<>();
+        for (int count : ranks(machine)) {
+            problems.add(problem(machine, count, columnSharded));
+        }
+        PlanAnswer answer = PlanAnswer.of(problems, Progress.forTerminal(common.quiet));
+        PlanReport report = new PlanReport(common.socVersion, m, k, n, columnSharded, answer);
+        report.print(new Console(out, common.quiet || target.toStandardOutput()));
+        target.write(report::writeJson);
+        return 0;
+    }
+
+    private static void checkSize(String option, long size) {
+        if (size < 1 || size > ProblemOptions.MOST_SIZE) {
+            throw new UsageException(
+                    option + " " + size + ": expected 1 to " + ProblemOptions.MOST_SIZE);
+        }
+    }
+
+    private SimProblem problem(Machine machine, int count, boolean columnSharded) {
+        return new SimProblem(
+                machine,
+                Shards.even(m, count),
+                k,
+                columnSharded ? Math.ceilDiv(n, count) : n,
+                common.aType(),
+                common.outType(),
+                false,
+                0,
+                Map.of());
+    }
+
+    private List<Integer> ranks(Machine machine) {
+        if (ranks != null) {
+            return NumberList.parseInts("--n-ranks", ranks, 1, ProblemOptions.MOST_RANKS);
+        }
+        if (machine.node().topology() == Wiring.Topology.TORUS) {
+            return List.of(machine.ranksPerNode());
+        }
+        int most = mostRanks(machine);
+        List<Integer> counts = new ArrayList<>();
+        for (int count = 2; count < most; count *= 2) {
+            counts.add(count);
+        }
+        counts.add(most);
+        return counts;
+    }
+
+    /** Of a node that has several; otherwise as many as it has cores, or as are worth a try. */
+    private static int mostRanks(Machine machine) {
+        if (machine.ranksPerNode() > 1) {
+            return Math.min(machine.ranksPerNode(), MOST_TRIED_RANKS);
+        }
+        if (machine.network() == null && machine.engine() instanceof CoreEngine cores) {
+            return Math.clamp(cores.cores(), 2, MOST_TRIED_RANKS);
+        }
+        return machine.network() == null && machine.ranksPerNode() == 1 ? 1 : MOST_TRIED_RANKS;
+    }
+}

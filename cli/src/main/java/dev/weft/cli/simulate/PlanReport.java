@@ -1,0 +1,230 @@
+package dev.weft.cli.simulate;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.TextTable;
+import dev.weft.cli.console.Version;
+import dev.weft.sim.Machine;
+import java.io.IOException;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * A plan in words and as JSON of docs/sweep-record.md.
+ *
+ * @param nameOrFile what the user called the machine
+ */
+record PlanReport(
+        String nameOrFile, long m, long k, long n, boolean columnSharded, PlanAnswer answer) {
+
+    static final String SCHEMA = "weft.plan/1";
+
+    void print(Console console) {
+        SimProblem problem = answer.best().problem();
+        Machine machine = problem.machine();
+        console.info("Simulated on " + machine.name() + ": " + machine.description());
+        console.info(
+                text(
+                        "A [%d, %d] %s, B [%d, %d] %s, C %s",
+                        m, k, problem.aType().label(), k, n, rhs(), problem.outType().label()));
+        answer.refused().forEach(reason -> console.info("Left out: " + reason));
+        TextTable table =
+                new TextTable(
+                        "ranks",
+                        "algorithm",
+                        "chunks",
+                        "chunk rows",
+                        "ms",
+                        "unoverlapped ms",
+                        "speedup",
+                        "of limit",
+                        "multiplying");
+        answer.choices().forEach(choice -> add(table, choice));
+        table.lines().forEach(console::print);
+        console.print("");
+        fastest(console);
+        console.print("Overlap stops paying (is under 3% faster than gathering first):");
+        console.print("  by rows:  " + byRows());
+        console.print("  by links: " + byLinks());
+        console.print("Twice as much would buy:");
+        for (PlanAnswer.Upgrade upgrade : answer.upgrades()) {
+            console.print(
+                    text(
+                            "  %-15s %.3f ms, %.2fx",
+                            upgrade.what() + ":", upgrade.ns() / 1e6, upgrade.speedup()));
+        }
+    }
+
+    private static void add(TextTable table, PlanAnswer.Choice choice) {
+        SimCandidate candidate = choice.cheapest().candidate();
+        table.row(
+                Integer.toString(choice.ranks()),
+                candidate.algorithm().label(),
+                Integer.toString(candidate.chunksPerSource()),
+                Long.toString(candidate.chunkRows()),
+                text("%.3f", choice.cheapest().ns() / 1e6),
+                text("%.3f", choice.unoverlappedNs() / 1e6),
+                text("%.2fx", choice.speedup()),
+                text("%.1f%%", 100 * choice.limitFraction()),
+                text("%.1f%%", 100 * choice.efficiency()));
+    }
+
+    private void fastest(Console console) {
+        PlanAnswer.Choice best = answer.best();
+        SimCandidate candidate = best.cheapest().candidate();
+        console.print(
+                text(
+                        "Fastest: %d ranks, %s, %d chunks of %d rows from each: %.3f ms, of which"
+                                + " ranks multiply %.1f%%",
+                        best.ranks(),
+                        candidate.algorithm().label(),
+                        candidate.chunksPerSource(),
+                        candidate.chunkRows(),
+                        best.cheapest().ns() / 1e6,
+                        100 * best.efficiency()));
+        if (!columnSharded && answer.choices().size() > 1) {
+            console.print(
+                    "  every rank multiplies by all of B: more ranks do more work, not the same"
+                            + " sooner; see --rhs column-sharded");
+        }
+        console.print("  " + command(best.ranks(), candidate));
+    }
+
+    private String command(int ranks, SimCandidate candidate) {
+        SimProblem problem = answer.best().problem();
+        return "./weft run -r sim -v "
+                + nameOrFile
+                + text(" -n %d --gm %d --gk %d --gn %d", ranks, m, k, n)
+                + " --dtype "
+                + problem.aType().label()
+                + " --out-dtype "
+                + problem.outType().label()
+                + " --rhs "
+                + rhs()
+                + " --algorithm "
+                + candidate.algorithm().label()
+                + (candidate.cut().ascendTiles() == null
+                        ? " --chunk-rows " + candidate.chunkRows()
+                        : " --chunk-rule ascend");
+    }
+
+    private String byRows() {
+        List<PlanAnswer.Gain> gains = answer.byRows();
+        PlanAnswer.Gain fewest = gains.getFirst();
+        PlanAnswer.Gain most = gains.getLast();
+        if (!most.pays()) {
+            return "at every M from " + rows(fewest) + " to " + rows(most);
+        }
+        if (fewest.pays()) {
+            return "nowhere: at M = " + rows(fewest) + " it still pays";
+        }
+        int paying = 0;
+        while (!gains.get(paying).pays()) {
+            paying++;
+        }
+        return "at M = "
+                + rows(gains.get(paying - 1))
+                + "; pays from "
+                + rows(gains.get(paying))
+                + " on";
+    }
+
+    private static String rows(PlanAnswer.Gain gain) {
+        return text("%.0f", gain.at()) + percent(gain);
+    }
+
+    private String byLinks() {
+        PlanAnswer.Gain slowest = answer.byLinks().getFirst();
+        PlanAnswer.Gain fastest = answer.byLinks().getLast();
+        if (answer.byLinks().stream().noneMatch(PlanAnswer.Gain::pays)) {
+            return "at any speed from " + times(slowest) + " to " + times(fastest);
+        }
+        return (slowest.pays() ? "pays down to " : "with links at ")
+                + times(slowest)
+                + (fastest.pays() ? ", pays up to " : " and at ")
+                + times(fastest);
+    }
+
+    private static String times(PlanAnswer.Gain gain) {
+        double factor = gain.at();
+        return (factor < 1 ? text("1/%.0fx", 1 / factor) : text("%.0fx", factor)) + percent(gain);
+    }
+
+    private static String percent(PlanAnswer.Gain gain) {
+        return text(" (%+.1f%%)", 100 * (gain.speedup() - 1));
+    }
+
+    private String rhs() {
+        return columnSharded ? "column-sharded" : "replicated";
+    }
+
+    void writeJson(JsonGenerator json) throws IOException {
+        SimProblem problem = answer.best().problem();
+        json.writeStringField("schema", SCHEMA);
+        json.writeStringField("weft", Version.number());
+        json.writeStringField("machine", problem.machine().name());
+        json.writeNumberField("m", m);
+        json.writeNumberField("k", k);
+        json.writeNumberField("n", n);
+        json.writeStringField("aDtype", problem.aType().label());
+        json.writeStringField("outDtype", problem.outType().label());
+        json.writeStringField("rhs", rhs());
+        json.writeObjectFieldStart("best");
+        choice(json, answer.best());
+        json.writeEndObject();
+        json.writeArrayFieldStart("choices");
+        for (PlanAnswer.Choice choice : answer.choices()) {
+            json.writeStartObject();
+            choice(json, choice);
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("refused");
+        for (String reason : answer.refused()) {
+            json.writeString(reason);
+        }
+        json.writeEndArray();
+        gains(json, "overlapByRows", "m", answer.byRows());
+        gains(json, "overlapByLinks", "linkFactor", answer.byLinks());
+        json.writeArrayFieldStart("twice");
+        for (PlanAnswer.Upgrade upgrade : answer.upgrades()) {
+            json.writeStartObject();
+            json.writeStringField("what", upgrade.what());
+            json.writeNumberField("predictedUs", upgrade.ns() / 1e3);
+            json.writeNumberField("speedup", upgrade.speedup());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private static void choice(JsonGenerator json, PlanAnswer.Choice choice) throws IOException {
+        SimCandidate candidate = choice.cheapest().candidate();
+        json.writeNumberField("ranks", choice.ranks());
+        json.writeStringField("algorithm", candidate.algorithm().label());
+        json.writeNumberField("chunks", candidate.chunksPerSource());
+        json.writeNumberField("chunkRows", candidate.chunkRows());
+        json.writeNumberField("lanes", choice.problem().lanesUsed(candidate));
+        json.writeNumberField("predictedUs", choice.cheapest().ns() / 1e3);
+        json.writeNumberField("unoverlappedUs", choice.unoverlappedNs() / 1e3);
+        json.writeNumberField("speedup", choice.speedup());
+        json.writeNumberField("limitFraction", choice.limitFraction());
+        json.writeNumberField("efficiency", choice.efficiency());
+    }
+
+    private static void gains(
+            JsonGenerator json, String field, String at, List<PlanAnswer.Gain> gains)
+            throws IOException {
+        json.writeArrayFieldStart(field);
+        for (PlanAnswer.Gain gain : gains) {
+            json.writeStartObject();
+            json.writeNumberField(at, gain.at());
+            json.writeNumberField("speedup", gain.speedup());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

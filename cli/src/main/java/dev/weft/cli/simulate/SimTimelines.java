@@ -1,0 +1,105 @@
+package dev.weft.cli.simulate;
+
+import dev.weft.op.Timeline;
+import dev.weft.report.RunRecord;
+import dev.weft.sim.SpanSink;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Keeps what the first simulated ranks do, as timelines of executed calls are kept. */
+public final class SimTimelines implements SpanSink {
+
+    /** Lanes before compute workers, each by number. */
+    private static final Comparator<String> TRACK_ORDER =
+            Comparator.comparing((String name) -> name.startsWith("compute"))
+                    .thenComparing(String::length)
+                    .thenComparing(Comparator.naturalOrder());
+
+    /** Beyond this many ranks a record has the first one's spans only: there would be millions. */
+    static final int MOST_RANKS_WITH_SPANS = 64;
+
+    private final List<Map<String, List<Timeline.Span>>> tracksOfRank = new ArrayList<>();
+    private final long[] endNs;
+
+    /**
+     * @param ranks whose spans are kept, from rank 0 on
+     */
+    SimTimelines(int ranks) {
+        endNs = new long[ranks];
+        for (int rank = 0; rank < ranks; rank++) {
+            tracksOfRank.add(new TreeMap<>(TRACK_ORDER));
+        }
+    }
+
+    public static SimTimelines of(SimProblem problem, SimCandidate chosen) {
+        int ranks = problem.shards().ranks();
+        if (ranks > MOST_RANKS_WITH_SPANS) {
+            SimTimelines timelines = new SimTimelines(1);
+            problem.tellEachClass(chosen, timelines);
+            return timelines;
+        }
+        SimTimelines timelines = new SimTimelines(ranks);
+        problem.tellEveryRank(chosen, timelines);
+        return timelines;
+    }
+
+    public int ranks() {
+        return endNs.length;
+    }
+
+    @Override
+    public void span(int rank, String track, Span span) {
+        if (rank >= ranks()) {
+            return;
+        }
+        long end = Math.round(span.endNs());
+        endNs[rank] = Math.max(endNs[rank], end);
+        tracksOfRank
+                .get(rank)
+                .computeIfAbsent(track, name -> new ArrayList<>())
+                .add(
+                        new Timeline.Span(
+                                Timeline.Kind.valueOf(span.kind().name()),
+                                span.source(),
+                                span.peer(),
+                                span.to(),
+                                span.chunk(),
+                                span.firstRow(),
+                                span.rows(),
+                                span.bytes(),
+                                Math.round(span.startNs()),
+                                end));
+    }
+
+    /** What one rank did; all ranks start at once. */
+    public Timeline of(int rank) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        tracksOfRank
+                .get(rank)
+                .forEach(
+                        (name, spans) -> {
+                            spans.sort(Comparator.comparingLong(Timeline.Span::startNs));
+                            tracks.add(new Timeline.Track(name, List.copyOf(spans)));
+                        });
+        return new Timeline(rank, 0, endNs[rank], tracks);
+    }
+
+    /** The ranks as a record has them. */
+    public List<RunRecord.Rank> ranks(SimProblem problem, SimCandidate chosen) {
+        List<RunRecord.Rank> ranks = new ArrayList<>();
+        for (int rank = 0; rank < ranks(); rank++) {
+            Timeline timeline = of(rank);
+            ranks.add(
+                    new RunRecord.Rank(
+                            rank,
+                            0,
+                            problem.shards().rows(rank),
+                            chosen.chunks().chunkRows(rank),
+                            timeline));
+        }
+        return ranks;
+    }
+}

@@ -1,0 +1,86 @@
+package dev.weft.cli.verify;
+
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Freivalds;
+import dev.weft.tensor.Matrix;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+
+/**
+ * Judges a product of all rows against float64: every row where that is affordable, else sampled
+ * rows, all rows with infinities or NaNs, and Freivalds' check of the rest. Any thread may call it.
+ */
+public record ProductJudge(ProblemSpec problem) {
+
+    /** Up to this many multiply-adds every row is compared with its bound, otherwise a sample. */
+    private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
+
+    private static final int SAMPLED_ROWS = 64;
+    private static final int FREIVALDS_ROUNDS = 8;
+
+    /**
+     * @param checkedRows rows that were compared element by element
+     * @param freivalds whether Freivalds' check accepts the rest; true where there is none
+     */
+    public record Judgement(Deviation deviation, long checkedRows, boolean freivalds) {
+
+        public boolean withinBound() {
+            return deviation.withinBound() && freivalds;
+        }
+    }
+
+    /**
+     * @param a all rows of one group
+     */
+    public Judgement judge(Matrix a, Matrix b, Matrix c) {
+        Float64Oracle oracle = new Float64Oracle(a, b, problem.transposeB());
+        if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
+            return new Judgement(oracle.check(c), c.rows(), true);
+        }
+        // Of infinities and NaNs random signs tell nothing: whether they are right takes a look.
+        long[] notFinite = rowsNotFinite(c);
+        long[] rows =
+                LongStream.concat(sampledRows(c.rows()), LongStream.of(notFinite))
+                        .distinct()
+                        .sorted()
+                        .toArray();
+        boolean accepted =
+                Freivalds.check(
+                                a,
+                                b,
+                                problem.transposeB(),
+                                c,
+                                FREIVALDS_ROUNDS,
+                                problem.seed(),
+                                row -> Arrays.binarySearch(notFinite, row) < 0)
+                        .accepted();
+        return new Judgement(oracle.check(c, rows), rows.length, accepted);
+    }
+
+    /** In order. */
+    private static long[] rowsNotFinite(Matrix c) {
+        return LongStream.range(0, c.rows())
+                .filter(
+                        row ->
+                                LongStream.range(0, c.cols())
+                                        .anyMatch(col -> !Float.isFinite(c.get(row, col))))
+                .toArray();
+    }
+
+    /** The first and the last row of every shard, and random ones; a fixed seed repeats them. */
+    private LongStream sampledRows(long rows) {
+        Random random = new Random(problem.seed());
+        LongStream edges =
+                IntStream.range(0, problem.ranksPerGroup())
+                        .filter(member -> problem.shards().rows(member) > 0)
+                        .mapToLong(problem.shards()::firstRow)
+                        .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)));
+        return LongStream.concat(
+                LongStream.concat(edges, LongStream.of(rows - 1)),
+                random.longs(SAMPLED_ROWS, 0, rows));
+    }
+}

@@ -1,0 +1,43 @@
+package dev.weft.cli.verify;
+
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+
+/**
+ * The Ascend example's rule: an element is bad if it differs from golden by more than 1e-3, both
+ * absolutely and relatively; more than 0.1% bad elements, or more than 1000 zeros where golden has
+ * none, fail. Golden is first rounded to the output's type, so that the rule judges the product and
+ * not the type that the user chose.
+ */
+record SeedRule(long bad, long zeros, long elements) {
+
+    private static final double TOLERANCE = 1e-3;
+    private static final double BAD_SHARE = 1e-3;
+    private static final long MAX_ZEROS = 1000;
+
+    static SeedRule judge(Matrix golden, Matrix output) {
+        DType type = output.dtype();
+        long bad = 0;
+        long zeros = 0;
+        for (long row = 0; row < output.rows(); row++) {
+            for (long col = 0; col < output.cols(); col++) {
+                float expected = type.round(golden.get(row, col));
+                float actual = output.get(row, col);
+                double difference = Math.abs((double) actual - expected);
+                // The relative tolerance of an infinity would let everything pass.
+                boolean close =
+                        Float.compare(actual, expected) == 0
+                                || difference <= TOLERANCE
+                                || Float.isFinite(expected)
+                                        && difference <= TOLERANCE * Math.abs(expected);
+                bad += close ? 0 : 1;
+                zeros += actual == 0 && expected != 0 ? 1 : 0;
+            }
+        }
+        return new SeedRule(bad, zeros, output.rows() * output.cols());
+    }
+
+    boolean passed() {
+        return bad <= BAD_SHARE * elements && zeros <= MAX_ZEROS;
+    }
+}

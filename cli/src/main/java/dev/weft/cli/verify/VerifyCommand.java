@@ -1,0 +1,80 @@
+package dev.weft.cli.verify;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.view.Summary;
+import dev.weft.report.Verification;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code weft verify}: the output files of an earlier run, or of another program, once more. */
+@Command(
+        name = "verify",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        description = {
+            "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference"
+                    + " is over 1e-3 absolutely and relatively; at most 0.1%% bad), against Weft's own"
+                    + " unfused product bit for bit, and against float64.",
+            "Shapes and types come from the data folder."
+        },
+        footer = {"", "Examples:", "  ./weft verify", "  ./weft verify --data-dir data --loose"})
+public final class VerifyCommand implements Callable<Integer> {
+
+    @Spec CommandSpec spec;
+
+    @Option(
+            names = "--data-dir",
+            paramLabel = "DIR",
+            defaultValue = "out",
+            description = "Inputs, golden and outputs (default: ${DEFAULT-VALUE}).")
+    Path dataDir;
+
+    @Option(
+            names = "--out-dtype",
+            paramLabel = "TYPE",
+            description = "Type of the outputs (default: what the run wrote down, else fp32).")
+    String outDtype;
+
+    @Option(
+            names = "--loose",
+            description =
+                    "Pass on golden and float64 alone: for outputs of another program, of engine"
+                            + " openblas or of a GPU.")
+    boolean loose;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    @Override
+    public Integer call() throws IOException {
+        DataFolder folder =
+                DataFolder.existing(
+                        dataDir,
+                        outDtype == null ? null : ProblemOptions.type("--out-dtype", outDtype));
+        Console console = new Console(spec.commandLine().getOut(), quiet);
+        try (Arena arena = Arena.ofShared();
+                FolderLock lock = new FolderLock(dataDir)) {
+            lock.takeToRead();
+            Verification found =
+                    Verifier.withEngine(
+                                    folder.open(arena), folder, "auto", Progress.forTerminal(quiet))
+                            .verify(null, true, true);
+            boolean passed = loose ? found.passedLoosely() : found.passed();
+            console.info(folder.spec().describe());
+            new Summary(console).verification(found);
+            console.print(passed ? "[SUCCESS] Verification PASSED." : "[FAILED] Verification.");
+            return Outcome.exitCode(passed, found, spec);
+        }
+    }
+}

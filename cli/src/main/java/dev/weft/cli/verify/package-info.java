@@ -1,0 +1,2 @@
+/** Whether a product is right: bit for bit against a reference, and that against float64. */
+package dev.weft.cli.verify;

@@ -1,0 +1,249 @@
+package dev.weft.cli.view;
+
+import com.sun.net.httpserver.Headers;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.weft.cli.console.Version;
+import dev.weft.report.PageData;
+import dev.weft.report.PageJson;
+import dev.weft.report.ReportPage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.OutputStreamWriter;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+
+/**
+ * One page and its data over HTTP, for this machine's browsers alone: it listens on loopback, its
+ * address holds a random token, and a request must name this server as its host, or a page from
+ * elsewhere could reach it by a name of its own. It knows two addresses and reads no file.
+ *
+ * <p>Whoever sends half a request or does not read the answer costs little, and not for long: there
+ * is one copy of an edition for all that ask for it, connections are few, and both have a deadline.
+ */
+final class PageServer implements AutoCloseable {
+
+    /** What is served. Versions grow; the same version has the same data. */
+    record Edition(long version, Supplier<PageData> page) {}
+
+    private static final int TOKEN_BYTES = 16;
+    private static final int USUAL_PORT = 80;
+    private static final int OK = 200;
+    private static final int NOT_MODIFIED = 304;
+    private static final int NOT_FOUND = 404;
+    private static final int WRONG_METHOD = 405;
+    private static final int WRONG_HOST = 421;
+
+    /** Some windows of a browser, of which each may have six; more are closed at once. */
+    static final int MOST_CONNECTIONS = 64;
+
+    /** The JDK's server keeps a buffer of twice the largest write for each connection. */
+    static final int WRITE_BYTES = 1 << 16;
+
+    private static final int REQUEST_SECONDS = 10;
+
+    /** Includes the making of the page, which takes long where a record is large. */
+    private static final int ANSWER_SECONDS = 60;
+
+    static {
+        // Read once, by the first server of the process; there is no other way to say it.
+        limit("jdk.httpserver.maxConnections", MOST_CONNECTIONS);
+        limit("sun.net.httpserver.maxReqTime", REQUEST_SECONDS);
+        limit("sun.net.httpserver.maxRspTime", ANSWER_SECONDS);
+    }
+
+    private final Supplier<Edition> editions;
+    private final String path;
+    private final HttpServer server;
+
+    /** One for each request: none that is sent by halves keeps others waiting. */
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+
+    private final Shared pages = new Shared();
+    private final Shared data = new Shared();
+
+    private final AtomicLong servedVersion = new AtomicLong(-1);
+    private volatile long askedNs = System.nanoTime();
+    private volatile boolean asked;
+
+    /** The newest edition in bytes, made once however many ask for it. */
+    private static final class Shared {
+
+        private long version = -1;
+        private byte[] bytes;
+
+        synchronized byte[] of(Edition edition, Form form) throws IOException {
+            if (bytes == null || version != edition.version()) {
+                ByteArrayOutputStream made = new ByteArrayOutputStream();
+                try (Writer writer = new OutputStreamWriter(made, StandardCharsets.UTF_8)) {
+                    form.write(edition.page().get(), Version.number(), writer);
+                }
+                bytes = made.toByteArray();
+                version = edition.version();
+            }
+            return bytes;
+        }
+    }
+
+    /** Writes a page, or its data alone. */
+    private interface Form {
+        void write(PageData page, String weftVersion, Writer writer) throws IOException;
+    }
+
+    /** An option that the user has given to Java stays. */
+    private static void limit(String property, int value) {
+        if (System.getProperty(property) == null) {
+            System.setProperty(property, Integer.toString(value));
+        }
+    }
+
+    /**
+     * @param port 0 for any that is free
+     */
+    PageServer(int port, Supplier<Edition> editions) {
+        this.editions = editions;
+        byte[] token = new byte[TOKEN_BYTES];
+        new SecureRandom().nextBytes(token);
+        this.path = "/" + HexFormat.of().formatHex(token) + "/";
+        try {
+            this.server =
+                    HttpServer.create(
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "cannot listen on loopback, port " + port + ": " + e.getMessage(), e);
+        }
+        server.createContext("/", this::answer);
+        server.setExecutor(threads);
+        server.start();
+    }
+
+    /** Where the page is. */
+    String address() {
+        return "http://" + host() + path;
+    }
+
+    private String host() {
+        InetAddress loopback = server.getAddress().getAddress();
+        String name = loopback.getHostAddress();
+        return (name.contains(":") ? "[" + name + "]" : name) + ":" + port();
+    }
+
+    private int port() {
+        return server.getAddress().getPort();
+    }
+
+    /** Whether somebody has asked for anything within the last so many nanoseconds. */
+    boolean hasReader(long withinNs) {
+        return asked && System.nanoTime() - askedNs < withinNs;
+    }
+
+    /** The newest version that a page has got. */
+    long servedVersion() {
+        return servedVersion.get();
+    }
+
+    private void answer(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            protect(exchange.getResponseHeaders());
+            String asksFor = exchange.getRequestURI().getPath();
+            if (!isForThisServer(exchange.getRequestHeaders().get("Host"))) {
+                send(exchange, WRONG_HOST, "text/plain", "not a name of this server\n");
+            } else if (!asksFor.equals(path) && !asksFor.equals(path + "data")) {
+                send(exchange, NOT_FOUND, "text/plain", "nothing here\n");
+            } else if (!exchange.getRequestMethod().equals("GET")) {
+                exchange.getResponseHeaders().set("Allow", "GET");
+                send(exchange, WRONG_METHOD, "text/plain", "expected GET\n");
+            } else {
+                reads();
+                give(exchange, asksFor.equals(path));
+                // Again: a large page takes its time.
+                reads();
+            }
+        } catch (RuntimeException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.WARNING, "no page", e);
+            throw e;
+        }
+    }
+
+    private void reads() {
+        askedNs = System.nanoTime();
+        asked = true;
+    }
+
+    private static void protect(Headers headers) {
+        headers.set("Content-Security-Policy", ReportPage.CONTENT_SECURITY_POLICY);
+        headers.set("Cache-Control", "no-store");
+        headers.set("Referrer-Policy", "no-referrer");
+        headers.set("X-Content-Type-Options", "nosniff");
+        headers.set("X-Frame-Options", "DENY");
+        headers.set("Cross-Origin-Resource-Policy", "same-origin");
+    }
+
+    private boolean isForThisServer(List<String> hosts) {
+        if (hosts == null || hosts.size() != 1) {
+            return false;
+        }
+        Set<String> names = Set.of(host(), "localhost:" + port());
+        // Browsers leave the usual port out.
+        return names.contains(hosts.getFirst())
+                || port() == USUAL_PORT && names.contains(hosts.getFirst() + ":" + USUAL_PORT);
+    }
+
+    private void give(HttpExchange exchange, boolean wholePage) throws IOException {
+        Edition edition = editions.get();
+        String tag = "\"" + edition.version() + "\"";
+        exchange.getResponseHeaders().set("ETag", tag);
+        if (!wholePage && tag.equals(exchange.getRequestHeaders().getFirst("If-None-Match"))) {
+            exchange.sendResponseHeaders(NOT_MODIFIED, -1);
+            return;
+        }
+        byte[] bytes =
+                wholePage
+                        ? pages.of(edition, ReportPage::write)
+                        : data.of(edition, PageJson::write);
+        send(exchange, OK, wholePage ? "text/html" : "application/json", bytes);
+        // Only now is it on its way: who waits for this may close the server.
+        exchange.close();
+        servedVersion.accumulateAndGet(edition.version(), Math::max);
+    }
+
+    private static void send(HttpExchange exchange, int code, String type, String text)
+            throws IOException {
+        send(exchange, code, type, text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void send(HttpExchange exchange, int code, String type, byte[] bytes)
+            throws IOException {
+        exchange.getResponseHeaders().set("Content-Type", type + "; charset=utf-8");
+        boolean headAlone = exchange.getRequestMethod().equals("HEAD");
+        exchange.sendResponseHeaders(code, headAlone ? -1 : bytes.length);
+        if (!headAlone) {
+            write(bytes, exchange.getResponseBody());
+        }
+    }
+
+    static void write(byte[] bytes, OutputStream to) throws IOException {
+        for (int at = 0; at < bytes.length; at += WRITE_BYTES) {
+            to.write(bytes, at, Math.min(WRITE_BYTES, bytes.length - at));
+        }
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}

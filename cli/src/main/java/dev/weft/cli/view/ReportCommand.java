@@ -1,0 +1,186 @@
+package dev.weft.cli.view;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.ReportOptions;
+import dev.weft.report.PageData;
+import dev.weft.report.RecordReader;
+import dev.weft.report.RunView;
+import dev.weft.report.ShownRun;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code weft report}: pages and traces out of records. */
+@Command(
+        name = "report",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "Makes a page out of a run record: timeline, views, links and what to try next."
+                        + " Several run records give a comparison, a sweep record its curves.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft report run.json                       writes run.html beside it",
+            "  ./weft report a.json b.json --report ab.html (without it: comparison.html)",
+            "  ./weft report run.json --trace trace.json    for Perfetto",
+            "  ./weft report --serve sweep.json             over HTTP, on loopback alone",
+            "  ./weft report --serve --watch run.json       shows each new version of the file",
+            "",
+            "Exit codes: 0 done, 1 failed, 2 wrong usage or no such record."
+        })
+public final class ReportCommand implements Callable<Integer> {
+
+    private static final String JSON = ".json";
+
+    @Spec CommandSpec spec;
+
+    @Parameters(
+            arity = "1..*",
+            paramLabel = "RECORD",
+            description = "Records that --json wrote (weft.run/1, or one weft.sweep/1).")
+    List<Path> records;
+
+    @Mixin ReportOptions reports;
+
+    @Option(
+            names = "--serve",
+            description = "Serve the page on loopback until the command is ended.")
+    boolean serve;
+
+    @Option(
+            names = "--watch",
+            description = "With --serve: wait for the records, and show each new version of them.")
+    boolean watch;
+
+    @Option(
+            names = "--port",
+            paramLabel = "PORT",
+            defaultValue = "0",
+            description = "With --serve: the port, 0 for any (default: ${DEFAULT-VALUE}).")
+    int port;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    boolean quiet;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        if (!serve && (watch || port != 0)) {
+            throw new UsageException(
+                    (watch ? "--watch" : "--port " + port) + ": expected --serve with it");
+        }
+        if (watch && reports.wanted()) {
+            throw new UsageException(
+                    (reports.report == null
+                                    ? "--trace " + reports.trace
+                                    : "--report " + reports.report)
+                            + " with --watch: expected one of them");
+        }
+        if (port < 0 || port > 65_535) {
+            throw new UsageException("--port " + port + ": expected 0 to 65535");
+        }
+        if (!serve && !reports.wanted()) {
+            reports.report = besideTheRecord();
+        }
+        ReportFiles files = new ReportFiles(reports);
+        CommandFiles all = new CommandFiles().writes(reports);
+        records.forEach(file -> all.reads("the record", file.toString()));
+        all.check();
+        Console console = new Console(spec.commandLine().getOut(), quiet);
+        Supplier<PageServer.Edition> editions;
+        if (watch) {
+            editions = new RecordWatch(records)::edition;
+        } else {
+            PageData page = page(records);
+            editions = () -> new PageServer.Edition(0, () -> page);
+            ShownRun traced = reports.trace == null ? null : onlyRun(page);
+            if (reports.report != null) {
+                files.page(page, console);
+            }
+            if (traced != null) {
+                files.trace(traced, console);
+            }
+        }
+        return serve ? serve(editions) : 0;
+    }
+
+    private String besideTheRecord() {
+        if (records.size() > 1) {
+            return "comparison.html";
+        }
+        String name = records.getFirst().toString();
+        return (name.endsWith(JSON) ? name.substring(0, name.length() - JSON.length()) : name)
+                + ".html";
+    }
+
+    private ShownRun onlyRun(PageData page) {
+        if (page.runs().size() != 1) {
+            throw new UsageException("--trace " + reports.trace + ": expected one run record");
+        }
+        return page.runs().getFirst();
+    }
+
+    static PageData page(List<Path> records) {
+        List<ShownRun> runs = new ArrayList<>();
+        PageData sweep = null;
+        for (Path file : records) {
+            RecordReader.Read read = read(file);
+            if (read.run() != null) {
+                runs.add(RunView.of(read.run(), file.getFileName().toString()));
+            } else {
+                sweep = PageData.sweep("Sweep on " + read.machine(), read.sweep());
+            }
+        }
+        if (sweep != null && records.size() > 1) {
+            throw new UsageException(
+                    records.size()
+                            + " records, a sweep among them: expected run records alone, or one"
+                            + " sweep");
+        }
+        if (sweep != null) {
+            return sweep;
+        }
+        return runs.size() == 1 ? PageData.of(runs.getFirst()) : PageData.comparison(runs);
+    }
+
+    private static RecordReader.Read read(Path file) {
+        if (!Files.isRegularFile(file)) {
+            throw new UsageException(file + ": no such record");
+        }
+        try {
+            return RecordReader.read(file);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException(e.getMessage());
+        } catch (IOException e) {
+            throw new UsageException(file + ": cannot be read: " + e.getMessage());
+        }
+    }
+
+    private int serve(Supplier<PageServer.Edition> editions) throws InterruptedException {
+        try (PageServer server = new PageServer(port, editions)) {
+            spec.commandLine().getOut().println(server.address());
+            if (spec.commandLine().getOut().checkError()) {
+                // Nobody knows the address; the reason is told at the end.
+                return 0;
+            }
+            // Until a signal ends the process.
+            new CountDownLatch(1).await();
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,169 @@
+package dev.weft.cli.view;
+
+import dev.weft.cli.console.Console;
+import dev.weft.report.RunRecord;
+import dev.weft.report.Samples;
+import dev.weft.report.Verification;
+import dev.weft.report.Views;
+import java.util.Locale;
+import java.util.OptionalDouble;
+
+/** The summary that people read, in the form of the Ascend example with a few lines more. */
+public record Summary(Console console) {
+
+    /** Noise makes a little more than 1 of a perfect overlap. */
+    private static final double BELIEVABLE_LIMIT = 1.1;
+
+    private static final String LIMIT = "%.1f%% of max(compute-only, comm-only) / pipelined";
+
+    public void print(RunRecord record) {
+        Verification verification = record.verification();
+        boolean passed = verification == null || verification.passed();
+        if (verification == null) {
+            console.info("Not verified (simulated; --verify multiplies on the CPU)");
+        } else {
+            console.info(
+                    "Functional run completed"
+                            + (record.simulated() ? " on the CPU" : "")
+                            + ". Verification "
+                            + (passed ? "PASSED." : "FAILED."));
+            verification(verification);
+        }
+        Views views = record.views();
+        String kind =
+                record.execution().device()
+                        + ", "
+                        + record.execution().algorithm()
+                        + ", "
+                        + record.execution().engine()
+                        + " engine, "
+                        + workers(record.execution());
+        console.print((passed ? "[SUCCESS]" : "[FAILED]") + " AllGather GEMM (" + kind + ")");
+        line("Compute-only:", time(views, views.computeOnly()));
+        line("Comm-only:", time(views, views.commOnly()));
+        line(
+                "Sequential:",
+                time(views, views.sequential())
+                        + "  (gather "
+                        + ms(views.sequentialComm())
+                        + " + product "
+                        + ms(views.sequentialCompute())
+                        + ")");
+        line(
+                "Pipelined:",
+                time(views, views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
+        line("Speedup:", text("%.2fx over sequential", views.speedup()));
+        line("Overlap eff:", efficiency(views));
+        line("Of the limit:", limit(views));
+        double progressCpu = record.execution().progressCpu();
+        if (!Double.isNaN(progressCpu)) {
+            line("Messages:", text("%.1f%% of a core, to keep them moving", 100 * progressCpu));
+        }
+    }
+
+    private static String limit(Views views) {
+        return views.predicted()
+                ? text(LIMIT, 100 * views.limitFraction())
+                : limit(views.limitFraction());
+    }
+
+    private static String workers(RunRecord.Execution execution) {
+        int compute = execution.computeWorkers();
+        int lanes = execution.lanes();
+        if (execution.machine() != null) {
+            return compute + " compute + " + lanes + " comm workers per rank";
+        }
+        if (execution.peers() == null) {
+            return compute + " compute + " + lanes + " comm threads per rank";
+        }
+        return (execution.peers().equals("staged")
+                        ? "peers through host memory"
+                        : "peers on the " + execution.peers())
+                + ", "
+                + (compute > 0 ? compute + " thread blocks + " : "")
+                + lanes
+                + " copy streams per rank";
+    }
+
+    /** Nothing is faster than its limit: where it seems so, the views were not measured alike. */
+    static String limit(double fraction) {
+        String share = text(LIMIT, 100 * fraction);
+        return fraction <= BELIEVABLE_LIMIT
+                ? share
+                : share + " (over 100%: early rounds were still warming up, try --warmup 100)";
+    }
+
+    public void verification(Verification verification) {
+        console.info(
+                text(
+                        "  %sproduct %s, float64 bound %s"
+                                + " (%d of %d rows%s), max_abs_err %.3g, rel_err %.3g",
+                        gathered(verification.gatheredExact()),
+                        bits(verification),
+                        verification.withinBound() ? "holds" : "EXCEEDED",
+                        verification.checkedRows(),
+                        verification.totalRows(),
+                        verification.freivalds() ? ", the rest by Freivalds" : "",
+                        verification.maxAbsErr(),
+                        verification.relErr()));
+        if (verification.notFinite() > 0) {
+            console.info(
+                    text(
+                            "  %d of the checked elements are infinite or NaN, and rightly so:"
+                                    + " inputs are, or sums overflow",
+                            verification.notFinite()));
+        }
+        if (verification.seedRulePassed() == null) {
+            console.info("  no golden.bin for this problem: not compared with one");
+        } else if (!verification.seedRulePassed()) {
+            console.info("  golden.bin: too many elements differ");
+        }
+    }
+
+    private static String bits(Verification verification) {
+        if (verification.bitwiseEqualToUnfused()) {
+            return "bitwise equal to the unfused one";
+        }
+        return verification.bitsAsPromised()
+                ? "not bitwise the unfused one (this engine promises the float64 bound only)"
+                : "DIFFERS from the unfused one";
+    }
+
+    private static String gathered(Boolean exact) {
+        if (exact == null) {
+            return "";
+        }
+        return exact ? "gathered A exact, " : "gathered A WRONG, ";
+    }
+
+    private static String efficiency(Views views) {
+        OptionalDouble efficiency = views.overlapEfficiency();
+        if (views.predicted() && efficiency.isEmpty()) {
+            return "none (there is no gather or no product)";
+        }
+        return efficiency.isPresent()
+                ? text(
+                        "%.1f%% of the smaller of gather and product hidden",
+                        100 * efficiency.getAsDouble())
+                : "not measurable (the smaller of gather and product is under 3x the spread)";
+    }
+
+    private void line(String label, String value) {
+        console.print(text("  %-14s%s", label, value));
+    }
+
+    private static String time(Views views, Samples samples) {
+        return ms(samples)
+                + (views.predicted()
+                        ? " (predicted)"
+                        : text(" (spread %.3f)", samples.spread() / 1e3));
+    }
+
+    private static String ms(Samples samples) {
+        return text("%.3f ms", samples.median() / 1e3);
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

@@ -1,0 +1,211 @@
+package dev.weft.cli.diagnosis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cli.Main;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.Situation;
+import dev.weft.fabric.StallException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** How a rank's end gets to its starter, and what that prints of it. */
+class RankEndTest {
+
+    @TempDir Path folder;
+
+    private static StallException stall(int rank, int peer) {
+        return new StallException(
+                rank, peer, -1, -1, "the arrival of rank " + peer, Duration.ofMillis(900));
+    }
+
+    @Test
+    void whatIsWrittenIsReadBack() {
+        RankEnd stalled = RankEnd.of(stall(2, 0));
+        assertEquals(RankEnd.Kind.STALL, stalled.kind());
+        assertEquals(2, stalled.rank());
+        assertTrue(stalled.situation().isPresent());
+        assertEquals(stalled, RankEnd.parse(stalled.text()));
+        RankEnd own = RankEnd.of(new IllegalStateException("100 % broken;\nsecond line"));
+        assertEquals("100 % broken;", own.message());
+        assertEquals(own, RankEnd.parse(own.text()));
+        assertEquals(5, own.ofRank(5).rank());
+    }
+
+    @Test
+    void everyErrorHasItsKind() {
+        assertEquals(RankEnd.Kind.TOLD, RankEnd.of(new PeerFailedException(0, 1, "x")).kind());
+        assertEquals(
+                RankEnd.Kind.LOST, RankEnd.of(new PeerLostException(0, 1, "died", "x")).kind());
+        StallException thrown = stall(0, 1);
+        thrown.addSuppressed(new PeerFailedException(2, 1, "x"));
+        thrown.addSuppressed(new IllegalStateException("not a rank's"));
+        List<RankEnd> all = RankEnd.allOf(thrown);
+        assertEquals(List.of(0, 2), all.stream().map(RankEnd::rank).toList());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "0 STALL message",
+                "x STALL message -",
+                "0 TIRED message -",
+                "0 STALL %zz -",
+                "0 STALL message situation",
+                "0 STALL message - more"
+            })
+    void nonsenseIsRefusedAndLeftOut(String text) throws Exception {
+        assertThrows(IllegalArgumentException.class, () -> RankEnd.parse(text));
+        Path file = Files.writeString(folder.resolve("end"), text);
+        assertEquals(Optional.empty(), RankEnd.read(file));
+        assertEquals(Optional.empty(), RankEnd.read(folder.resolve("none")));
+    }
+
+    /** Lines of several ranks, mixed, with a launcher's own words before them. */
+    @Test
+    void piecesComeTogetherInAnyOrder() {
+        List<Situation.Peer> peers = new ArrayList<>();
+        for (int r = 1; r < 300; r++) {
+            peers.add(new Situation.Peer(r, Situation.State.PRESENT, r, 1000 + r, -1));
+        }
+        StallException large = stall(0, 1);
+        large.attach(Situation.of(0, List.of(), peers));
+        List<RankEnd> ends = List.of(RankEnd.of(large), RankEnd.of(stall(1, 0)));
+        List<String> lines = new ArrayList<>();
+        ends.forEach(end -> EndPieces.of(end).forEach(line -> lines.add("[1,0]<stderr>:" + line)));
+        assertTrue(lines.size() > 4);
+        long seed = 3;
+        Collections.shuffle(lines, new Random(seed));
+        EndPieces pieces = new EndPieces();
+        lines.forEach(line -> assertTrue(line.length() < 1000 && pieces.take(line), line));
+        assertEquals(ends, pieces.ends(), "seed " + seed);
+    }
+
+    @Test
+    void aMissingPieceAndOtherLinesAreLeftOut() {
+        List<String> lines = EndPieces.of(RankEnd.of(stall(1, 0)));
+        EndPieces pieces = new EndPieces();
+        assertTrue(pieces.take(lines.getFirst().replace(" 0 1 ", " 0 2 ")));
+        assertFalse(pieces.take("weft: rank 0: no progress"));
+        assertFalse(pieces.take("weft-end"));
+        assertFalse(pieces.take("weft-end 1 2"));
+        assertFalse(pieces.take("weft-end 7 -1 1 text"));
+        assertFalse(pieces.take("weft-end 8 0 2000000000 text"));
+        assertEquals(List.of(), pieces.ends());
+    }
+
+    @Test
+    void theTableHasARowForEachRank() {
+        Situation situation =
+                new Situation(
+                        0,
+                        "w-1",
+                        9,
+                        List.of(
+                                new Situation.Wait("compute-0", "chunk", 0, 2, 1, 9, 900),
+                                new Situation.Wait("lane-0", "the shard", 2, 2, -1, 9, 800)),
+                        List.of(
+                                new Situation.Received(1, 4, 4, 3, -1),
+                                new Situation.Received(2, 1, 4, 0, 1)),
+                        List.of(
+                                new Situation.Sent(
+                                        "lane-0",
+                                        5,
+                                        8,
+                                        new Situation.Run(2, 0, 2, 0, 0),
+                                        List.of())),
+                        List.of(
+                                new Situation.Peer(1, Situation.State.PRESENT, 9, 12, -1),
+                                new Situation.Peer(2, Situation.State.DEAD, 8, 890, -1)));
+        List<RankEnd> ends =
+                List.of(new RankEnd(0, RankEnd.Kind.LOST, "m", Optional.of(situation)));
+        List<String> lines =
+                EndTable.lines(3, ends, Map.of(2, new Culprit.Fate(true, "was killed")));
+        assertEquals(4, lines.size());
+        assertTrue(lines.getFirst().startsWith("rank  call  end"), lines.getFirst());
+        String row = lines.get(1);
+        for (String cell :
+                List.of(
+                        "lost a peer",
+                        "lane-0: the shard of rank 2 (number 9) from rank 2",
+                        "800",
+                        "chunk 1 of rank 2 (1/4)",
+                        "lane-0 5/8: chunk 0 of rank 2 to rank 0",
+                        "rank 2 dead, rank 1 12 ms")) {
+            assertTrue(row.contains(cell), row);
+        }
+        assertTrue(lines.get(2).contains("said nothing"), lines.get(2));
+        assertTrue(lines.get(3).contains("was killed"), lines.get(3));
+        assertEquals(3, EndTable.ranks(ends));
+    }
+
+    /** What the command prints when a run ends so. */
+    private static List<String> printed(RuntimeException failure) {
+        StringWriter err = new StringWriter();
+        Callable<Integer> run =
+                () -> {
+                    throw failure;
+                };
+        int code =
+                new CommandLine(CommandLine.Model.CommandSpec.wrapWithoutInspection(run))
+                        .setExecutionExceptionHandler(
+                                Main.commandLine().getExecutionExceptionHandler())
+                        .setErr(new PrintWriter(err))
+                        .execute();
+        assertEquals(ExitCode.FAILED, code);
+        return err.toString().lines().toList();
+    }
+
+    @Test
+    void threadsAreCompared() {
+        StallException thrown = stall(0, 2);
+        thrown.addSuppressed(stall(1, 2));
+        List<String> lines = printed(thrown);
+        assertEquals(
+                "weft: rank 2 hangs: it gave no sign of life; ranks 0 and 1 wait for it (the"
+                        + " arrival of rank 2)",
+                lines.getFirst());
+        assertEquals(5, lines.size(), "a head and three rows: " + lines);
+    }
+
+    @Test
+    void aRankThatNobodyHereHasStartedTellsItsOwnSituation() {
+        List<String> lines = printed(stall(1, 2));
+        assertTrue(lines.getFirst().startsWith("weft: rank 1: no progress"), lines.getFirst());
+        assertEquals(stall(1, 2).situation().orElseThrow().table().lines().toList(), tail(lines));
+    }
+
+    @Test
+    void detailsOfAFailedRunFollowItsLine() {
+        assertEquals(
+                List.of("weft: so it ended", "a", "b"),
+                printed(new RunFailedException("so it ended", List.of("a", "b"))));
+        assertEquals(List.of("weft: so"), printed(new RunFailedException("so")));
+    }
+
+    private static List<String> tail(List<String> lines) {
+        return lines.subList(1, lines.size());
+    }
+}

@@ -1,0 +1,251 @@
+package dev.weft.cli.run;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.cli.Invocation;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.ffi.OpenBlas;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import dev.weft.tensor.NpyFile;
+import dev.weft.tensor.SafetensorsFile;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Whole runs with ranks as threads, small. */
+class RunTest {
+
+    @TempDir Path folder;
+
+    private Invocation run(String arguments) {
+        List<String> command = new ArrayList<>(List.of("run"));
+        command.addAll(List.of(arguments.split(" ")));
+        command.addAll(
+                List.of(
+                        "--data-dir",
+                        folder.resolve("out").toString(),
+                        "--warmup",
+                        "1",
+                        "--iterations",
+                        "3"));
+        return Invocation.of(command.toArray(String[]::new));
+    }
+
+    @Test
+    void aRunPrintsTheSummaryAndWritesItsFiles() throws IOException {
+        Path json = folder.resolve("r.json");
+        Invocation run = run("-n 3 --gm 90 --gk 70 --gn 50 --json " + json);
+        assertEquals(0, run.code(), run.err());
+        for (String line :
+                List.of(
+                        "[INFO] Running warmup...",
+                        "[INFO] Functional run completed. Verification PASSED.",
+                        "[SUCCESS] AllGather GEMM",
+                        "Compute-only:",
+                        "Comm-only:",
+                        "Sequential:",
+                        "Pipelined:",
+                        "Speedup:",
+                        "Overlap eff:",
+                        "TFLOP/s",
+                        "Of the limit:")) {
+            assertTrue(run.out().contains(line), line + " in " + run.out());
+        }
+        for (int rank = 0; rank < 3; rank++) {
+            Path output = folder.resolve("out/output_rank" + rank + ".bin");
+            assertEquals(90 * 50 * 4, Files.size(output));
+            assertEquals(30 * 70 * 2, Files.size(folder.resolve("out/pe_" + rank + "_a.bin")));
+            assertEquals(70 * 50 * 2, Files.size(folder.resolve("out/pe_" + rank + "_b.bin")));
+        }
+        assertEquals(90 * 50 * 4, Files.size(folder.resolve("out/golden.bin")));
+        String record = Files.readString(json);
+        for (String field :
+                List.of(
+                        "\"schema\" : \"weft.run/1\"",
+                        "\"passed\" : true",
+                        "\"promise\" : \"bitwise\"",
+                        "\"gatheredExact\" : true",
+                        "\"bitwiseEqualToUnfused\" : true",
+                        "\"requestedAlgorithm\" : \"auto\"",
+                        "\"device\" : \"cpu\"",
+                        "\"peers\" : null",
+                        "\"overlapEfficiency\"",
+                        "\"kind\" : \"compute\"")) {
+            assertTrue(record.contains(field), field);
+        }
+        assertFalse(record.contains(folder.toString()), "no paths in a record");
+        assertTrue(run("-n 3 --gm 90 --gk 70 --gn 50").out().contains("Reusing"), "same problem");
+        assertTrue(run("-n 3 --gm 90 --gk 70 --gn 51").out().contains("Generated"), "another one");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-n 4 --shards 40,0,59,1 --gk 33 --gn 17 --algorithm ring --dtype bf16",
+                "-n 4 --gm 64 --gk 33 --gn 17 --algorithm mesh-push --comm-blocks 6 --out-dtype fp16",
+                "-n 2 --gm 64 --gk 33 --gn 17 --rhs column-sharded --transpose-b --a-dtype fp32",
+                "-n 4 --groups 2 --gm 31 --gk 20 --gn 9 --keep-gathered --algorithm direct",
+                "-n 6 --groups 2 --gm 31 --gk 20 --gn 9 --rhs column-sharded --algorithm mesh-pull",
+                "-n 2 --gm 300 --gk 900 --gn 8 --base-m 32 --base-n 64 --algorithm bidirectional-ring",
+                "-n 2 --gm 40 --gk 20 --gn 8 --splits-per-rank 3 --data seed19 --engine scalar",
+                "-n 3 --gm 0 --gk 20 --gn 8",
+                "-n 1 --gm 10 --gk 20 --gn 8 --out-dtype bf16",
+                "-n 3 --gm 10 --gk 20 --gn 1 --rhs column-sharded",
+                "-n 3 --gm 100 --gk 96 --gn 20 --chunk-rule ascend --base-m 8 --base-n 8"
+                        + " --algorithm mesh-push --comm-blocks 4",
+                "-n 2 --gm 64 --gk 32 --gn 16 --strict --base-m 16 --base-n 16"
+            })
+    void manyKindsOfProblemsPass(String arguments) {
+        Invocation run = run(arguments);
+        assertEquals(0, run.code(), run.err() + run.out());
+        assertTrue(run.out().contains("Verification PASSED."), run.out());
+    }
+
+    /** The odd shape makes OpenBLAS take other kernels for a shard than for all rows. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-n 2 --gm 37 --gk 1500 --gn 3 --dtype fp32 --algorithm direct",
+                "-n 3 --gm 300 --gk 70 --gn 50 --dtype bf16 --out-dtype fp16 --algorithm ring",
+                "-n 2 --gm 64 --gk 33 --gn 17 --rhs column-sharded --transpose-b --keep-gathered"
+            })
+    void openBlasPromisesTheFloat64BoundAndTheRecordSaysSo(String arguments) {
+        assumeTrue(
+                OpenBlas.unavailable().isEmpty(),
+                () -> "no OpenBLAS: " + OpenBlas.unavailable().orElseThrow());
+        Invocation run = run(arguments + " --engine openblas --json -");
+        assertEquals(0, run.code(), run.err() + run.out());
+        for (String field :
+                List.of(
+                        "\"engine\" : \"openblas\"",
+                        "\"passed\" : true",
+                        "\"promise\" : \"float64-bound\"",
+                        "\"withinBound\" : true")) {
+            assertTrue(run.out().contains(field), field + " in " + run.out());
+        }
+    }
+
+    @Test
+    void quietIsSilentAndJsonMayGoToStandardOutput() {
+        assertEquals("", run("-n 2 --gm 8 --gk 8 --gn 8 --quiet").out());
+        String record = run("-n 2 --gm 8 --gk 8 --gn 8 --json -").out();
+        assertTrue(record.startsWith("{") && record.strip().endsWith("}"), record);
+    }
+
+    @Test
+    void theUsersOwnFilesAreMultiplied() throws IOException {
+        Path a = folder.resolve("a.npy");
+        Path b = folder.resolve("model.safetensors");
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix left = Matrix.allocate(arena, DType.FP32, 45, 31);
+            Matrix right = Matrix.allocate(arena, DType.BF16, 12, 31);
+            new NormalData(3, 0).fill(left);
+            new NormalData(3, 1).fill(right);
+            NpyFile.write(a, left);
+            SafetensorsFile.write(b, Map.of("w", right));
+        }
+        Invocation run = run("-n 3 --transpose-b --a " + a + " --b " + b + ":w");
+        assertEquals(0, run.code(), run.err());
+        assertTrue(run.out().contains("A [45, 31] fp32 in shards of 15,15,15"), run.out());
+        Invocation mismatch = run("-n 3 --a " + a + " --b " + b + ":w");
+        assertEquals(ExitCode.USAGE, mismatch.code());
+        assertTrue(mismatch.err().contains("[12, 31] bf16"), mismatch.err());
+    }
+
+    @Test
+    void verifyFindsOneWrongElement() throws IOException {
+        assertEquals(0, run("-n 2 --gm 64 --gk 32 --gn 16").code());
+        String data = folder.resolve("out").toString();
+        assertEquals(0, Invocation.of("verify", "--data-dir", data).code());
+        try (RandomAccessFile file =
+                new RandomAccessFile(folder.resolve("out/output_rank1.bin").toFile(), "rw")) {
+            file.seek(400);
+            file.writeInt(0x3F);
+        }
+        Invocation wrong = Invocation.of("verify", "--data-dir", data);
+        assertEquals(ExitCode.FAILED, wrong.code());
+        assertTrue(wrong.out().contains("DIFFERS"), wrong.out());
+        assertTrue(wrong.out().contains("EXCEEDED"), wrong.out());
+        assertFalse(wrong.out().contains("gathered A"), "nobody looked at it");
+        assertTrue(wrong.err().startsWith("weft: verification failed: a product differs"));
+        Invocation quiet = Invocation.of("verify", "--quiet", "--data-dir", data);
+        assertEquals("", quiet.out());
+        assertEquals(1, quiet.err().lines().count(), "a failure is told all the same");
+        Files.delete(folder.resolve("out/output_rank0.bin"));
+        Invocation missing = Invocation.of("verify", "--data-dir", data);
+        assertEquals(ExitCode.USAGE, missing.code());
+        assertTrue(missing.err().contains("output_rank0.bin"), missing.err());
+    }
+
+    @Test
+    void verifyKnowsWhatTheRunWrote() throws IOException {
+        String data = folder.resolve("out").toString();
+        assertEquals(0, run("-n 2 --gm 24 --gk 32 --gn 16 --out-dtype bf16").code());
+        assertEquals(0, Invocation.of("verify", "--data-dir", data).code());
+        assertEquals(0, run("-n 3 --gm 24 --gk 32 --gn 16").code());
+        assertEquals(0, run("-n 2 --gm 24 --gk 32 --gn 16").code());
+        assertFalse(
+                Files.exists(folder.resolve("out/output_rank2.bin")),
+                "outputs of an earlier run are gone");
+        Files.delete(folder.resolve("out/pe_1_a.bin"));
+        assertTrue(run("-n 2 --gm 24 --gk 32 --gn 16").out().contains("Generated"));
+    }
+
+    @Test
+    void optionsWithoutEffectAreNamed() {
+        Invocation run = run("-n 2 --gm 24 --gk 32 --gn 16 --comm-blocks 4 --algorithm direct");
+        assertTrue(run.out().contains("--comm-blocks had no effect"), run.out());
+        assertTrue(
+                run("-n 2 --gm 24 --gk 32 --gn 16 --chunk-rule ascend")
+                        .out()
+                        .contains("mesh-push"));
+    }
+
+    @Test
+    void genDataWritesEveryFileAndLeavesNoPartsBehind() throws IOException {
+        String data = folder.resolve("d").toString();
+        Invocation made =
+                Invocation.of(
+                        "gen-data",
+                        "-n",
+                        "2",
+                        "--gm",
+                        "20",
+                        "--gk",
+                        "10",
+                        "--gn",
+                        "6",
+                        "--data",
+                        "seed19",
+                        "--data-dir",
+                        data);
+        assertEquals(0, made.code(), made.err());
+        try (Stream<Path> files = Files.list(Path.of(data))) {
+            assertEquals(
+                    List.of(
+                            ".weft.lock",
+                            "data.txt",
+                            "golden.bin",
+                            "pe_0_a.bin",
+                            "pe_0_b.bin",
+                            "pe_1_a.bin",
+                            "pe_1_b.bin"),
+                    files.map(file -> file.getFileName().toString()).sorted().toList());
+        }
+    }
+}

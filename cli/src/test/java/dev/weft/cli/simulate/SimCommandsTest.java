@@ -1,0 +1,334 @@
+package dev.weft.cli.simulate;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.cli.Invocation;
+import dev.weft.sim.MachineFile;
+import dev.weft.sim.Machines;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Simulated runs, sweeps and plans: small shapes, whose numbers must fit together. */
+class SimCommandsTest {
+
+    private static final double EPSILON = 1e-9;
+
+    @TempDir Path folder;
+
+    /** Scalars of a JSON text, by JSON pointer. */
+    private static Map<String, String> values(String json) throws IOException {
+        Map<String, String> values = new HashMap<>();
+        try (JsonParser parser = new JsonFactory().createParser(json)) {
+            for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
+                if (token.isScalarValue()) {
+                    values.put(
+                            parser.getParsingContext().pathAsPointer().toString(),
+                            parser.getText());
+                }
+            }
+        }
+        return values;
+    }
+
+    private static Map<String, String> json(String command) throws IOException {
+        Invocation run = Invocation.of((command + " --json -").split(" "));
+        assertEquals(0, run.code(), run.err());
+        return values(run.out());
+    }
+
+    private static double number(Map<String, String> values, String pointer) {
+        assertTrue(values.containsKey(pointer), pointer);
+        return Double.parseDouble(values.get(pointer));
+    }
+
+    private static double us(Map<String, String> record, String view) {
+        return number(record, "/views/" + view + "/medianUs");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-v Ascend910B1 -n 8 --gm 2048 --gk 1024 --gn 1024",
+                "-v Ascend910B1 -n 4 --gm 1024 --gk 1024 --gn 512 --base-m 64 --base-n 128",
+                "-v trn2 -n 4 --gm 1024 --gk 512 --gn 512 --algorithm ring --splits-per-rank 4",
+                "-v h200-nvlink8 -n 16 --gm 4096 --gk 512 --gn 512 --chunk-rows 64 --comm-blocks 2",
+                "-v h200-pcie -n 2 --shards 100,28 --gk 256 --gn 128 --rhs column-sharded",
+                "-v cpu-100gbe -n 6 --gm 600 --gk 128 --gn 96 --keep-gathered --slow 2=1.5",
+                "-v cpu-1gbe -n 3 --gm 96 --gk 64 --gn 32 --compute-blocks 2 --dtype fp32"
+            })
+    void theViewsOfASimulatedRunFitTogether(String options) throws IOException {
+        String command = "run -r sim " + options;
+        Map<String, String> record = json(command);
+        double pipelined = us(record, "pipelined");
+        double sequential = us(record, "sequential");
+        double product = us(record, "computeOnly");
+        double gather = us(record, "commOnly");
+        assertTrue(pipelined > 0, command);
+        assertTrue(pipelined >= Math.max(product, gather) * (1 - EPSILON), command);
+        assertEquals(
+                sequential,
+                us(record, "sequential/comm") + us(record, "sequential/compute"),
+                EPSILON * sequential);
+        assertEquals(sequential / pipelined, number(record, "/speedup"), EPSILON);
+        assertEquals(
+                Math.max(product, gather) / pipelined, number(record, "/limitFraction"), EPSILON);
+        assertEquals("true", record.get("/simulated"));
+        assertEquals("sim", record.get("/launcher"));
+        assertEquals("simulated", record.get("/engine"));
+        assertEquals("sim:" + record.get("/machine"), record.get("/device"));
+        assertEquals("null", record.get("/verification"));
+        record.remove("/environment/started");
+        Map<String, String> again = json(command);
+        again.remove("/environment/started");
+        assertEquals(record, again, "the same on every run");
+    }
+
+    @Test
+    void theSummarySaysThatItIsSimulatedAndOnWhat() {
+        Invocation run = simulate("-v Ascend910B1 -n 8 --gm 2048 --gk 1024 --gn 1024");
+        assertTrue(run.out().startsWith("[INFO] Simulated on Ascend910B1: "), run.out());
+        for (String line :
+                List.of(
+                        "Not verified (simulated; --verify multiplies on the CPU)",
+                        "[SUCCESS] AllGather GEMM (sim:Ascend910B1, mesh-push, simulated engine",
+                        "Compute-only:",
+                        "Comm-only:",
+                        "Sequential:",
+                        "Pipelined:",
+                        "Speedup:",
+                        "Overlap eff:",
+                        "Of the limit:")) {
+            assertTrue(run.out().contains(line), line + " in " + run.out());
+        }
+        assertFalse(Files.exists(folder.resolve("out")), "nothing multiplied, nothing written");
+    }
+
+    private Invocation simulate(String options) {
+        Invocation run =
+                Invocation.of(
+                        ("run -r sim " + options + " --data-dir " + folder.resolve("out"))
+                                .split(" "));
+        assertEquals(0, run.code(), run.err());
+        return run;
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-v Ascend910B1 -n 2 --gm 64 --gk 48 --gn 16",
+                "-v h200-nvlink8 -n 3 --shards 30,0,41 --gk 33 --gn 17",
+                "-v cpu-100gbe -n 2 --gm 40 --gk 24 --gn 12 --splits-per-rank 3"
+            })
+    void verifyMultipliesOnTheCpuBesideThePredictedTimes(String options) throws IOException {
+        Path file = folder.resolve("r.json");
+        Invocation run = simulate(options + " --verify --json " + file);
+        assertTrue(
+                run.out().contains("Functional run completed on the CPU. Verification PASSED."),
+                run.out());
+        assertTrue(Files.isRegularFile(folder.resolve("out/output_rank0.bin")));
+        Map<String, String> record = values(Files.readString(file));
+        assertEquals("true", record.get("/verification/passed"));
+        assertEquals("true", record.get("/verification/gatheredExact"));
+        Map<String, String> predicted = json("run -r sim " + options);
+        assertEquals(us(predicted, "pipelined"), us(record, "pipelined"));
+        assertEquals(predicted.get("/algorithm"), record.get("/algorithm"));
+    }
+
+    @Test
+    void aRecordHasSpansOfAllRanksUpToSixtyFourAndOfOneBeyond() throws IOException {
+        Map<String, String> few = json("run -r sim -v h200-nvlink8 -n 8 --gm 4096 --gk 64 --gn 64");
+        assertEquals("7", few.get("/ranks/7/rank"));
+        assertTrue(few.containsKey("/ranks/7/tracks/0/spans/0/endNs"));
+        double end = number(few, "/ranks/0/elapsedNs");
+        assertTrue(end <= us(few, "pipelined") * 1e3 + 1, "no span ends after the call");
+        Map<String, String> many =
+                json("run -r sim -v h200-nvlink8 -n 72 --gm 7200 --gk 64 --gn 64");
+        assertTrue(many.containsKey("/ranks/0/tracks/0/spans/0/endNs"));
+        assertFalse(many.containsKey("/ranks/1/rank"));
+        assertEquals("8", many.get("/hosts/8"));
+    }
+
+    @Test
+    void autoIsTheCheapestCandidateThatExplainPrints() throws IOException {
+        String problem = "-v h200-nvlink8 -n 8 --gm 32768 --gk 2048 --gn 1024";
+        Invocation run = simulate(problem + " --explain");
+        List<String> lines =
+                run.out()
+                        .lines()
+                        .filter(line -> Pattern.matches("  [a-z-]+ +[0-9].*", line))
+                        .toList();
+        assertTrue(lines.size() > 5, run.out());
+        assertTrue(lines.getFirst().endsWith("<- taken"), run.out());
+        assertEquals(1, lines.stream().filter(line -> line.contains("taken")).count());
+        double auto = us(json("run -r sim " + problem), "pipelined");
+        for (String algorithm : List.of("ring", "mesh-push", "mesh-pull", "sequential")) {
+            Map<String, String> one =
+                    json("run -r sim " + problem + " --chunk-rows 128 --algorithm " + algorithm);
+            assertTrue(auto <= us(one, "pipelined") * (1 + EPSILON), algorithm);
+            assertEquals(algorithm, one.get("/algorithm"));
+        }
+    }
+
+    @Test
+    void aSlowRankMakesTheCallLonger() throws IOException {
+        String command =
+                "run -r sim -v h200-pcie -n 4 --gm 2048 --gk 2048 --gn 16384 --algorithm ring";
+        double even = us(json(command), "pipelined");
+        double slowed = us(json(command + " --slow 1=3,2=1.5"), "pipelined");
+        assertTrue(slowed > 1.5 * even, slowed + " us after " + even);
+    }
+
+    @Test
+    void aSweepHasEveryCombinationAndOneBestForEachProblem() throws IOException {
+        Path csv = folder.resolve("s.csv");
+        String command =
+                "sweep -v h200-nvlink8 --gm 1024..4096 --gk 512 --gn 256,512 -n 4,8"
+                        + " --algorithm mesh-push,direct,sequential --splits 2,8 --csv "
+                        + csv;
+        Map<String, String> record = json(command);
+        assertEquals("weft.sweep/1", record.get("/schema"));
+        int rows = 3 * 2 * 2 * 3 * 2;
+        assertTrue(record.containsKey("/rows/" + (rows - 1) + "/m"));
+        assertFalse(record.containsKey("/rows/" + rows + "/m"));
+        Map<String, Integer> best = new HashMap<>();
+        for (int i = 0; i < rows; i++) {
+            String row = "/rows/" + i + "/";
+            if (record.get(row + "algorithm").equals("direct")) {
+                assertTrue(record.get(row + "reason").contains("direct on h200-nvlink8"));
+                continue;
+            }
+            double predicted = number(record, row + "predictedUs");
+            double speedup = number(record, row + "sequentialUs") / predicted;
+            assertEquals(speedup, number(record, row + "speedup"), EPSILON);
+            assertTrue(number(record, row + "limitFraction") <= 1 + EPSILON);
+            boolean isSequential = record.get(row + "algorithm").equals("sequential");
+            assertTrue(!isSequential || speedup <= 1, "the baseline is the best sequential one");
+            best.merge(
+                    problem(record, row),
+                    record.get(row + "best").equals("true") ? 1 : 0,
+                    Integer::sum);
+        }
+        assertEquals(12, best.size());
+        assertTrue(best.values().stream().allMatch(count -> count == 1), best.toString());
+        List<String> lines = Files.readAllLines(csv);
+        assertEquals(1 + rows, lines.size());
+        assertTrue(lines.getFirst().startsWith("m,k,n,ranks,algorithm,"));
+    }
+
+    private static String problem(Map<String, String> record, String row) {
+        return record.get(row + "m")
+                + " "
+                + record.get(row + "n")
+                + " "
+                + record.get(row + "ranks");
+    }
+
+    @Test
+    void aSweepIsATableAndWhatTheMachineCannotDoIsARow() {
+        Invocation sweep =
+                Invocation.of("sweep", "-v", "Ascend910B1", "-n", "8,32", "--algorithm", "all");
+        assertEquals(0, sweep.code(), sweep.err());
+        assertTrue(sweep.out().startsWith("[INFO] Simulated on Ascend910B1"), sweep.out());
+        assertTrue(sweep.out().contains("expected at most 16"), sweep.out());
+        assertEquals(1, sweep.out().lines().filter(line -> line.endsWith(" *")).count());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"Ascend910B1,8", "h200-nvlink8,8", "trn2,4", "cpu-1gbe,2"})
+    void aSweepAgreesWithARun(String machine, int ranks) throws IOException {
+        String problem = " -v " + machine + " -n " + ranks + " --gm 1024 --gk 512 --gn 256";
+        Map<String, String> run = json("run -r sim" + problem + " --algorithm mesh-push");
+        Map<String, String> sweep = json("sweep" + problem + " --algorithm mesh-push");
+        assertEquals(us(run, "pipelined"), number(sweep, "/rows/0/predictedUs"), EPSILON);
+        assertEquals(
+                number(run, "/limitFraction"), number(sweep, "/rows/0/limitFraction"), EPSILON);
+        assertEquals(run.get("/lanes"), sweep.get("/rows/0/lanes"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Ascend910B1", "h200-nvlink8", "trn2", "cpu-100gbe", "h200-pcie"})
+    void aPlansAnswersFitTogether(String machine) throws IOException {
+        String command = "plan -v " + machine + " --gm 2048 --gk 1024 --gn 2048 -n 2,4,8";
+        Map<String, String> plan = json(command);
+        assertEquals("weft.plan/1", plan.get("/schema"));
+        double best = number(plan, "/best/predictedUs");
+        for (int i = 0; i < 3; i++) {
+            String choice = "/choices/" + i + "/";
+            assertEquals(2 << i, (int) number(plan, choice + "ranks"));
+            double predicted = number(plan, choice + "predictedUs");
+            assertTrue(predicted >= best, "the best is the fastest");
+            assertEquals(
+                    number(plan, choice + "unoverlappedUs") / predicted,
+                    number(plan, choice + "speedup"),
+                    EPSILON);
+            assertTrue(number(plan, choice + "limitFraction") <= 1 + EPSILON);
+            assertTrue(
+                    number(plan, choice + "efficiency")
+                            <= number(plan, choice + "limitFraction") + EPSILON);
+        }
+        for (int i = 0; i < 3; i++) {
+            String twice = "/twice/" + i + "/";
+            double predicted = number(plan, twice + "predictedUs");
+            assertEquals(best / predicted, number(plan, twice + "speedup"), EPSILON);
+            assertTrue(predicted <= best * 1.001, plan.get(twice + "what") + " makes it no slower");
+        }
+        assertTrue(plan.containsKey("/overlapByRows/0/m"));
+        assertTrue(plan.containsKey("/overlapByLinks/2/linkFactor"));
+    }
+
+    @Test
+    void aPlanSaysItInWordsAndItsCommandGivesItsTime() throws IOException {
+        String plan = "plan -v h200-nvlink8 --gm 4096 --gk 2048 --gn 4096";
+        Invocation words = Invocation.of(plan.split(" "));
+        assertEquals(0, words.code(), words.err());
+        for (String part :
+                List.of("Fastest: ", "Overlap stops paying", "Twice as much would buy", "links:")) {
+            assertTrue(words.out().contains(part), part + " in " + words.out());
+        }
+        String command =
+                words.out()
+                        .lines()
+                        .filter(line -> line.contains("./weft run"))
+                        .findFirst()
+                        .orElseThrow()
+                        .strip()
+                        .substring("./weft ".length());
+        Map<String, String> run = json(command);
+        assertEquals(number(json(plan), "/best/predictedUs"), us(run, "pipelined"), EPSILON);
+    }
+
+    @Test
+    void aMachineOfOnesOwnIsAFile() throws IOException {
+        Path file = folder.resolve("twice.json");
+        String shipped = Files.readString(machineFile("trn2"));
+        Files.writeString(file, shipped.replace("\"trn2\"", "\"my-machine\""));
+        Map<String, String> own = json("run -r sim -v " + file + " --gm 256 --gk 128 --gn 64");
+        Map<String, String> same = json("run -r sim -v trn2 --gm 256 --gk 128 --gn 64");
+        assertEquals("my-machine", own.get("/machine"));
+        assertNotEquals(own.get("/machine"), same.get("/machine"));
+        assertEquals(us(same, "pipelined"), us(own, "pipelined"));
+        assertFalse(own.values().stream().anyMatch(value -> value.contains(folder.toString())));
+    }
+
+    private Path machineFile(String name) throws IOException {
+        Path file = folder.resolve(name + ".json");
+        MachineFile.write(Machines.of(name), file);
+        return file;
+    }
+}

@@ -1,0 +1,102 @@
+package dev.weft.cli.verify;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cli.Invocation;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.data.DataFolder;
+import dev.weft.report.Promise;
+import dev.weft.report.Verification;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The verifier on output files of which not all are there, or none is the CPU's own. */
+class VerifierTest {
+
+    @TempDir Path folder;
+
+    @BeforeEach
+    void writeOutputs() {
+        Invocation run =
+                Invocation.of(
+                        "run",
+                        "-n",
+                        "3",
+                        "--gm",
+                        "24",
+                        "--gk",
+                        "32",
+                        "--gn",
+                        "16",
+                        "--warmup",
+                        "0",
+                        "--iterations",
+                        "1",
+                        "--data-dir",
+                        folder.toString());
+        assertEquals(0, run.code(), run.err());
+    }
+
+    private Verification verifyCompared(Promise promise, boolean comparedEqual) {
+        DataFolder data = DataFolder.existing(folder, null);
+        try (Arena arena = Arena.ofShared()) {
+            return Verifier.ofCompared(data.open(arena), data, promise, new Progress(false))
+                    .verify(true, comparedEqual, true);
+        }
+    }
+
+    private void spoil(int rank) throws IOException {
+        Path file = folder.resolve("output_rank" + rank + ".bin");
+        try (RandomAccessFile output = new RandomAccessFile(file.toFile(), "rw")) {
+            output.seek(400);
+            output.writeInt(0x3F);
+        }
+    }
+
+    @Test
+    void whatTheRanksFoundOfTheirBitsCounts() {
+        assertTrue(verifyCompared(Promise.BITWISE, true).passed());
+        Verification differs = verifyCompared(Promise.BITWISE, false);
+        assertFalse(differs.passed());
+        assertTrue(differs.withinBound());
+        assertTrue(verifyCompared(Promise.FLOAT64_BOUND, false).passed());
+    }
+
+    @Test
+    void outputsThatDifferFromTheFirstAreJudgedThemselves() throws IOException {
+        spoil(2);
+        Verification wrong = verifyCompared(Promise.FLOAT64_BOUND, true);
+        assertFalse(wrong.bitwiseEqualToUnfused());
+        assertFalse(wrong.withinBound());
+        assertEquals(48, wrong.checkedRows());
+    }
+
+    @Test
+    void theFirstIsJudgedToo() throws IOException {
+        spoil(0);
+        assertFalse(verifyCompared(Promise.FLOAT64_BOUND, true).withinBound());
+    }
+
+    @Test
+    void ranksThatDidNotRunAreNotLookedFor() throws IOException {
+        Files.delete(folder.resolve("output_rank1.bin"));
+        Files.delete(folder.resolve("output_rank2.bin"));
+        assertEquals(
+                ExitCode.USAGE, Invocation.of("verify", "--data-dir", folder.toString()).code());
+        Files.writeString(folder.resolve("outputs.txt"), "fp32 1 normal\n");
+        assertEquals(0, Invocation.of("verify", "--data-dir", folder.toString()).code());
+        Files.writeString(folder.resolve("outputs.txt"), "fp32 one normal\n");
+        Invocation odd = Invocation.of("verify", "--data-dir", folder.toString());
+        assertEquals(ExitCode.USAGE, odd.code());
+        assertTrue(odd.err().contains("outputs.txt: cannot be understood"), odd.err());
+    }
+}
