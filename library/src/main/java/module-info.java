@@ -17,6 +17,9 @@ module dev.weft {
     exports dev.weft.tensor;
     exports dev.weft.tune;
 
+    // The command starts ranks on this host.
+    exports dev.weft.fabric.memory to
+            dev.weft.cli;
     // For what the command and its ranks tell each other.
     exports dev.weft.files to
             dev.weft.cli;

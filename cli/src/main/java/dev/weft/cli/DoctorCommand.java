@@ -2,7 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Version;
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.Futex;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.OpenBlas;

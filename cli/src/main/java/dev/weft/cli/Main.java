@@ -160,7 +160,7 @@ public final class Main implements Runnable {
         List<RankEnd> ends = RankEnd.allOf(failure);
         if (ends.size() == 1) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
-            failure.situation().ifPresent(s -> ErrorMessage.print(err, s.table().lines().toList()));
+            failure.report().ifPresent(s -> ErrorMessage.print(err, s.table().lines().toList()));
         } else {
             ErrorMessage.print(
                     err, new Culprit(ends, Map.of()).line().orElse(ErrorMessage.of(failure)));

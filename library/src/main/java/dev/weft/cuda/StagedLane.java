@@ -1,7 +1,7 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
@@ -12,7 +12,7 @@ import java.util.function.IntConsumer;
 
 /**
  * One lane of a plan between the host memories of ranks: waits for each chunk to be where it comes
- * from, its owner's or a forwarder's host memory, and gives it to a courier. One thread at a time.
+ * from, its owner's or a forwarder's host memory, and gives it to a mover. One thread at a time.
  */
 final class StagedLane implements IntConsumer, AutoCloseable {
 
@@ -22,7 +22,7 @@ final class StagedLane implements IntConsumer, AutoCloseable {
     private final List<Transfer> transfers;
     private final Awaited[] needs;
     private final Move[][] moves;
-    private final Courier courier;
+    private final ChunkMover mover;
 
     /**
      * @param bringers by tag: the rank whose lane brings the chunk to this one
@@ -43,16 +43,16 @@ final class StagedLane implements IntConsumer, AutoCloseable {
                 moves[slot][i] = layout.move(region, transfer, slot);
             }
         }
-        this.courier = fabric.courier(ended -> fabric.worked());
+        this.mover = fabric.mover(ended -> fabric.worked());
     }
 
     @Override
     public void accept(int call) {
         for (int i = 0; i < needs.length; i++) {
             awaitNeed(transfers.get(i), call, needs[i]);
-            courier.move(i, moves[call & 1][i], call, 0);
+            mover.move(i, moves[call & 1][i], call, 0);
         }
-        courier.awaitAll();
+        mover.awaitAll();
     }
 
     private void awaitNeed(Transfer transfer, int call, Awaited need) {
@@ -66,6 +66,6 @@ final class StagedLane implements IntConsumer, AutoCloseable {
 
     @Override
     public void close() {
-        courier.close();
+        mover.close();
     }
 }

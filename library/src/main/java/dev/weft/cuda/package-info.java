@@ -11,7 +11,7 @@
  * it.
  *
  * <p>Between hosts rows go through pinned memory: a stream brings a rank's chunks there, threads
- * move them with the fabric's couriers, and the copy to the device is queued when a chunk has come,
+ * move them with the fabric's movers, and the copy to the device is queued when a chunk has come,
  * so that no stream ever waits for the network.
  */
 package dev.weft.cuda;

@@ -11,7 +11,7 @@ import java.util.function.IntConsumer;
  * #worked} and {@link #fail} by any thread.
  *
  * <p>Ranks of one host share memory: each sees the others' parts of a region. What lies on another
- * host is reached by {@link #signal}, {@link #publish} and a {@link Courier} alone.
+ * host is reached by {@link #signal}, {@link #publish} and a {@link ChunkMover} alone.
  */
 public interface Fabric extends AutoCloseable {
 
@@ -61,7 +61,7 @@ public interface Fabric extends AutoCloseable {
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
      * wakes who waits for it on that host. All this thread has written before, itself or by a
-     * courier's moves from here to that rank, is visible to who sees the value. The caller is the
+     * mover's moves from here to that rank, is visible to who sees the value. The caller is the
      * word's only writer.
      */
     void signal(Region region, int home, long offset, int value);
@@ -99,7 +99,7 @@ public interface Fabric extends AutoCloseable {
      * @param ended is told the number of each move once its source may be overwritten and, for a
      *     move to this rank, it has arrived; called by any thread
      */
-    Courier courier(IntConsumer ended);
+    ChunkMover mover(IntConsumer ended);
 
     /** Collective: an all-gather of the fabric's own, or null where it has none. */
     default RowGather rowGather() {

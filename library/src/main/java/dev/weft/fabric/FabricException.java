@@ -10,7 +10,7 @@ public abstract sealed class FabricException extends RuntimeException
 
     private final int rank;
     private final int peer;
-    private transient volatile Situation situation;
+    private transient volatile FailureReport report;
 
     FabricException(String message, int rank, int peer) {
         super(message);
@@ -29,12 +29,12 @@ public abstract sealed class FabricException extends RuntimeException
     }
 
     /** How things stood with {@link #rank()} when it gave up, where that is known. */
-    public Optional<Situation> situation() {
-        return Optional.ofNullable(situation);
+    public Optional<FailureReport> report() {
+        return Optional.ofNullable(report);
     }
 
     /** Says how things stood; one who knows more than the last replaces what that one said. */
-    public final void attach(Situation known) {
-        situation = known;
+    public final void attach(FailureReport known) {
+        report = known;
     }
 }

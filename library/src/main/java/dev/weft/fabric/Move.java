@@ -25,7 +25,7 @@ public record Move(
         long counterAt) {
 
     /** Whether the rows lie without gaps at both ends, as if they were one. */
-    boolean isContiguous() {
+    public boolean isContiguous() {
         return rows == 1 || fromPitch == rowBytes && toPitch == rowBytes;
     }
 }

@@ -43,10 +43,10 @@ public final class StallException extends FabricException {
         String thread = Thread.currentThread().getName();
         long waitedMs = deadline.toMillis();
         attach(
-                Situation.of(
+                FailureReport.of(
                         rank,
                         List.of(
-                                new Situation.Wait(
+                                new FailureReport.Wait(
                                         thread, awaited, peer, source, -1, -1, waitedMs)),
                         List.of()));
     }

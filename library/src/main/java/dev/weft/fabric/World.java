@@ -1,9 +1,12 @@
 package dev.weft.fabric;
 
+import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.fabric.memory.RankEnvironment;
+import dev.weft.fabric.memory.ThreadFabric;
+import dev.weft.fabric.mpi.MpiProcess;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,8 +29,6 @@ public final class World implements AutoCloseable {
 
     /** Time without any progress after which a wait gives up. */
     public static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(30);
-
-    private static final int MAX_RANKS = 4096;
 
     private final MemoryFabric[] fabrics;
     private final Runnable release;
@@ -55,8 +56,8 @@ public final class World implements AutoCloseable {
     }
 
     public static World threads(int ranks, Duration deadline) {
-        checkRanks(ranks);
-        checkDeadline(deadline);
+        MemoryFabric.checkRanks(ranks);
+        MemoryFabric.checkDeadline(deadline);
         Arena arena = Arena.ofShared();
         return new World(ThreadFabric.world(ranks, deadline, arena), arena::close);
     }
@@ -70,87 +71,18 @@ public final class World implements AutoCloseable {
      * @throws IllegalStateException with one line that says why there is no MPI to join
      */
     public static World mpi(Duration deadline) {
-        checkDeadline(deadline);
+        MemoryFabric.checkDeadline(deadline);
         return new World(new MemoryFabric[] {MpiProcess.join(deadline)}, () -> {});
     }
 
-    /** The rank that this process's environment says it is ({@link ShmJob#environment}). */
+    /** The rank that this process's environment variables name, such as {@code WEFT_RANK}. */
     public static World joined() {
         return joined(System.getenv());
     }
 
     static World joined(Map<String, String> environment) {
-        int ranks = number(environment, ShmJob.RANKS);
-        int rank = number(environment, ShmJob.RANK);
-        String folder = environment.get(ShmJob.FOLDER);
-        checkRanks(ranks);
-        if (rank >= ranks || folder == null) {
-            throw new IllegalArgumentException(
-                    ShmJob.RANK
-                            + "="
-                            + rank
-                            + ", "
-                            + ShmJob.RANKS
-                            + "="
-                            + ranks
-                            + ", "
-                            + ShmJob.FOLDER
-                            + "="
-                            + folder
-                            + ": expected a rank below the ranks and a folder to meet in");
-        }
-        Duration deadline =
-                environment.containsKey(ShmJob.DEADLINE_MS)
-                        ? Duration.ofMillis(number(environment, ShmJob.DEADLINE_MS))
-                        : DEFAULT_DEADLINE;
-        checkDeadline(deadline);
-        RunToken token = RunToken.parse(environment.get(ShmJob.TOKEN));
-        if (!token.isSet() && ShmJob.hasStarter(Path.of(folder))) {
-            throw new IllegalArgumentException(
-                    "environment variable "
-                            + ShmJob.TOKEN
-                            + " is not set: expected the one of the command that made "
-                            + folder
-                            + " and starts its ranks");
-        }
-        MemoryFabric fabric = Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
+        MemoryFabric fabric = RankEnvironment.join(environment, DEFAULT_DEADLINE);
         return new World(new MemoryFabric[] {fabric}, () -> {});
-    }
-
-    private static int number(Map<String, String> environment, String name) {
-        String value = environment.get(name);
-        try {
-            int number = Integer.parseInt(value == null ? "" : value);
-            if (number >= 0) {
-                return number;
-            }
-        } catch (NumberFormatException e) {
-            // reported below, with the value
-        }
-        throw new IllegalArgumentException(
-                "environment variable "
-                        + name
-                        + " is "
-                        + (value == null ? "not set" : shown(value))
-                        + ": expected a number of zero or more");
-    }
-
-    /** Fit for a message of one line. */
-    private static String shown(String value) {
-        return value.matches("[!-~]{1,60}") ? value : "no number";
-    }
-
-    private static void checkRanks(int ranks) {
-        if (ranks < 1 || ranks > MAX_RANKS) {
-            throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
-        }
-    }
-
-    private static void checkDeadline(Duration deadline) {
-        if (!deadline.isPositive()) {
-            throw new IllegalArgumentException(
-                    "a deadline of " + deadline.toMillis() + " ms: expected more than zero");
-        }
     }
 
     /** Runs the body once per rank of this process and returns when all have ended. */

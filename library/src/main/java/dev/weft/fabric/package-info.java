@@ -1,12 +1,20 @@
 /**
- * Ranks that can reach each other: memory that peers can write, words that signal, waits that end.
+ * Ranks that reach each other: memory that peers can write, words that signal, waits that end.
  *
- * <p>Invariants: no wait is without a deadline; a rank that fails, leaves or dies ends the waits of
- * all others with an error that names it; every word has one writer, its values only grow, and a
+ * <p>Invariants: no wait is without a deadline. A rank that fails, leaves or dies ends the waits of
+ * all others with an error that names it. Every word has one writer, its values only grow, and a
  * release by the writer pairs with an acquire by the waiter.
  *
- * <p>{@code MemoryFabric} has all waits. Threads, processes and MPI differ in how memory comes
- * about; under MPI ({@code MpiProcess} joins and leaves, {@code MpiMail} is the one thread that
- * calls it) words of ranks on other hosts are mirrored here and rows travel as messages.
+ * <p>{@link dev.weft.fabric.World} starts or joins ranks as threads, as processes of one host or
+ * under MPI. Each rank then has a {@link dev.weft.fabric.Fabric}:
+ *
+ * <pre>{@code
+ * try (World world = World.threads(4)) {
+ *     List<Long> sums = world.call(fabric -> Arrays.stream(fabric.exchange(fabric.rank())).sum());
+ * }
+ * }</pre>
+ *
+ * <p>This package is the contract. {@code dev.weft.fabric.memory} implements it for ranks that
+ * share memory, {@code dev.weft.fabric.mpi} for ranks on several hosts.
  */
 package dev.weft.fabric;

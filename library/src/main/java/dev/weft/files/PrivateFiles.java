@@ -235,15 +235,15 @@ public final class PrivateFiles {
      * The folder must be one that others cannot write.
      */
     public static void write(Path file, byte[] bytes) throws IOException {
-        Path part = file.resolveSibling(PartFiles.newName());
+        Path part = file.resolveSibling(TemporaryFiles.newName());
         try (FileChannel channel =
-                PartFiles.create(part, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
+                TemporaryFiles.create(part, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
             // The umask may have taken away what the user needs.
             Files.setPosixFilePermissions(part, FILE_MODE);
-            WholeFile.writeAll(channel, bytes);
-            PartFiles.rename(part, file);
+            AtomicFile.writeAll(channel, bytes);
+            TemporaryFiles.rename(part, file);
         } finally {
-            PartFiles.discard(part);
+            TemporaryFiles.discard(part);
         }
     }
 

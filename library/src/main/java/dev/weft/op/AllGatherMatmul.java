@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * it. A call allocates nothing on the heap (between hosts, next to nothing). A rank may be one
  * whole call ahead of a slow peer; there is no barrier. A call that cannot complete ends on every
  * rank with a {@link FabricException}, which says how things stood there ({@link
- * FabricException#situation}), after which the operator can only be closed.
+ * FabricException#report}), after which the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  */
@@ -38,7 +38,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Holdings holdings;
     private final Releases releases;
     private final CallState state;
-    private final CallSituation situation;
+    private final CallReport report;
     private final SpanLog staging = new SpanLog("caller", 1);
     private final List<LaneWorker> laneWorkers = new ArrayList<>();
     private final RowGather rowGather;
@@ -83,7 +83,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         Workspace workspace = Workspace.of(plan, fabric, memory, settings);
         this.state = workspace.state();
         this.releases = workspace.releases();
-        this.situation = new CallSituation(workspace, laneWorkers);
+        this.report = new CallReport(workspace, laneWorkers);
         this.rowGather = settings.rowGather();
         if (rowGather != null) {
             GatherWorker worker = new GatherWorker(rowGather, workspace);
@@ -273,14 +273,14 @@ public final class AllGatherMatmul implements AutoCloseable {
     /** Also called by the team's threads. */
     private void failed(Throwable cause) {
         failure.compareAndSet(null, cause);
-        situation.ended(cause);
+        report.ended(cause);
         fabric.fail(cause);
     }
 
     /** The same with how things stand here; no worker runs. */
     private RuntimeException told(RuntimeException cause) {
         if (cause instanceof FabricException e) {
-            situation.attachTo(e);
+            report.attachTo(e);
         }
         return cause;
     }

@@ -14,7 +14,7 @@ import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
-import dev.weft.tune.Here;
+import dev.weft.tune.HostModel;
 import java.util.List;
 
 /**
@@ -43,7 +43,7 @@ final class AutoMachine {
     /** Null on ranks other than the first. */
     Machine measure(Gemm gemm, DType aType) {
         boolean first = fabric.rank() == 0;
-        Machine host = first ? ownPart(Here.machine(gemm, aType, fabric::worked)) : null;
+        Machine host = first ? ownPart(HostModel.machine(gemm, aType, fabric::worked)) : null;
         if (fabric.hosts().count() == 1) {
             return host;
         }

@@ -1,10 +1,10 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.Move;
-import dev.weft.fabric.Situation;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Executes one lane: for each transfer in order, waits for what it needs and gives it to a courier,
+ * Executes one lane: for each transfer in order, waits for what it needs and gives it to a mover,
  * which moves the chunk and raises its flag at the destination. The flag's release pairs with the
  * acquire of whoever waits for the chunk: the destination's compute workers, and lanes that
  * forward.
@@ -42,7 +42,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     private final int[] places;
     private final int[] counts;
     private final Move[][] moves;
-    private final Courier courier;
+    private final ChunkMover mover;
     private final long[] startNs;
 
     /** Two per transfer; 0 where it had not to wait. */
@@ -55,7 +55,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
 
     private final SpanLog log;
 
-    /** Transfers of the call that the courier has been given. */
+    /** Transfers of the call that the mover has been given. */
     private int given;
 
     LaneWorker(Lane lane, Workspace workspace) {
@@ -105,7 +105,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
                 moves[slot][i] = memory.move(transfer, chunks[i], fromBuffer, slot, counterAt);
             }
         }
-        this.courier = fabric.courier(this::ended);
+        this.mover = fabric.mover(this::ended);
         // Two waits and a move each.
         this.log = new SpanLog(name, 3 * transfers.length);
     }
@@ -141,18 +141,18 @@ final class LaneWorker implements Runnable, AutoCloseable {
             move(i);
             given = i + 1;
         }
-        courier.awaitAll();
+        mover.awaitAll();
         logSpans();
     }
 
     /** What was moved in the call, for an error; while the lane does not run. */
-    Situation.Sent sent() {
-        List<Situation.Run> runs = new ArrayList<>();
-        Situation.Run latest = null;
+    FailureReport.Sent sent() {
+        List<FailureReport.Run> runs = new ArrayList<>();
+        FailureReport.Run latest = null;
         for (int i = 0; i < given; i++) {
             Transfer transfer = transfers[i];
             latest =
-                    new Situation.Run(
+                    new FailureReport.Run(
                             fabric.worldRank(transfer.from()),
                             fabric.worldRank(transfer.to()),
                             fabric.worldRank(transfer.source()),
@@ -160,19 +160,19 @@ final class LaneWorker implements Runnable, AutoCloseable {
                             transfer.chunk());
             add(latest, runs);
         }
-        return new Situation.Sent(name, given, transfers.length, latest, runs);
+        return new FailureReport.Sent(name, given, transfers.length, latest, runs);
     }
 
     /** As the end of a run where it follows on one. */
-    private static void add(Situation.Run chunk, List<Situation.Run> runs) {
+    private static void add(FailureReport.Run chunk, List<FailureReport.Run> runs) {
         for (int r = runs.size() - 1; r >= 0; r--) {
-            Situation.Run run = runs.get(r);
+            FailureReport.Run run = runs.get(r);
             if (run.from() == chunk.from()
                     && run.covers(chunk.to(), chunk.source(), chunk.first() - 1)
                     && run.last() == chunk.first() - 1) {
                 runs.set(
                         r,
-                        new Situation.Run(
+                        new FailureReport.Run(
                                 run.from(), run.to(), run.source(), run.first(), chunk.last()));
                 return;
             }
@@ -182,10 +182,10 @@ final class LaneWorker implements Runnable, AutoCloseable {
         }
     }
 
-    /** Ends what the courier holds; no call may be under way. */
+    /** Ends what the mover holds; no call may be under way. */
     @Override
     public void close() {
-        courier.close();
+        mover.close();
     }
 
     /** A get needs the owner to have started the call; a forward needs the chunk to be there. */
@@ -218,7 +218,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
 
     private void move(int i) {
         startNs[i] = System.nanoTime();
-        courier.move(
+        mover.move(
                 i,
                 moves[OperatorMemory.slot(state.call)][i],
                 state.call,

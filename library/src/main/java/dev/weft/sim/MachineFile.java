@@ -1,7 +1,7 @@
 package dev.weft.sim;
 
+import dev.weft.files.AtomicFile;
 import dev.weft.files.PrivateFiles;
-import dev.weft.files.WholeFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -96,7 +96,7 @@ public final class MachineFile {
     public static void write(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {
-            WholeFile.write(path, json);
+            AtomicFile.write(path, json);
         } catch (IOException e) {
             throw new UncheckedIOException(path + ": cannot be written: " + e.getMessage(), e);
         }

@@ -1,6 +1,6 @@
 package dev.weft.tensor;
 
-import dev.weft.files.WholeFile;
+import dev.weft.files.AtomicFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +22,7 @@ final class MatrixWriter {
 
     /** Writes {@code header} and after it the elements of the matrices, without any gaps. */
     static void write(Path target, byte[] header, List<Matrix> matrices) throws IOException {
-        WholeFile.write(
+        AtomicFile.write(
                 target,
                 channel -> {
                     writeAll(channel, MemorySegment.ofArray(header));

@@ -44,7 +44,7 @@ public final class Calibration implements AutoCloseable {
 
     private final Gemm gemm;
     private final Effort effort;
-    private final Rooms rooms;
+    private final ProbeBuffers rooms;
     private final CopyProbe copies;
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
@@ -60,7 +60,7 @@ public final class Calibration implements AutoCloseable {
         this.effort = effort;
         int threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
         this.copies = new CopyProbe(threads, effort.roomBytes());
-        this.rooms = new Rooms(threads, effort.roomBytes());
+        this.rooms = new ProbeBuffers(threads, effort.roomBytes());
         try {
             operationsPerNs = operationsPerNs();
             for (DType type : aTypes) {
@@ -166,7 +166,7 @@ public final class Calibration implements AutoCloseable {
     }
 
     private double median(ToDoubleFunction<Transport> figure) {
-        return Crowd.median(transports.stream().mapToDouble(figure).toArray());
+        return ParallelTimer.median(transports.stream().mapToDouble(figure).toArray());
     }
 
     /** What a model is of; another engine or another number of cores is another machine. */

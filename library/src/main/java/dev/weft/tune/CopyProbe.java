@@ -1,6 +1,6 @@
 package dev.weft.tune;
 
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Times chunks that couriers move between ranks that are threads, with their flags, as lanes do:
+ * Times chunks that movers move between ranks that are threads, with their flags, as lanes do:
  * small ones and large ones, so that what a chunk costs is told from what its bytes cost.
  */
 final class CopyProbe implements AutoCloseable {
@@ -70,7 +70,7 @@ final class CopyProbe implements AutoCloseable {
                 all.add(one);
             }
         }
-        return Crowd.median(all.stream().mapToDouble(Double::doubleValue).toArray());
+        return ParallelTimer.median(all.stream().mapToDouble(Double::doubleValue).toArray());
     }
 
     /** From the next rank's memory, each time from another place to another. */
@@ -78,7 +78,7 @@ final class CopyProbe implements AutoCloseable {
         Region region = regions.get(fabric.rank());
         int peer = (fabric.rank() + 1) % fabric.size();
         double[] ns = new double[PIECES];
-        try (Courier courier = fabric.courier(ended -> {})) {
+        try (ChunkMover mover = fabric.mover(ended -> {})) {
             for (int i = 0; i < PIECES; i++) {
                 long place = ((long) turn * PIECES + i) % (roomBytes / bytes) * bytes;
                 long at = Region.WORDS_BYTES + place;
@@ -96,7 +96,7 @@ final class CopyProbe implements AutoCloseable {
                                 0,
                                 -1);
                 long began = System.nanoTime();
-                courier.move(i, move, turn * PIECES + i + 1, 0);
+                mover.move(i, move, turn * PIECES + i + 1, 0);
                 ns[i] = System.nanoTime() - began;
             }
         }

@@ -33,7 +33,7 @@ final class ProductProbe {
 
     private final Gemm gemm;
     private final DType aType;
-    private final Rooms rooms;
+    private final ProbeBuffers rooms;
     private final List<Shape> shapes = new ArrayList<>();
     private final List<double[]> rounds = new ArrayList<>();
 
@@ -56,7 +56,12 @@ final class ProductProbe {
     /**
      * @param operationsPerNs what the engine does at most, roughly
      */
-    ProductProbe(Gemm gemm, DType aType, Rooms rooms, List<long[]> inners, double operationsPerNs) {
+    ProductProbe(
+            Gemm gemm,
+            DType aType,
+            ProbeBuffers rooms,
+            List<long[]> inners,
+            double operationsPerNs) {
         this.gemm = gemm;
         this.aType = aType;
         this.rooms = rooms;
@@ -109,7 +114,7 @@ final class ProductProbe {
                 int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);
                 long turn = rounds.size() * (long) MOST_CALLS;
                 ns[i] =
-                        Crowd.medianNs(
+                        ParallelTimer.medianNs(
                                 rooms.threads(),
                                 calls,
                                 thread -> products(shape, packed, thread, turn, arena));
@@ -146,7 +151,9 @@ final class ProductProbe {
         double fastestNs = Double.MAX_VALUE;
         for (int i = 0; i < ns.length; i++) {
             int shape = i;
-            ns[i] = Crowd.median(rounds.stream().mapToDouble(round -> round[shape]).toArray());
+            ns[i] =
+                    ParallelTimer.median(
+                            rounds.stream().mapToDouble(round -> round[shape]).toArray());
             fastestNs = Math.min(fastestNs, ns[i] / features[i][0]);
         }
         double[] fitted = LeastSquares.fit(features, ns);

@@ -35,7 +35,7 @@ final class SignalProbe {
                         return 0;
                     });
         }
-        return Crowd.median(tookNs) / 1e3;
+        return ParallelTimer.median(tookNs) / 1e3;
     }
 
     private static void pass(

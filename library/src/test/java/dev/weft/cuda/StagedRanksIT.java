@@ -266,7 +266,7 @@ class StagedRanksIT {
                     fabric -> {
                         gpu.bind();
                         boolean breaks = fabric.rank() == 1;
-                        Fabric link = breaks ? BrokenCourier.in(fabric, 3) : fabric;
+                        Fabric link = breaks ? BrokenChunkMover.in(fabric, 3) : fabric;
                         try (DeviceCheck check = new DeviceCheck(gpu);
                                 GpuStream stream = GpuStream.create();
                                 CudaAllGatherMatmul op =
@@ -288,7 +288,7 @@ class StagedRanksIT {
     private static void assertBreaks(CudaAllGatherMatmul op, boolean breaks) {
         RuntimeException end = assertThrows(RuntimeException.class, () -> op.call(op.nextShard()));
         if (breaks) {
-            assertEquals(BrokenCourier.MESSAGE, end.getMessage());
+            assertEquals(BrokenChunkMover.MESSAGE, end.getMessage());
         } else {
             assertTrue(end instanceof PeerFailedException, end.toString());
             assertEquals(1, ((PeerFailedException) end).peer());

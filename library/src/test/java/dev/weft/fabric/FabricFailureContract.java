@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.memory.MemoryFabric;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Queue;
@@ -120,7 +121,7 @@ abstract class FabricFailureContract {
             PeerFailedException failure = outcomes.of(r, PeerFailedException.class);
             assertEquals(1, failure.peer());
             assertEquals("first", failure.reason(), "the first cause stays");
-            assertEquals(r, failure.situation().orElseThrow().rank());
+            assertEquals(r, failure.report().orElseThrow().rank());
         }
     }
 
@@ -374,19 +375,19 @@ abstract class FabricFailureContract {
                                     }
                                 });
         for (int r = 0; r < 2; r++) {
-            Situation situation = outcomes.of(r, FabricException.class).situation().orElseThrow();
-            assertEquals(r, situation.rank());
-            assertEquals(MemoryFabric.WORLD_ID, situation.operator(), "whose collective call");
-            Situation.Wait wait = situation.waits().getFirst();
+            FailureReport report = outcomes.of(r, FabricException.class).report().orElseThrow();
+            assertEquals(r, report.rank());
+            assertEquals(MemoryFabric.WORLD_ID, report.operator(), "whose collective call");
+            FailureReport.Wait wait = report.waits().getFirst();
             assertEquals(Awaited.COLLECTIVE, wait.what());
             assertEquals(2, wait.from());
-            assertTrue(wait.number() > 0, situation.table());
-            assertEquals(2, situation.peers().size());
-            Situation.Peer silent = situation.peers().getLast();
+            assertTrue(wait.number() > 0, report.table());
+            assertEquals(2, report.peers().size());
+            FailureReport.Peer silent = report.peers().getLast();
             assertEquals(2, silent.rank());
-            assertEquals(Situation.State.PRESENT, silent.state());
+            assertEquals(FailureReport.State.PRESENT, silent.state());
             assertTrue(silent.idleMs() >= 0, "somebody looked");
-            assertEquals(situation, Situation.parse(situation.text()));
+            assertEquals(report, FailureReport.parse(report.text()));
         }
     }
 }

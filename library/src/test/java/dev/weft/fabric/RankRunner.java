@@ -2,6 +2,7 @@ package dev.weft.fabric;
 
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
+import dev.weft.fabric.memory.ShmJob;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;

@@ -6,16 +6,16 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 /** Threads that run together; the first failure of one is thrown where they are joined. */
-final class ThreadGroupRun {
+public final class ThreadGroupRun {
 
     private final List<FutureTask<Void>> tasks = new ArrayList<>();
 
     /** What one thread does. */
-    interface Action {
+    public interface Action {
         void run() throws Exception;
     }
 
-    void start(Action action) {
+    public void start(Action action) {
         FutureTask<Void> task =
                 new FutureTask<>(
                         () -> {
@@ -26,7 +26,7 @@ final class ThreadGroupRun {
         Thread.ofPlatform().daemon().name("test-" + tasks.size()).start(task);
     }
 
-    void join() {
+    public void join() {
         AssertionError failure = null;
         for (FutureTask<Void> task : tasks) {
             try {

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ChildJvm;
-import dev.weft.fabric.MpiRanks;
-import dev.weft.fabric.Situation;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.mpi.MpiRanks;
 import dev.weft.ffi.MpiFamily;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,25 +50,25 @@ class MpiFailureIT {
     /**
      * Each of {@code count} ranks tells what it waited for, and that it heard no {@code silent}.
      */
-    private static void assertSituations(int silent, int count, ChildJvm mpirun) {
-        List<Situation> told =
+    private static void assertReports(int silent, int count, ChildJvm mpirun) {
+        List<FailureReport> told =
                 mpirun.output().stream()
-                        .filter(line -> line.startsWith("situation "))
-                        .map(line -> Situation.parse(line.substring("situation ".length())))
+                        .filter(line -> line.startsWith("report "))
+                        .map(line -> FailureReport.parse(line.substring("report ".length())))
                         .toList();
         assertEquals(count, told.size());
-        for (Situation situation : told) {
-            assertTrue(situation.call() > 0, situation.table());
+        for (FailureReport report : told) {
+            assertTrue(report.call() > 0, report.table());
             assertTrue(
-                    situation.waits().stream()
+                    report.waits().stream()
                             .anyMatch(wait -> wait.from() == silent || wait.source() == silent),
-                    situation.table());
-            Situation.Peer peer =
-                    situation.peers().stream()
+                    report.table());
+            FailureReport.Peer peer =
+                    report.peers().stream()
                             .filter(one -> one.rank() == silent)
                             .findFirst()
                             .orElseThrow();
-            assertTrue(peer.silentMs() > 0, situation.table());
+            assertTrue(peer.silentMs() > 0, report.table());
         }
     }
 
@@ -138,7 +138,7 @@ class MpiFailureIT {
             stop(ranks.get(2));
             List<String> ends = endsBy(2, 2, mpirun);
             assertTrue(ends.contains("StallException"), ends.toString());
-            assertSituations(2, 2, mpirun);
+            assertReports(2, 2, mpirun);
             ranks.remove(2).destroyForcibly();
             assertAllGone(ranks);
         }

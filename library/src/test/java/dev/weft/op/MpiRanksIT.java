@@ -2,7 +2,7 @@ package dev.weft.op;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.MpiRanks;
+import dev.weft.fabric.mpi.MpiRanks;
 import dev.weft.ffi.MpiFamily;
 import dev.weft.plan.Hosts;
 import java.util.ArrayList;

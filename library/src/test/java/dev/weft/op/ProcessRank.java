@@ -16,8 +16,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * One rank in a process of its own, for {@link ProcessesIT} and {@link MpiFailureIT}. It ends with
- * 0, with 3 and the lines {@code situation TEXT} and {@code ended CLASS PEER MESSAGE} if a peer
- * gave it cause, or with 1.
+ * 0, with 3 and the lines {@code report TEXT} and {@code ended CLASS PEER MESSAGE} if a peer gave
+ * it cause, or with 1.
  */
 final class ProcessRank {
 
@@ -57,7 +57,7 @@ final class ProcessRank {
         } catch (FabricException e) {
             // Told at once: a launcher may end all ranks when the first one has ended.
             String kind = e.getClass().getSimpleName();
-            e.situation().ifPresent(known -> System.out.println("situation " + known.text()));
+            e.report().ifPresent(known -> System.out.println("report " + known.text()));
             System.out.println("ended " + kind + " " + e.peer() + " " + e.getMessage());
             throw e;
         }

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ChildJvm;
-import dev.weft.fabric.ShmJob;
-import dev.weft.fabric.Situation;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.memory.ShmJob;
 import dev.weft.plan.Algorithm;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -85,11 +85,11 @@ class ProcessesIT {
     /** Asserts that rank {@code rank} was ended by {@code culprit} and by nothing else. */
     private String endedBy(int culprit, int rank) {
         ChildJvm child = ranks.get(rank);
-        Situation situation = Situation.parse(child.awaitLine("situation "));
-        assertEquals(rank, situation.rank());
-        assertTrue(situation.call() > 0, situation.table());
-        assertFalse(situation.waits().isEmpty(), situation.table());
-        assertEquals(ranks.size() - 1, situation.peers().size(), situation.table());
+        FailureReport report = FailureReport.parse(child.awaitLine("report "));
+        assertEquals(rank, report.rank());
+        assertTrue(report.call() > 0, report.table());
+        assertFalse(report.waits().isEmpty(), report.table());
+        assertEquals(ranks.size() - 1, report.peers().size(), report.table());
         String[] end = child.awaitLine("ended ").split(" ", 3);
         String said = String.join(" ", end);
         assertEquals(culprit, Integer.parseInt(end[1]), said);

@@ -50,15 +50,15 @@ class CalibrationTest {
     @Test
     void theMachineIsMeasuredOnceForAnEngine() {
         Gemm gemm = Gemms.auto();
-        Machine first = Here.machine(gemm, DType.FP32, () -> {});
-        assertSame(first, Here.machine(gemm, DType.FP32, () -> {}));
+        Machine first = HostModel.machine(gemm, DType.FP32, () -> {});
+        assertSame(first, HostModel.machine(gemm, DType.FP32, () -> {}));
     }
 
     @Test
     void aTypeThatWasNotMeasuredIsAddedAndTheOthersStay() {
         Gemm gemm = Gemms.auto();
-        CoreEngine before = (CoreEngine) Here.machine(gemm, DType.FP32, () -> {}).engine();
-        CoreEngine after = (CoreEngine) Here.machine(gemm, DType.BF16, () -> {}).engine();
+        CoreEngine before = (CoreEngine) HostModel.machine(gemm, DType.FP32, () -> {}).engine();
+        CoreEngine after = (CoreEngine) HostModel.machine(gemm, DType.BF16, () -> {}).engine();
         assertTrue(after.knows(DType.BF16));
         assertEquals(before.costs().get(DType.FP32), after.costs().get(DType.FP32));
     }

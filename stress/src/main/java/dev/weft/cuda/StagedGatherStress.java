@@ -5,7 +5,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
-import dev.weft.fabric.Slots;
+import dev.weft.fabric.memory.Slots;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;

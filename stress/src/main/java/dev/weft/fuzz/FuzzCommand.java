@@ -1,6 +1,6 @@
 package dev.weft.fuzz;
 
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;

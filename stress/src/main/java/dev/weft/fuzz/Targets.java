@@ -2,7 +2,7 @@ package dev.weft.fuzz;
 
 import dev.weft.cli.bench.FuzzedFigures;
 import dev.weft.cli.run.FuzzedCommand;
-import dev.weft.fabric.FuzzedMeeting;
+import dev.weft.fabric.FuzzedRendezvous;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.report.FuzzedRecord;
 import dev.weft.sim.MachineFile;
@@ -32,7 +32,7 @@ final class Targets implements AutoCloseable {
     private static final int MOST_WORDS = 30;
 
     private final Path folder;
-    private final FuzzedMeeting meeting = new FuzzedMeeting();
+    private final FuzzedRendezvous meeting = new FuzzedRendezvous();
 
     Targets(Path folder) throws IOException, InterruptedException {
         this.folder = folder;
@@ -110,7 +110,7 @@ final class Targets implements AutoCloseable {
                         }),
                 reader(
                         "rank-environment",
-                        List.of(bytes(FuzzedMeeting.environment())),
+                        List.of(bytes(FuzzedRendezvous.environment())),
                         this::joinNowhere),
                 reader(
                         "number-list",
@@ -141,7 +141,7 @@ final class Targets implements AutoCloseable {
         Map<String, String> environment = environment(input);
         environment.put("WEFT_JOB", file.toString());
         try {
-            FuzzedMeeting.join(environment);
+            FuzzedRendezvous.join(environment);
         } catch (UncheckedIOException e) {
             if (!String.valueOf(e.getMessage()).contains(file.toString())) {
                 throw e;

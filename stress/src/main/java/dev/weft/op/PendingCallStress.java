@@ -3,7 +3,7 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Slots;
+import dev.weft.fabric.memory.Slots;
 import dev.weft.gemm.ScalarGemm;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;

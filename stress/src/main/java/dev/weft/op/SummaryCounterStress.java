@@ -3,10 +3,10 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
-import dev.weft.fabric.Slots;
+import dev.weft.fabric.memory.Slots;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -35,7 +35,7 @@ public class SummaryCounterStress {
 
     private static final Slots SLOTS = new Slots();
     private static final Region MEMORY = Slots.region(BYTES);
-    private static final Courier COURIER = Slots.rank(0).courier(index -> {});
+    private static final ChunkMover MOVER = Slots.rank(0).mover(index -> {});
 
     private final long at;
     private final int call;
@@ -62,7 +62,7 @@ public class SummaryCounterStress {
     public void lane() {
         for (int i = 0; i < CHUNKS; i++) {
             MEMORY.part(0).set(ValueLayout.JAVA_LONG, row(i), call);
-            COURIER.move(i, moves[i], call, Summaries.value(call, i + 1, CHUNKS));
+            MOVER.move(i, moves[i], call, Summaries.value(call, i + 1, CHUNKS));
         }
     }
 

@@ -1,8 +1,8 @@
 package dev.weft.stress;
 
 import dev.weft.fabric.Awaited;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.Courier;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.fabric.RowGather;
@@ -28,8 +28,8 @@ final class FaultyFabric implements Fabric {
     }
 
     @Override
-    public Courier courier(IntConsumer ended) {
-        return new FaultyCourier(below, below.courier(ended), injector);
+    public ChunkMover mover(IntConsumer ended) {
+        return new FaultyChunkMover(below, below.mover(ended), injector);
     }
 
     @Override
@@ -54,7 +54,7 @@ final class FaultyFabric implements Fabric {
         }
         if (injector.now(Fault.Kind.CORRUPT, phase)) {
             below.publish(region, 0, injector.nonsense(value));
-            Injector.sleepMicros(FaultyCourier.SEEN_MICROS);
+            Injector.sleepMicros(FaultyChunkMover.SEEN_MICROS);
         }
         if (injector.now(Fault.Kind.DROP, phase)) {
             return;

@@ -1,6 +1,6 @@
 package dev.weft.stress;
 
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -1,7 +1,7 @@
 package dev.weft.model;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
@@ -71,8 +71,8 @@ final class RecordingFabric {
             case "hosts" -> {
                 return hosts;
             }
-            case "courier" -> {
-                return new RecordingCourier(below.courier((IntConsumer) arguments[0]));
+            case "mover" -> {
+                return new RecordingChunkMover(below.mover((IntConsumer) arguments[0]));
             }
             default -> {}
         }
@@ -98,12 +98,12 @@ final class RecordingFabric {
         }
     }
 
-    private final class RecordingCourier implements Courier {
+    private final class RecordingChunkMover implements ChunkMover {
 
-        private final Courier courier;
+        private final ChunkMover mover;
 
-        RecordingCourier(Courier courier) {
-            this.courier = courier;
+        RecordingChunkMover(ChunkMover mover) {
+            this.mover = mover;
         }
 
         @Override
@@ -112,17 +112,17 @@ final class RecordingFabric {
             if (move.counterAt() >= 0) {
                 add(move.region(), false, move.to(), move.counterAt(), counter, -1);
             }
-            courier.move(index, move, flag, counter);
+            mover.move(index, move, flag, counter);
         }
 
         @Override
         public void awaitAll() {
-            courier.awaitAll();
+            mover.awaitAll();
         }
 
         @Override
         public void close() {
-            courier.close();
+            mover.close();
         }
     }
 }

@@ -1,6 +1,6 @@
 package dev.weft.cli.bench;
 
-import dev.weft.files.WholeFile;
+import dev.weft.files.AtomicFile;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -22,7 +22,7 @@ final class Programs {
             if (source == null) {
                 throw new FileNotFoundException(name + " is not among Weft's classes");
             }
-            WholeFile.write(target, source.readAllBytes());
+            AtomicFile.write(target, source.readAllBytes());
         }
         return target;
     }

@@ -1,6 +1,6 @@
 package dev.weft.cli.bench;
 
-import dev.weft.files.WholeFile;
+import dev.weft.files.AtomicFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,7 +55,7 @@ record SvgPlot(String title, String xLabel, String yLabel, List<Series> series) 
     void write(Path file) throws IOException {
         Path target = file.toAbsolutePath();
         Files.createDirectories(target.getParent());
-        WholeFile.write(target, svg());
+        AtomicFile.write(target, svg());
     }
 
     String svg() {

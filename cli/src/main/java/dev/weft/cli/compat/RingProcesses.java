@@ -4,7 +4,7 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.launch.RankProcesses;
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

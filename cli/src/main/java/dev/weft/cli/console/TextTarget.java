@@ -1,6 +1,6 @@
 package dev.weft.cli.console;
 
-import dev.weft.files.WholeFile;
+import dev.weft.files.AtomicFile;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -81,7 +81,7 @@ public final class TextTarget {
             out.flush();
             return;
         }
-        WholeFile.write(
+        AtomicFile.write(
                 Path.of(target),
                 channel -> {
                     Writer writer =

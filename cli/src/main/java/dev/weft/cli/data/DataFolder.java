@@ -4,7 +4,7 @@ import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.files.WholeFile;
+import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.DataSource;
@@ -150,7 +150,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     private void stampOutputs(String state, int ranks, Set<String> outputs) throws IOException {
         String first = state + spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
         String stamp = first + String.join("\n", outputs) + "\n";
-        WholeFile.write(folder.resolve(OUTPUT_STAMP), stamp);
+        AtomicFile.write(folder.resolve(OUTPUT_STAMP), stamp);
     }
 
     /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
@@ -245,7 +245,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                 }
             }
             String stamp = DataStamp.write(spec, withGolden);
-            WholeFile.write(folder.resolve(STAMP), stamp);
+            AtomicFile.write(folder.resolve(STAMP), stamp);
             return true;
         } catch (FileSystemException e) {
             throw new UsageException(
@@ -264,7 +264,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
         boolean golden = withGolden || old.contains(OwnFiles.GOLDEN);
         String stamp = DataStamp.unfinished(ranks, golden);
-        WholeFile.write(folder.resolve(STAMP), stamp);
+        AtomicFile.write(folder.resolve(STAMP), stamp);
         own().delete(old);
     }
 
@@ -302,7 +302,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             try {
                 Files.createLink(bFile(rank), original);
             } catch (UnsupportedOperationException | FileSystemException e) {
-                WholeFile.write(
+                AtomicFile.write(
                         bFile(rank),
                         channel -> Files.copy(original, Channels.newOutputStream(channel)));
             }

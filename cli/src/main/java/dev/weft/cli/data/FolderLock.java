@@ -3,7 +3,7 @@ package dev.weft.cli.data;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
-import dev.weft.files.ProcessSpace;
+import dev.weft.files.PidNamespace;
 import dev.weft.telemetry.Fallback;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -142,7 +142,7 @@ public final class FolderLock implements AutoCloseable {
                         + " "
                         + Long.toHexString(run)
                         + " "
-                        + ProcessSpace.host()
+                        + PidNamespace.host()
                         + "\n";
         file.truncate(0);
         file.write(ByteBuffer.wrap(who.getBytes(StandardCharsets.UTF_8)), 0);
@@ -156,7 +156,7 @@ public final class FolderLock implements AutoCloseable {
                 if (holder.group(2).equals(Long.toHexString(run))) {
                     return;
                 }
-                boolean here = holder.group(3).equals(ProcessSpace.host());
+                boolean here = holder.group(3).equals(PidNamespace.host());
                 if (!here || ProcessHandle.of(Long.parseLong(holder.group(1))).isPresent()) {
                     who = "process " + holder.group(1) + (here ? "" : " on " + holder.group(3));
                     break;

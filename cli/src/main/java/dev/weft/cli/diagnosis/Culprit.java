@@ -1,9 +1,9 @@
 package dev.weft.cli.diagnosis;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Situation;
-import dev.weft.fabric.Situation.State;
-import dev.weft.fabric.Situation.Wait;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.FailureReport.State;
+import dev.weft.fabric.FailureReport.Wait;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +56,7 @@ public final class Culprit {
     }
 
     private static List<Wait> waits(RankEnd end) {
-        return end.situation().map(Situation::waits).orElse(List.of());
+        return end.report().map(FailureReport::waits).orElse(List.of());
     }
 
     /**
@@ -132,7 +132,8 @@ public final class Culprit {
     private Optional<String> dead() {
         Map<Integer, String> gone = new TreeMap<>();
         for (RankEnd end : all) {
-            for (Situation.Peer peer : end.situation().map(Situation::peers).orElse(List.of())) {
+            for (FailureReport.Peer peer :
+                    end.report().map(FailureReport::peers).orElse(List.of())) {
                 boolean isAwaited = edges(end.rank(), waits(end)).contains(peer.rank());
                 if (peer.state() == State.DEAD) {
                     gone.put(peer.rank(), "died");
@@ -153,8 +154,8 @@ public final class Culprit {
             for (Wait wait : waiting.getValue()) {
                 RankEnd from = ends.get(wait.from());
                 if (wait.from() != rank && stuck.containsKey(wait.from()) && from != null) {
-                    Situation here = ends.get(rank).situation().orElseThrow();
-                    Situation there = from.situation().orElseThrow();
+                    FailureReport here = ends.get(rank).report().orElseThrow();
+                    FailureReport there = from.report().orElseThrow();
                     String sent = sent(wait, here, there);
                     if (sent != null) {
                         return Optional.of(
@@ -173,7 +174,7 @@ public final class Culprit {
     }
 
     /** What {@code there} has done that {@code here} still waits for; null if it has not. */
-    private static String sent(Wait wait, Situation here, Situation there) {
+    private static String sent(Wait wait, FailureReport here, FailureReport there) {
         if (here.operator().isEmpty() || !here.operator().equals(there.operator())) {
             return null;
         }

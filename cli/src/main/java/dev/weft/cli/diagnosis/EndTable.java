@@ -1,12 +1,12 @@
 package dev.weft.cli.diagnosis;
 
 import dev.weft.cli.console.TextTable;
-import dev.weft.fabric.Situation;
-import dev.weft.fabric.Situation.Peer;
-import dev.weft.fabric.Situation.Received;
-import dev.weft.fabric.Situation.Sent;
-import dev.weft.fabric.Situation.State;
-import dev.weft.fabric.Situation.Wait;
+import dev.weft.fabric.FailureReport.Peer;
+import dev.weft.fabric.FailureReport.Received;
+import dev.weft.fabric.FailureReport.Sent;
+import dev.weft.fabric.FailureReport.State;
+import dev.weft.fabric.FailureReport.Wait;
+import dev.weft.fabric.FailureReport;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -39,25 +39,25 @@ public final class EndTable {
         for (int rank = 0; rank < ranks; rank++) {
             int row = rank;
             Optional<RankEnd> end = ends.stream().filter(e -> e.rank() == row).findFirst();
-            Situation situation = end.flatMap(RankEnd::situation).orElse(null);
+            FailureReport report = end.flatMap(RankEnd::report).orElse(null);
             String how =
                     fates.containsKey(rank)
                             ? fates.get(rank).words()
                             : end.map(e -> e.kind().words).orElse("said nothing");
-            if (situation == null) {
+            if (report == null) {
                 table.row(Integer.toString(rank), "-", how, "-", "-", "-", "-", "-");
                 continue;
             }
-            Optional<Wait> wait = mainWait(situation);
+            Optional<Wait> wait = mainWait(report);
             table.row(
                     Integer.toString(rank),
-                    situation.call() < 0 ? "-" : Integer.toString(situation.call()),
+                    report.call() < 0 ? "-" : Integer.toString(report.call()),
                     how,
                     wait.map(w -> w.thread() + ": " + w.awaited()).orElse("-"),
                     wait.map(w -> Long.toString(w.waitedMs())).orElse("-"),
-                    received(situation),
-                    sent(situation),
-                    idle(situation));
+                    received(report),
+                    sent(report),
+                    idle(report));
         }
         return table.lines();
     }
@@ -67,11 +67,11 @@ public final class EndTable {
         int most = 0;
         for (RankEnd end : ends) {
             most = Math.max(most, end.rank());
-            if (end.situation().isPresent()) {
-                for (Peer peer : end.situation().get().peers()) {
+            if (end.report().isPresent()) {
+                for (Peer peer : end.report().get().peers()) {
                     most = Math.max(most, peer.rank());
                 }
-                for (Wait wait : end.situation().get().waits()) {
+                for (Wait wait : end.report().get().waits()) {
                     most = Math.max(most, wait.from());
                 }
             }
@@ -80,19 +80,18 @@ public final class EndTable {
     }
 
     /** Of several threads' waits the longest; one for a peer before one for a lane of its own. */
-    private static Optional<Wait> mainWait(Situation situation) {
-        return situation.waits().stream()
+    private static Optional<Wait> mainWait(FailureReport report) {
+        return report.waits().stream()
                 .max(
-                        Comparator.comparing((Wait w) -> w.from() != situation.rank())
+                        Comparator.comparing((Wait w) -> w.from() != report.rank())
                                 .thenComparing(Wait::waitedMs));
     }
 
-    private static String received(Situation situation) {
-        if (situation.received().isEmpty()) {
+    private static String received(FailureReport report) {
+        if (report.received().isEmpty()) {
             return "-";
         }
-        List<Received> missing =
-                situation.received().stream().filter(r -> r.missing() >= 0).toList();
+        List<Received> missing = report.received().stream().filter(r -> r.missing() >= 0).toList();
         return missing.isEmpty()
                 ? "all came"
                 : some(
@@ -111,8 +110,8 @@ public final class EndTable {
                                 .toList());
     }
 
-    private static String sent(Situation situation) {
-        return some(situation.sent().stream().map(EndTable::sent).toList());
+    private static String sent(FailureReport report) {
+        return some(report.sent().stream().map(EndTable::sent).toList());
     }
 
     private static String sent(Sent lane) {
@@ -124,9 +123,9 @@ public final class EndTable {
                 + (lane.latest() == null ? "" : ": " + lane.latest());
     }
 
-    private static String idle(Situation situation) {
+    private static String idle(FailureReport report) {
         return some(
-                situation.peers().stream()
+                report.peers().stream()
                         .sorted(
                                 Comparator.comparing((Peer p) -> !isGone(p))
                                         .thenComparing(p -> -p.silentMs())

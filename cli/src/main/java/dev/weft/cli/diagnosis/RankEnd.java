@@ -3,8 +3,8 @@ package dev.weft.cli.diagnosis;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.fabric.CorruptSignalException;
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
-import dev.weft.fabric.Situation;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.files.PrivateFiles;
@@ -24,9 +24,9 @@ import java.util.OptionalInt;
  *
  * @param rank its number in the world, or -1 where only the starter knows it
  * @param message its error, in one line
- * @param situation how things stood, where it is known
+ * @param report how things stood, where it is known
  */
-public record RankEnd(int rank, Kind kind, String message, Optional<Situation> situation) {
+public record RankEnd(int rank, Kind kind, String message, Optional<FailureReport> report) {
 
     /** Environment variable: the file in which a rank leaves its end for its starter. */
     public static final String FILE = "WEFT_END_FILE";
@@ -54,7 +54,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<Situation> s
     public static RankEnd of(Throwable failure) {
         String message = ErrorMessage.of(failure).lines().findFirst().orElse("failed");
         return failure instanceof FabricException e
-                ? new RankEnd(e.rank(), kind(e), message, e.situation())
+                ? new RankEnd(e.rank(), kind(e), message, e.report())
                 : new RankEnd(-1, Kind.OWN, message, Optional.empty());
     }
 
@@ -133,7 +133,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<Situation> s
 
     /** The same of the rank that its starter knows it by. */
     public RankEnd ofRank(int known) {
-        return new RankEnd(known, kind, message, situation);
+        return new RankEnd(known, kind, message, report);
     }
 
     /** One line, for {@link #parse}. */
@@ -144,7 +144,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<Situation> s
                 + " "
                 + URLEncoder.encode(message, StandardCharsets.UTF_8)
                 + " "
-                + situation.map(Situation::text).orElse("-");
+                + report.map(FailureReport::text).orElse("-");
     }
 
     /**
@@ -166,12 +166,14 @@ public record RankEnd(int rank, Kind kind, String message, Optional<Situation> s
             throw new IllegalArgumentException(
                     "not the end of a rank: " + parts.length + " parts: expected 4");
         }
-        Optional<Situation> situation =
-                parts[3].equals("-") ? Optional.empty() : Optional.of(Situation.parse(parts[3]));
+        Optional<FailureReport> report =
+                parts[3].equals("-")
+                        ? Optional.empty()
+                        : Optional.of(FailureReport.parse(parts[3]));
         return new RankEnd(
                 Integer.parseInt(parts[0]),
                 Kind.valueOf(parts[1]),
                 URLDecoder.decode(parts[2], StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " "),
-                situation);
+                report);
     }
 }

@@ -7,8 +7,8 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.diagnosis.Culprit;
 import dev.weft.cli.diagnosis.EndTable;
 import dev.weft.cli.diagnosis.RankEnd;
-import dev.weft.fabric.ShmJob;
-import dev.weft.files.PartFiles;
+import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.TemporaryFiles;
 import dev.weft.time.WaitTime;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -185,7 +185,7 @@ public final class MpiStart {
                             .line()
                             .orElse(told.isEmpty() ? silence : told.getFirst().message()));
         }
-        if (told.stream().anyMatch(end -> end.situation().isPresent())) {
+        if (told.stream().anyMatch(end -> end.report().isPresent())) {
             EndTable.lines(count, told, fates).forEach(System.err::println);
         }
         if (!complained && silence != null) {
@@ -303,7 +303,7 @@ public final class MpiStart {
 
     private void removeLeftovers() {
         try {
-            PartFiles.removeLeft();
+            TemporaryFiles.removeLeft();
             ShmJob.removeStale();
             OpenMpiFiles.remove(ranks.starts(), mpirun.pid());
         } catch (IOException e) {

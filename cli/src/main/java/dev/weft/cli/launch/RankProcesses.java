@@ -4,8 +4,8 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.diagnosis.Culprit;
 import dev.weft.cli.diagnosis.EndTable;
 import dev.weft.cli.diagnosis.RankEnd;
-import dev.weft.fabric.ShmJob;
-import dev.weft.files.PartFiles;
+import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.TemporaryFiles;
 import dev.weft.time.WaitTime;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -128,7 +128,7 @@ public final class RankProcesses implements AutoCloseable {
         CompletableFuture.allOf(gone)
                 .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
                 .join();
-        PartFiles.removeLeft();
+        TemporaryFiles.removeLeft();
     }
 
     /** Also what the process has started itself, as a shell does. */
@@ -231,7 +231,7 @@ public final class RankProcesses implements AutoCloseable {
      */
     public RunFailedException failure(int failed) throws IOException {
         List<RankEnd> ends = ends();
-        boolean told = ends.stream().anyMatch(end -> end.situation().isPresent());
+        boolean told = ends.stream().anyMatch(end -> end.report().isPresent());
         return new RunFailedException(
                 new Culprit(ends, fates()).line().orElse("rank " + failed + " " + end(failed)),
                 told ? EndTable.lines(ranks.size(), ends, fates()) : List.of());

@@ -1,7 +1,7 @@
 package dev.weft.cli.launch;
 
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.files.ProcessSpace;
+import dev.weft.files.PidNamespace;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -31,8 +31,8 @@ public record RankStart(int rank, long pid, String system, String job, String se
 
     /** A lab's hosts have their own names on one kernel. */
     private static String currentSystem() {
-        String space = ProcessSpace.current();
-        return space.isEmpty() ? "" : space + ProcessSpace.host();
+        String space = PidNamespace.current();
+        return space.isEmpty() ? "" : space + PidNamespace.host();
     }
 
     private static String environment(String name) {

@@ -1,7 +1,7 @@
 package dev.weft.cli.run;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Courier;
+import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
@@ -30,7 +30,7 @@ final class Collected {
         int rank = fabric.rank();
         long bytes = rank == 0 ? places[ranks] : WORD_BYTES + own.length;
         try (Region region = fabric.allocate(bytes);
-                Courier courier = fabric.courier(ended -> fabric.worked())) {
+                ChunkMover mover = fabric.mover(ended -> fabric.worked())) {
             MemorySegment part = region.part(rank);
             long from = rank == 0 ? places[0] : WORD_BYTES;
             MemorySegment.copy(own, 0, part, ValueLayout.JAVA_BYTE, from, own.length);
@@ -48,8 +48,8 @@ final class Collected {
                                 own.length,
                                 WORD_BYTES * rank,
                                 -1);
-                courier.move(0, move, 1, 0);
-                courier.awaitAll();
+                mover.move(0, move, 1, 0);
+                mover.awaitAll();
             }
             List<byte[]> all = rank == 0 ? read(fabric, region, lengths, places) : List.of();
             fabric.barrier();

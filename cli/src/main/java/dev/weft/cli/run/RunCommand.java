@@ -18,7 +18,7 @@ import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.files.PartFiles;
+import dev.weft.files.TemporaryFiles;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
@@ -104,7 +104,7 @@ public final class RunCommand implements Callable<Integer> {
 
     private int startMpi(ExecutionSpec execution) throws IOException {
         options.files().check().checkOutputs(options.problem.dataDir);
-        PartFiles.watch(options.problem.dataDir);
+        TemporaryFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
         MpiCommandLine command = new MpiCommandLine(options.execution, ranks, arguments());
         return new MpiStart(command, ranks, execution.deadline(), out()).run();
@@ -356,7 +356,7 @@ public final class RunCommand implements Callable<Integer> {
             RoundListener listener)
             throws IOException {
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
-            PartFiles.watch(options.problem.dataDir);
+            TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
             return new ProcessLauncher(ranks, execution, arguments(), progress, listener).run();
         }

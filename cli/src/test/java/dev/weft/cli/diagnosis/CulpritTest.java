@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Situation;
-import dev.weft.fabric.Situation.Peer;
-import dev.weft.fabric.Situation.Run;
-import dev.weft.fabric.Situation.Sent;
-import dev.weft.fabric.Situation.State;
-import dev.weft.fabric.Situation.Wait;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.FailureReport.Peer;
+import dev.weft.fabric.FailureReport.Run;
+import dev.weft.fabric.FailureReport.Sent;
+import dev.weft.fabric.FailureReport.State;
+import dev.weft.fabric.FailureReport.Wait;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -76,9 +76,9 @@ class CulpritTest {
 
         RankEnd end() {
             List<Sent> sent = List.of(new Sent("lane-0", runs.size(), 9, null, runs));
-            Situation situation =
-                    new Situation(rank, operator, call, waits, List.of(), sent, peers);
-            return new RankEnd(rank, kind, "rank " + rank + ": ended", Optional.of(situation));
+            FailureReport report =
+                    new FailureReport(rank, operator, call, waits, List.of(), sent, peers);
+            return new RankEnd(rank, kind, "rank " + rank + ": ended", Optional.of(report));
         }
     }
 

@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.RunFailedException;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
-import dev.weft.fabric.Situation;
 import dev.weft.fabric.StallException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -45,7 +45,7 @@ class RankEndTest {
         RankEnd stalled = RankEnd.of(stall(2, 0));
         assertEquals(RankEnd.Kind.STALL, stalled.kind());
         assertEquals(2, stalled.rank());
-        assertTrue(stalled.situation().isPresent());
+        assertTrue(stalled.report().isPresent());
         assertEquals(stalled, RankEnd.parse(stalled.text()));
         RankEnd own = RankEnd.of(new IllegalStateException("100 % broken;\nsecond line"));
         assertEquals("100 % broken;", own.message());
@@ -73,7 +73,7 @@ class RankEndTest {
                 "x STALL message -",
                 "0 TIRED message -",
                 "0 STALL %zz -",
-                "0 STALL message situation",
+                "0 STALL message report",
                 "0 STALL message - more"
             })
     void nonsenseIsRefusedAndLeftOut(String text) throws Exception {
@@ -86,12 +86,12 @@ class RankEndTest {
     /** Lines of several ranks, mixed, with a launcher's own words before them. */
     @Test
     void piecesComeTogetherInAnyOrder() {
-        List<Situation.Peer> peers = new ArrayList<>();
+        List<FailureReport.Peer> peers = new ArrayList<>();
         for (int r = 1; r < 300; r++) {
-            peers.add(new Situation.Peer(r, Situation.State.PRESENT, r, 1000 + r, -1));
+            peers.add(new FailureReport.Peer(r, FailureReport.State.PRESENT, r, 1000 + r, -1));
         }
         StallException large = stall(0, 1);
-        large.attach(Situation.of(0, List.of(), peers));
+        large.attach(FailureReport.of(0, List.of(), peers));
         List<RankEnd> ends = List.of(RankEnd.of(large), RankEnd.of(stall(1, 0)));
         List<String> lines = new ArrayList<>();
         ends.forEach(end -> EndPieces.of(end).forEach(line -> lines.add("[1,0]<stderr>:" + line)));
@@ -118,29 +118,28 @@ class RankEndTest {
 
     @Test
     void theTableHasARowForEachRank() {
-        Situation situation =
-                new Situation(
+        FailureReport report =
+                new FailureReport(
                         0,
                         "w-1",
                         9,
                         List.of(
-                                new Situation.Wait("compute-0", "chunk", 0, 2, 1, 9, 900),
-                                new Situation.Wait("lane-0", "the shard", 2, 2, -1, 9, 800)),
+                                new FailureReport.Wait("compute-0", "chunk", 0, 2, 1, 9, 900),
+                                new FailureReport.Wait("lane-0", "the shard", 2, 2, -1, 9, 800)),
                         List.of(
-                                new Situation.Received(1, 4, 4, 3, -1),
-                                new Situation.Received(2, 1, 4, 0, 1)),
+                                new FailureReport.Received(1, 4, 4, 3, -1),
+                                new FailureReport.Received(2, 1, 4, 0, 1)),
                         List.of(
-                                new Situation.Sent(
+                                new FailureReport.Sent(
                                         "lane-0",
                                         5,
                                         8,
-                                        new Situation.Run(2, 0, 2, 0, 0),
+                                        new FailureReport.Run(2, 0, 2, 0, 0),
                                         List.of())),
                         List.of(
-                                new Situation.Peer(1, Situation.State.PRESENT, 9, 12, -1),
-                                new Situation.Peer(2, Situation.State.DEAD, 8, 890, -1)));
-        List<RankEnd> ends =
-                List.of(new RankEnd(0, RankEnd.Kind.LOST, "m", Optional.of(situation)));
+                                new FailureReport.Peer(1, FailureReport.State.PRESENT, 9, 12, -1),
+                                new FailureReport.Peer(2, FailureReport.State.DEAD, 8, 890, -1)));
+        List<RankEnd> ends = List.of(new RankEnd(0, RankEnd.Kind.LOST, "m", Optional.of(report)));
         List<String> lines =
                 EndTable.lines(3, ends, Map.of(2, new Culprit.Fate(true, "was killed")));
         assertEquals(4, lines.size());
@@ -194,7 +193,7 @@ class RankEndTest {
     void aRankThatNobodyHereHasStartedTellsItsOwnSituation() {
         List<String> lines = printed(stall(1, 2));
         assertTrue(lines.getFirst().startsWith("weft: rank 1: no progress"), lines.getFirst());
-        assertEquals(stall(1, 2).situation().orElseThrow().table().lines().toList(), tail(lines));
+        assertEquals(stall(1, 2).report().orElseThrow().table().lines().toList(), tail(lines));
     }
 
     @Test

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

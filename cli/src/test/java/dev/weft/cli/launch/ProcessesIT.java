@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -2,7 +2,7 @@ package dev.weft.cli.launch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import dev.weft.report.RecordMaker;
 import java.io.IOException;
 import java.io.UncheckedIOException;

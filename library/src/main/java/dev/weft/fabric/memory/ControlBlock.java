@@ -1,0 +1,132 @@
+package dev.weft.fabric.memory;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * One rank's words for the group, as a map of bytes. Words that different ranks poll stand two
+ * cache lines apart. The owner is the only writer of every word.
+ *
+ * <pre>
+ * byte    0    8 bytes  magic "WEFTCTL1"
+ * byte    8    4 bytes  layout version
+ * byte   12    4 bytes  ranks in the world
+ * byte   16   16 bytes  run token, zero where ranks meet without a starter
+ * byte   32    8 bytes  build id; zero, like the token, between threads and under MPI
+ * byte  128    4 bytes  barriers and exchanges that the owner has entered
+ * byte  256   16 bytes  exchanged values of even and odd exchanges
+ * byte  384    4 bytes  state: 0 absent, 1 present, 2 left, 3 failed
+ * byte  388    4 bytes  the rank that is the cause of the failure; written before state becomes 3
+ * byte  512    8 bytes  work done: grows with each transfer and block (heartbeat; the owner's threads add)
+ * byte  640    4 bytes  length of the failure message
+ * byte  644  892 bytes  failure message, UTF-8; written before state becomes 3
+ * byte 1536             end
+ * </pre>
+ */
+public final class ControlBlock {
+
+    public static final long BYTES = 1536;
+    public static final int VERSION = 2;
+
+    static final int PRESENT = 1;
+    public static final int LEFT = 2;
+    public static final int FAILED = 3;
+
+    static final long MAGIC_AT = 0;
+    static final long VERSION_AT = 8;
+    static final long RANKS_AT = 12;
+    static final long TOKEN_AT = 16;
+    static final long BUILD_AT = 32;
+    static final long ENTERED_AT = 128;
+    static final long EXCHANGED_AT = 256;
+    static final long STATE_AT = 384;
+    static final long CULPRIT_AT = 388;
+    static final long WORK_AT = 512;
+    static final long MESSAGE_LENGTH_AT = 640;
+    static final long MESSAGE_AT = 644;
+
+    /** "WEFTCTL1" read as a little-endian number. */
+    static final long MAGIC = 0x314C_5443_5446_4557L;
+
+    private ControlBlock() {}
+
+    public static void initialise(MemorySegment block, int ranks) {
+        block.set(ValueLayout.JAVA_LONG, MAGIC_AT, MAGIC);
+        block.set(ValueLayout.JAVA_INT, VERSION_AT, VERSION);
+        block.set(ValueLayout.JAVA_INT, RANKS_AT, ranks);
+        Words.intVolatile(block, STATE_AT, PRESENT);
+    }
+
+    /** Says whose the block is; before others can see it. */
+    static void identify(MemorySegment block, RunToken token, long build) {
+        token.write(block, TOKEN_AT);
+        block.set(ValueLayout.JAVA_LONG, BUILD_AT, build);
+    }
+
+    /** Null if the owner is of this run and this build, otherwise what it is. */
+    static String stranger(MemorySegment block, RunToken token, long build) {
+        RunToken theirs = RunToken.read(block, TOKEN_AT);
+        if (!theirs.equals(token)) {
+            return "is of another run: it has "
+                    + theirs
+                    + ", this rank "
+                    + (theirs.isSet() && token.isSet() ? "another one" : token)
+                    + "; expected the same "
+                    + RankEnvironment.TOKEN
+                    + " on all ranks, as their starter sets it";
+        }
+        long theirBuild = block.get(ValueLayout.JAVA_LONG, BUILD_AT);
+        return theirBuild == build
+                ? null
+                : "is of build "
+                        + BuildId.text(theirBuild)
+                        + ", this rank of build "
+                        + BuildId.text(build)
+                        + ": expected ranks of one and the same Weft";
+    }
+
+    /** Null if the block is one of this version and world size, otherwise what is wrong with it. */
+    static String mismatch(MemorySegment block, int ranks) {
+        if (block.byteSize() < BYTES || block.get(ValueLayout.JAVA_LONG, MAGIC_AT) != MAGIC) {
+            return "is not a Weft control file";
+        }
+        int version = block.get(ValueLayout.JAVA_INT, VERSION_AT);
+        if (version != VERSION) {
+            return "has layout version " + version + ", this Weft has " + VERSION;
+        }
+        int theirs = block.get(ValueLayout.JAVA_INT, RANKS_AT);
+        return theirs == ranks ? null : "expects " + theirs + " ranks, this rank " + ranks;
+    }
+
+    /**
+     * Release: pairs with the acquire of state FAILED in {@link #failure}'s callers.
+     *
+     * @param culprit the world's rank that is the cause: the owner, or whom the owner gave up
+     */
+    static void fail(MemorySegment block, int culprit, String message) {
+        byte[] utf8 = message.getBytes(StandardCharsets.UTF_8);
+        int length = (int) Math.min(utf8.length, BYTES - MESSAGE_AT);
+        MemorySegment.copy(utf8, 0, block, ValueLayout.JAVA_BYTE, MESSAGE_AT, length);
+        block.set(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT, length);
+        block.set(ValueLayout.JAVA_INT, CULPRIT_AT, culprit);
+        Words.intVolatile(block, STATE_AT, FAILED);
+    }
+
+    static int culprit(MemorySegment block) {
+        return block.get(ValueLayout.JAVA_INT, CULPRIT_AT);
+    }
+
+    static String failure(MemorySegment block) {
+        // A peer that writes nonsense must not make this rank read past the block.
+        long room = BYTES - MESSAGE_AT;
+        long length = Math.clamp(block.get(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT), 0, room);
+        byte[] utf8 = block.asSlice(MESSAGE_AT, length).toArray(ValueLayout.JAVA_BYTE);
+        // What another process wrote may hold anything; it becomes part of a message of one line.
+        return new String(utf8, StandardCharsets.UTF_8)
+                .lines()
+                .findFirst()
+                .orElse("")
+                .replaceAll("\\p{Cntrl}", "?");
+    }
+}

@@ -1,0 +1,252 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.plan.Group;
+import dev.weft.time.WaitTime;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.IntPredicate;
+import java.util.function.IntToLongFunction;
+
+/**
+ * What one rank knows of the others: who is present, has left, has failed or has died, and whether
+ * anything still moves. Shared by the world's fabric and all its parts; any thread may call.
+ */
+public final class Health {
+
+    private final MemoryRegion control;
+    private final int self;
+    private final IntPredicate alive;
+    private final int ranks;
+    private final Duration deadline;
+    private final long deadlineNs;
+
+    /** By world rank: its work when somebody who was blocked last looked, or -1; opaque. */
+    private final AtomicLongArray seenWork;
+
+    /** By world rank: when that was first seen; opaque. */
+    private final AtomicLongArray seenNs;
+
+    /**
+     * @param control the control blocks of the world's {@code ranks}
+     * @param alive whether a world's rank still runs; asked a few times a second at most
+     */
+    public Health(
+            MemoryRegion control, int ranks, int self, IntPredicate alive, Duration deadline) {
+        this.control = control;
+        this.ranks = ranks;
+        this.self = self;
+        this.alive = alive;
+        this.deadline = deadline;
+        this.deadlineNs = WaitTime.nanoseconds(deadline);
+        this.seenWork = new AtomicLongArray(ranks);
+        this.seenNs = new AtomicLongArray(ranks);
+        for (int r = 0; r < ranks; r++) {
+            seenWork.setPlain(r, -1);
+        }
+    }
+
+    Duration deadline() {
+        return deadline;
+    }
+
+    public long deadlineNs() {
+        return deadlineNs;
+    }
+
+    int ranks() {
+        return ranks;
+    }
+
+    private MemorySegment own() {
+        return control.part(self);
+    }
+
+    private int state(int worldRank) {
+        return Words.intAcquire(control.words(worldRank), ControlBlock.STATE_AT);
+    }
+
+    public synchronized void present() {
+        if (state(self) != ControlBlock.FAILED) {
+            Words.intVolatile(own(), ControlBlock.STATE_AT, ControlBlock.PRESENT);
+        }
+    }
+
+    public void worked() {
+        Words.longAdd(own(), ControlBlock.WORK_AT, 1);
+    }
+
+    /** The first cause stays: later failures of this rank are consequences. */
+    public synchronized void fail(Throwable cause) {
+        if (state(self) != ControlBlock.FAILED) {
+            // A consequence is passed on under the name of its cause, so that a third rank does
+            // not blame the messenger.
+            int culprit = cause instanceof FabricException e ? e.peer() : self;
+            ControlBlock.fail(own(), culprit, reason(cause));
+        }
+    }
+
+    private static String reason(Throwable cause) {
+        if (cause instanceof PeerFailedException e) {
+            return e.reason();
+        }
+        return cause.getMessage() == null ? cause.toString() : cause.getMessage();
+    }
+
+    public synchronized void leave() {
+        if (state(self) != ControlBlock.FAILED) {
+            Words.intVolatile(own(), ControlBlock.STATE_AT, ControlBlock.LEFT);
+        }
+    }
+
+    /**
+     * Work done by the group's ranks together: while it grows, nothing is stuck. Notes by the way
+     * whose has grown, for the error in which the wait may end.
+     *
+     * @param withOwn whether this rank's own work counts, as it does for one who waits for it
+     */
+    public long workOf(Group group, boolean withOwn, long nowNs) {
+        long sum = 0;
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            if (withOwn || peer != self) {
+                long work = work(peer);
+                sum += work;
+                if (work != seenWork.getOpaque(peer)) {
+                    seenWork.setOpaque(peer, work);
+                    seenNs.setOpaque(peer, nowNs);
+                }
+            }
+        }
+        return sum;
+    }
+
+    /** The same by one who has no clock at hand. */
+    public long workOf(Group group, boolean withOwn) {
+        return workOf(group, withOwn, System.nanoTime());
+    }
+
+    private long work(int worldRank) {
+        return Words.longAcquire(control.words(worldRank), ControlBlock.WORK_AT);
+    }
+
+    public int ownState() {
+        return state(self);
+    }
+
+    public long ownWork() {
+        return work(self);
+    }
+
+    /** What a rank on another host has told of itself; written to its mirror here. */
+    public void peerWorked(int worldRank, long work) {
+        Words.longRelease(control.words(worldRank), ControlBlock.WORK_AT, work);
+    }
+
+    /** Something of a rank on another host has arrived: it is at work, whatever it last told. */
+    public void peerMoved(int worldRank) {
+        Words.longAdd(control.words(worldRank), ControlBlock.WORK_AT, 1);
+    }
+
+    public void peerFailed(int worldRank, int culprit, String message) {
+        ControlBlock.fail(control.words(worldRank), culprit, message);
+    }
+
+    public void peerLeft(int worldRank) {
+        Words.intVolatile(control.words(worldRank), ControlBlock.STATE_AT, ControlBlock.LEFT);
+    }
+
+    /** Whether the rank has left or failed. */
+    public boolean hasEnded(int worldRank) {
+        int state = state(worldRank);
+        return state == ControlBlock.LEFT || state == ControlBlock.FAILED;
+    }
+
+    boolean hasLeft(int worldRank) {
+        return state(worldRank) == ControlBlock.LEFT;
+    }
+
+    /** A rank of the group (in the world's numbers), maybe this one, that has failed, or -1. */
+    int failedRank(Group group) {
+        for (int r = 0; r < group.size(); r++) {
+            if (state(group.worldRank(r)) == ControlBlock.FAILED) {
+                return group.worldRank(r);
+            }
+        }
+        return -1;
+    }
+
+    /** What a rank that has failed left to say. */
+    public PeerFailedException failureOf(int failed) {
+        MemorySegment block = control.words(failed);
+        int culprit = ControlBlock.culprit(block);
+        boolean known = culprit >= 0 && culprit < ranks;
+        return new PeerFailedException(self, known ? culprit : failed, ControlBlock.failure(block));
+    }
+
+    /** A rank of the group (in the world's numbers) that has died, or -1. */
+    int deadPeer(Group group) {
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            // Looked at again afterwards: who leaves or fails in good order says so first, and may
+            // be gone by the time of the second look.
+            if (peer != self && isPresent(peer) && !alive.test(peer) && isPresent(peer)) {
+                return peer;
+            }
+        }
+        return -1;
+    }
+
+    private boolean isPresent(int worldRank) {
+        return state(worldRank) == ControlBlock.PRESENT;
+    }
+
+    /**
+     * What is known of the group's other ranks, for an error.
+     *
+     * @param silentMs by world rank, as in {@link FailureReport.Peer}
+     */
+    List<FailureReport.Peer> peers(Group group, IntToLongFunction silentMs) {
+        long now = System.nanoTime();
+        List<FailureReport.Peer> peers = new ArrayList<>();
+        for (int r = 0; r < group.size(); r++) {
+            int peer = group.worldRank(r);
+            if (peer != self) {
+                peers.add(
+                        new FailureReport.Peer(
+                                peer,
+                                situationOf(peer),
+                                -1,
+                                idleMs(peer, now),
+                                silentMs.applyAsLong(peer)));
+            }
+        }
+        return peers;
+    }
+
+    private long idleMs(int peer, long nowNs) {
+        long seen = seenWork.getOpaque(peer);
+        if (seen < 0) {
+            return -1;
+        }
+        return work(peer) != seen ? 0 : Math.max(0, (nowNs - seenNs.getOpaque(peer)) / 1_000_000);
+    }
+
+    private FailureReport.State situationOf(int peer) {
+        return switch (state(peer)) {
+            case ControlBlock.PRESENT ->
+                    // Looked at again, as above.
+                    alive.test(peer) || !isPresent(peer)
+                            ? FailureReport.State.PRESENT
+                            : FailureReport.State.DEAD;
+            case ControlBlock.LEFT -> FailureReport.State.LEFT;
+            case ControlBlock.FAILED -> FailureReport.State.FAILED;
+            default -> FailureReport.State.ABSENT;
+        };
+    }
+}

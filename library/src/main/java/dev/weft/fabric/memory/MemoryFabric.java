@@ -1,0 +1,372 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.ChunkMover;
+import dev.weft.fabric.CoreShare;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.Region;
+import dev.weft.plan.Group;
+import dev.weft.plan.Hosts;
+import dev.weft.time.WaitTime;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.function.IntConsumer;
+
+/**
+ * A fabric whose ranks wait for words in memory: everything but how that memory comes about, and
+ * how words get to other hosts.
+ *
+ * <p>Signal and wait, which release pairs with which acquire: {@link #signal} stores the word
+ * (volatile, hence release) after the data it announces; {@link #reached} loads it (acquire) before
+ * the data is read. Sleepers are not missed: the waiter adds itself to the part's waiters and then
+ * loads the word; the writer stores the word and then loads the waiters. All four are volatile, so
+ * that at least one of the two sees the other.
+ */
+public abstract class MemoryFabric implements Fabric {
+
+    /**
+     * Looks at a word before blocking. On x86_64 a look with its pause takes about 40 ns, so this
+     * is a few microseconds: about what a block and a wake-up cost.
+     */
+    private static final int SPINS = 100;
+
+    private static final int MAX_RANKS = 4096;
+
+    /** Liveness of processes costs a system call per peer: a few times a second is enough. */
+    private static final long ALIVE_CHECK_NS = 100_000_000;
+
+    /** The id of the fabric of all ranks; parts have longer ones. */
+    public static final String WORLD_ID = "w";
+
+    protected final String id;
+    public final Group group;
+    public final Health health;
+    private final int rank;
+    private final MemoryRegion control;
+    private final WordWaiter waiter = WordWaiter.best();
+    private final Awaited[] entered;
+    private int collectives;
+    private int allocations;
+    private int splits;
+    private volatile boolean closed;
+
+    /**
+     * @param id the same on every rank of the group, different for every group
+     * @param rank in the group
+     * @param control one {@link ControlBlock} per rank of the group
+     */
+    protected MemoryFabric(String id, Group group, int rank, MemoryRegion control, Health health) {
+        this.id = id;
+        this.group = group;
+        this.rank = rank;
+        this.control = control;
+        this.health = health;
+        this.entered = new Awaited[group.size()];
+        for (int r = 0; r < entered.length; r++) {
+            // A fast rank may be in the next one, but not past it: that one waits for this rank.
+            entered[r] = Awaited.of(Awaited.COLLECTIVE, r).within(1);
+        }
+    }
+
+    /**
+     * @throws IllegalArgumentException if there cannot be so many ranks
+     */
+    public static void checkRanks(int ranks) {
+        if (ranks < 1 || ranks > MAX_RANKS) {
+            throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
+        }
+    }
+
+    /**
+     * @throws IllegalArgumentException if the deadline is not positive
+     */
+    public static void checkDeadline(Duration deadline) {
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException(
+                    "a deadline of " + deadline.toMillis() + " ms: expected more than zero");
+        }
+    }
+
+    /** A fabric of this kind for a subgroup of this group. */
+    protected abstract MemoryFabric subgroup(
+            String id, Group group, int rank, MemoryRegion control);
+
+    /** Collective: parts with their headers; {@code name} is the same on every rank. */
+    protected abstract MemoryRegion allocateParts(String name, long bytesWithHeader);
+
+    final WaitErrors errors() {
+        return new WaitErrors(this);
+    }
+
+    @Override
+    public final int rank() {
+        return rank;
+    }
+
+    @Override
+    public final int size() {
+        return group.size();
+    }
+
+    @Override
+    public final int worldSize() {
+        return health.ranks();
+    }
+
+    @Override
+    public final int worldRank(int rank) {
+        return group.worldRank(rank);
+    }
+
+    /** Threads and processes of one host. */
+    @Override
+    public Hosts hosts() {
+        return Hosts.one(size());
+    }
+
+    @Override
+    public CoreShare cores() {
+        return new CoreShare(worldRank(rank), worldSize(), worldRank(rank));
+    }
+
+    @Override
+    public final Duration deadline() {
+        return health.deadline();
+    }
+
+    @Override
+    public final Fabric split(int groups) {
+        Group local = Group.containing(rank, size(), groups);
+        long[] wanted = exchange(groups);
+        for (int r = 1; r < wanted.length; r++) {
+            if (wanted[r] != wanted[0]) {
+                throw new IllegalArgumentException(
+                        "rank "
+                                + worldRank(0)
+                                + " splits into "
+                                + wanted[0]
+                                + " groups, rank "
+                                + worldRank(r)
+                                + " into "
+                                + wanted[r]
+                                + ": expected the same");
+            }
+        }
+        MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
+        return subgroup(
+                id + "." + splits++ + "-" + local.index(),
+                new Group(local.index(), worldRank(local.first()), local.size()),
+                local.memberOf(rank),
+                blocks.subset(local.first(), local.size()));
+    }
+
+    @Override
+    public final Region allocate(long bytes) {
+        return allocateRegion(bytes);
+    }
+
+    private MemoryRegion allocateRegion(long bytes) {
+        if (bytes < 0) {
+            throw new IllegalArgumentException(
+                    "a region of " + bytes + " bytes: expected zero or more");
+        }
+        String name = id + "-" + allocations++;
+        return allocateParts(name, Math.addExact(bytes, MemoryRegion.HEADER_BYTES)).named(name);
+    }
+
+    /**
+     * Values of even and odd exchanges stand apart: a fast rank may write the next exchange's value
+     * while a slow one still reads this one's, but it cannot be two ahead, for the barrier in
+     * between.
+     */
+    @Override
+    public final long[] exchange(long value) {
+        long slot = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
+        control.part(rank).set(ValueLayout.JAVA_LONG, slot, value);
+        sendValue(control, slot, value);
+        barrier();
+        long[] values = new long[size()];
+        for (int r = 0; r < values.length; r++) {
+            values[r] = control.words(r).get(ValueLayout.JAVA_LONG, slot);
+        }
+        return values;
+    }
+
+    @Override
+    public final void barrier() {
+        // A rank alone waits for nobody, and would never hear that it has been failed.
+        if (health.ownState() == ControlBlock.FAILED) {
+            throw errors().failedBefore();
+        }
+        collectives++;
+        publish(control, ControlBlock.ENTERED_AT, collectives);
+        for (int r = 0; r < size(); r++) {
+            await(control, r, ControlBlock.ENTERED_AT, collectives, entered[r]);
+        }
+    }
+
+    @Override
+    public final void signal(Region region, int home, long offset, int value) {
+        MemoryRegion memory = (MemoryRegion) region;
+        if (memory.isMapped(home)) {
+            store(memory, home, offset, value);
+        } else {
+            sendWord(memory, home, offset, value);
+        }
+    }
+
+    @Override
+    public final void publish(Region region, long offset, int value) {
+        MemoryRegion memory = (MemoryRegion) region;
+        store(memory, rank, offset, value);
+        sendPublished(memory, offset, value);
+    }
+
+    /** Sets a word of a part, or of a mirror, that lies here, and wakes who waits for it. */
+    public final void store(MemoryRegion memory, int home, long offset, int value) {
+        MemorySegment words = memory.words(home);
+        Words.intVolatile(words, offset, value);
+        if (memory.waiters(home) != 0) {
+            waiter.wakeAll(words, offset);
+        }
+    }
+
+    /** Sends a signal to a rank on another host. */
+    protected void sendWord(MemoryRegion region, int home, long offset, int value) {
+        throw new IllegalStateException("rank " + home + " is on another host");
+    }
+
+    /** Sends a published word to the ranks on other hosts. */
+    protected void sendPublished(MemoryRegion region, long offset, int value) {}
+
+    /** Sends a published 8-byte value likewise. */
+    protected void sendValue(MemoryRegion region, long offset, long value) {}
+
+    @Override
+    public ChunkMover mover(IntConsumer ended) {
+        return new CopyChunkMover(this, ended);
+    }
+
+    @Override
+    public final boolean reached(Region region, int home, long offset, int value) {
+        return Words.intAcquire(((MemoryRegion) region).words(home), offset) - value >= 0;
+    }
+
+    @Override
+    public final boolean reached(Region region, int home, long offset, int value, Awaited what) {
+        int ahead = Words.intAcquire(((MemoryRegion) region).words(home), offset) - value;
+        return ahead >= 0 && ahead <= what.lead();
+    }
+
+    @Override
+    public final void await(Region region, int home, long offset, int value, Awaited what) {
+        MemoryRegion memory = (MemoryRegion) region;
+        for (int spin = 0; spin < SPINS; spin++) {
+            if (isSignal(Words.intAcquire(memory.words(home), offset), value, what)) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
+        memory.addWaiters(home, 1);
+        long began = System.nanoTime();
+        try {
+            block(memory, home, offset, value, what);
+        } catch (FabricException e) {
+            e.attach(errors().report(what, value, System.nanoTime() - began));
+            throw e;
+        } finally {
+            memory.addWaiters(home, -1);
+            StallEvent.ended(began, this, what, value);
+        }
+    }
+
+    /** A word past what its writer can have signalled is not taken for a signal. */
+    private boolean isSignal(int seen, int value, Awaited what) {
+        int ahead = seen - value;
+        if (ahead > what.lead()) {
+            throw errors().corrupt(seen, value, what);
+        }
+        return ahead >= 0;
+    }
+
+    /** Time since anything came from the world's rank; -1 where its memory is shared. */
+    protected long silentMs(int worldRank) {
+        return -1;
+    }
+
+    private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
+        MemorySegment part = region.words(home);
+        int writer = worldRank(what.writer());
+        // Who waits for another thread of its own rank sees that one's work too.
+        boolean ownWork = what.writer() == rank;
+        long now = System.nanoTime();
+        long work = health.workOf(group, ownWork, now);
+        long idleNs = 0;
+        long checked = now;
+        while (true) {
+            // Read before the word: who fails or leaves has signalled all that it ever will.
+            int failed = health.failedRank(group);
+            boolean writerLeft = health.hasLeft(writer);
+            int seen = Words.intVolatile(part, offset);
+            if (isSignal(seen, value, what)) {
+                return;
+            }
+            if (failed >= 0) {
+                throw health.failureOf(failed);
+            }
+            if (writerLeft) {
+                throw errors().lost(writer, "left", what, value);
+            }
+            if (now - checked > ALIVE_CHECK_NS) {
+                checked = now;
+                int dead = health.deadPeer(group);
+                if (dead >= 0) {
+                    throw errors().lost(dead, "died", what, value);
+                }
+            }
+            long workNow = health.workOf(group, ownWork, now);
+            if (workNow != work) {
+                work = workNow;
+                idleNs = 0;
+            } else if (idleNs > health.deadlineNs()) {
+                throw errors().stalled(what, value);
+            }
+            waiter.block(part, offset, seen);
+            long looked = now;
+            now = System.nanoTime();
+            idleNs += WaitTime.counted(looked, now);
+        }
+    }
+
+    /** The one rank of the group, by its number in the world, that is not heard of; else -1. */
+    protected int silentPeer() {
+        return -1;
+    }
+
+    @Override
+    public final void worked() {
+        health.worked();
+    }
+
+    @Override
+    public final void fail(Throwable cause) {
+        // Who has left has said so, and its words are gone.
+        if (!closed) {
+            health.fail(cause);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (id.equals(WORLD_ID)) {
+            health.leave();
+        }
+        control.close();
+    }
+}

@@ -1,0 +1,120 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.Region;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * A region as one rank sees it: the parts of its host's ranks are mapped; of the others it has
+ * mirrors of their published words. In front of each part or mirror lies a header that only the
+ * fabric sees:
+ *
+ * <pre>
+ * byte    0 4 bytes  waiters: threads of any process blocked on a word of this part (atomic add)
+ * byte 4096 the part as its user sees it
+ * </pre>
+ */
+public final class MemoryRegion implements Region {
+
+    /** A page, so that parts start on one too. */
+    public static final long HEADER_BYTES = 4096;
+
+    private static final long WAITERS = 0;
+
+    private final long key;
+    private final int firstMapped;
+    private final int endMapped;
+    private final MemorySegment[] whole;
+    private final MemorySegment[] words;
+    private final Runnable release;
+    private String name = "";
+    private boolean closed;
+
+    /** All parts are mapped. */
+    public MemoryRegion(MemorySegment[] whole, Runnable release) {
+        this(0, 0, whole.length, whole, release);
+    }
+
+    /**
+     * @param key names the region between hosts
+     * @param firstMapped the first rank whose part is mapped
+     * @param endMapped the first rank after it whose part is not
+     * @param whole each rank's header and part, or mirror
+     */
+    public MemoryRegion(
+            long key, int firstMapped, int endMapped, MemorySegment[] whole, Runnable release) {
+        this.key = key;
+        this.firstMapped = firstMapped;
+        this.endMapped = endMapped;
+        this.whole = whole;
+        this.release = release;
+        this.words = new MemorySegment[whole.length];
+        for (int r = 0; r < whole.length; r++) {
+            words[r] = whole[r].asSlice(HEADER_BYTES);
+        }
+    }
+
+    /** Before anybody else sees it. */
+    public MemoryRegion named(String given) {
+        name = given;
+        return this;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    public long key() {
+        return key;
+    }
+
+    public boolean isMapped(int rank) {
+        return rank >= firstMapped && rank < endMapped;
+    }
+
+    @Override
+    public MemorySegment part(int rank) {
+        if (!isMapped(rank)) {
+            throw new IllegalStateException(
+                    "the part of rank "
+                            + rank
+                            + " is on another host: mapped are those of ranks "
+                            + firstMapped
+                            + " to "
+                            + (endMapped - 1));
+        }
+        return words[rank];
+    }
+
+    /** The part, or the mirror of its words. */
+    public MemorySegment words(int rank) {
+        return words[rank];
+    }
+
+    /** The same memory seen by {@code size} consecutive ranks from {@code first} on. */
+    public MemoryRegion subset(int first, int size) {
+        return new MemoryRegion(
+                key,
+                Math.max(0, firstMapped - first),
+                Math.min(size, endMapped - first),
+                Arrays.copyOfRange(whole, first, first + size),
+                this::close);
+    }
+
+    int waiters(int rank) {
+        return Words.intVolatile(whole[rank], WAITERS);
+    }
+
+    void addWaiters(int rank, int delta) {
+        Words.intAdd(whole[rank], WAITERS, delta);
+    }
+
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            release.run();
+        }
+    }
+}

@@ -1,0 +1,249 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.StallException;
+import dev.weft.files.PrivateFiles;
+import dev.weft.time.WaitTime;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntPredicate;
+
+/**
+ * How processes that know only a folder, a number and a count become ranks. Each takes its lock,
+ * lays down its control block under a temporary name and renames it, maps everybody else's, passes
+ * a barrier and unlinks its own: from then on the folder holds only locks. Ranks of another run or
+ * another build are refused.
+ */
+final class Rendezvous implements AutoCloseable {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+
+    private static final long POLL_NS = 2_000_000;
+
+    private final Path folder;
+    private final int rank;
+    private final int ranks;
+    private final Duration deadline;
+    private final RunToken token;
+    private final HeldLock lock;
+    private final Arena arena = Arena.ofShared();
+    private final HeldLock.Watch[] watches;
+    private MemorySegment own;
+
+    /** When the peers were last looked for, and how long they have been waited for. */
+    private long lookedNs;
+
+    private long waitedNs;
+
+    /** Null where ranks meet without a starter. */
+    private StarterWatch starter;
+
+    private Rendezvous(Path folder, int rank, int ranks, RunToken token, Duration deadline)
+            throws IOException {
+        this.rank = rank;
+        this.ranks = ranks;
+        this.token = token;
+        this.deadline = deadline;
+        this.watches = new HeldLock.Watch[ranks];
+        try {
+            this.folder =
+                    token.isSet() ? PrivateFiles.existing(folder) : PrivateFiles.folder(folder);
+        } catch (NoSuchFileException e) {
+            if (token.isSet()) {
+                throw StarterWatch.gone(folder);
+            }
+            throw e;
+        }
+        this.lock = HeldLock.take(lockFile(rank));
+        if (lock == null) {
+            throw new IllegalArgumentException(
+                    "rank " + rank + " is taken by another process in " + folder);
+        }
+    }
+
+    /** The joined world's fabric, of ranks that meet without a starter. */
+    static ShmFabric join(Path folder, int rank, int ranks, Duration deadline) {
+        return join(folder, rank, ranks, RunToken.NONE, deadline);
+    }
+
+    /**
+     * The joined world's fabric; closing it also leaves the folder.
+     *
+     * @param token the starter's, which has made the folder
+     */
+    static ShmFabric join(Path folder, int rank, int ranks, RunToken token, Duration deadline) {
+        try {
+            Rendezvous meeting = new Rendezvous(folder, rank, ranks, token, deadline);
+            try {
+                return meeting.meet();
+            } catch (IOException | RuntimeException e) {
+                meeting.abandon(e);
+                throw e;
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "rank " + rank + " cannot join in " + folder + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Peers that have come so far learn why this rank does not come along. */
+    private void abandon(Exception cause) {
+        try (this) {
+            if (starter != null) {
+                // It fails the same block, from a thread of its own.
+                starter.stop();
+            }
+            // The first cause stays.
+            if (own != null
+                    && Words.intAcquire(own, ControlBlock.STATE_AT) != ControlBlock.FAILED) {
+                int culprit = cause instanceof FabricException e ? e.peer() : rank;
+                ControlBlock.fail(own, culprit, String.valueOf(cause.getMessage()));
+            }
+        } catch (UncheckedIOException e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    private Path lockFile(int peer) {
+        return folder.resolve("rank-" + peer + ".lock");
+    }
+
+    private Path controlFile(int peer) {
+        return folder.resolve("rank-" + peer + ".control");
+    }
+
+    private ShmFabric meet() throws IOException {
+        if (token.isSet()) {
+            starter = new StarterWatch(folder);
+            starter.requireStarter();
+        }
+        offerControlBlock();
+        MemorySegment[] whole = new MemorySegment[ranks];
+        lookedNs = System.nanoTime();
+        for (int peer = 0; peer < ranks; peer++) {
+            whole[peer] = awaitPeer(peer);
+            long header = Math.min(MemoryRegion.HEADER_BYTES, whole[peer].byteSize());
+            checkPeer(peer, whole[peer].asSlice(header));
+        }
+        MemoryRegion control = new MemoryRegion(whole, this::close);
+        IntPredicate alive = peer -> peer == rank || watches[peer].isHeld();
+        Health health = new Health(control, ranks, rank, alive, deadline);
+        ShmFabric fabric = ShmFabric.world(ranks, rank, control, health, folder);
+        if (starter != null) {
+            starter.guard(fabric);
+        }
+        fabric.barrier();
+        Files.delete(controlFile(rank));
+        return fabric;
+    }
+
+    private void checkPeer(int peer, MemorySegment block) {
+        String mismatch = ControlBlock.mismatch(block, ranks);
+        if (mismatch == null) {
+            mismatch = ControlBlock.stranger(block, token, BuildId.current());
+        }
+        if (mismatch != null) {
+            throw new IllegalArgumentException(
+                    "the control block of rank "
+                            + peer
+                            + ", "
+                            + controlFile(peer)
+                            + ", "
+                            + mismatch);
+        }
+    }
+
+    private void offerControlBlock() throws IOException {
+        Path temporary = folder.resolve("rank-" + rank + ".control-new");
+        Files.deleteIfExists(temporary);
+        SharedParts.reserve(temporary, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
+        own = SharedParts.map(temporary, arena).asSlice(MemoryRegion.HEADER_BYTES);
+        ControlBlock.identify(own, token, BuildId.current());
+        ControlBlock.initialise(own, ranks);
+        Files.move(
+                temporary,
+                controlFile(rank),
+                StandardCopyOption.ATOMIC_MOVE,
+                StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    /** Waits for the peer's control block; one whose owner does not hold its lock is a dead one. */
+    private MemorySegment awaitPeer(int peer) throws IOException {
+        while (true) {
+            try {
+                if (peer == rank || isPresent(peer)) {
+                    return SharedParts.map(controlFile(peer), arena);
+                }
+            } catch (NoSuchFileException e) {
+                // Not there yet, or its owner has just given up: both are waited out alike.
+                LOG.log(Level.TRACE, "rank {0} is not there", peer);
+            }
+            if (starter != null) {
+                starter.requireStarter();
+            }
+            if (ShmJob.hasEnded(folder, peer)) {
+                throw new PeerLostException(rank, peer, "ended", "its arrival");
+            }
+            long now = System.nanoTime();
+            waitedNs += WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+            if (waitedNs > WaitTime.nanoseconds(deadline)) {
+                throw new StallException(
+                        rank, peer, -1, -1, "the arrival of rank " + peer, deadline);
+            }
+            LockSupport.parkNanos(POLL_NS);
+        }
+    }
+
+    private boolean isPresent(int peer) throws IOException {
+        // Its control block comes after its lock: to look at a lock that its owner is about to take
+        // could keep it from getting it.
+        if (!Files.exists(controlFile(peer))) {
+            return false;
+        }
+        if (watches[peer] == null) {
+            watches[peer] = new HeldLock.Watch(lockFile(peer));
+        }
+        if (watches[peer].isHeld()) {
+            return true;
+        }
+        // A file of the same name may be another one next time.
+        watches[peer].close();
+        watches[peer] = null;
+        return false;
+    }
+
+    @Override
+    public void close() {
+        try {
+            boolean abandoned = starter != null && starter.isGone();
+            if (starter != null) {
+                starter.close();
+            }
+            Files.deleteIfExists(controlFile(rank));
+            for (HeldLock.Watch watch : watches) {
+                if (watch != null) {
+                    watch.close();
+                }
+            }
+            Files.deleteIfExists(lockFile(rank));
+            lock.close();
+            arena.close();
+            if (abandoned) {
+                ShmJob.removeIfLeft(folder);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.files.PrivateFiles;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * The parts of one region as files in shared memory: each rank lays down its own, maps those of its
+ * host and unlinks its own as soon as all have mapped it.
+ */
+public final class SharedParts {
+
+    private final MemoryFabric fabric;
+    private final Path folder;
+    private final String name;
+
+    /**
+     * @param name the same on every rank, different for every region
+     */
+    public SharedParts(MemoryFabric fabric, Path folder, String name) {
+        this.fabric = fabric;
+        this.folder = folder;
+        this.name = name;
+    }
+
+    private Path file(int rank) {
+        return folder.resolve(name + "-" + rank);
+    }
+
+    /** Collective: maps the parts of ranks {@code first} to {@code end} - 1 into {@code whole}. */
+    public void map(long bytes, int first, int end, MemorySegment[] whole, Arena arena) {
+        try {
+            reserve(file(fabric.rank()), bytes, fabric::worked);
+            fabric.barrier();
+            for (int r = first; r < end; r++) {
+                whole[r] = mapPart(file(r), arena);
+            }
+            fabric.barrier();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e.getMessage(), e);
+        } finally {
+            unlink(file(fabric.rank()));
+        }
+    }
+
+    private MemorySegment mapPart(Path file, Arena arena) throws IOException {
+        try {
+            return map(file, arena);
+        } catch (NoSuchFileException e) {
+            // Its owner gave up in one of an allocation's two barriers, and unlinked it. It never
+            // enters a third one, which therefore tells why.
+            fabric.barrier();
+            fabric.barrier();
+            throw e;
+        }
+    }
+
+    /** Creates a small file of zeros. */
+    public static void reserve(Path file, long bytes) throws IOException {
+        reserve(file, bytes, () -> {});
+    }
+
+    /**
+     * Creates a file of zeros. Written out, not only sized: a full shared memory must say so here,
+     * where it is an error, and not as a bus error at the first touch.
+     *
+     * @param heartbeat called now and then, for peers that wait meanwhile
+     */
+    public static void reserve(Path file, long bytes, Runnable heartbeat) throws IOException {
+        try (FileChannel channel = PrivateFiles.create(file)) {
+            ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, 1 << 20));
+            for (long written = 0; written < bytes; ) {
+                zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - written));
+                written += channel.write(zeros);
+                heartbeat.run();
+            }
+        } catch (IOException e) {
+            Files.deleteIfExists(file);
+            throw new IOException(
+                    "cannot reserve "
+                            + bytes
+                            + " bytes of shared memory in "
+                            + file.getParent()
+                            + " ("
+                            + e.getMessage()
+                            + "): "
+                            + freeBytes(file.getParent())
+                            + " bytes are free there; make it larger, or set WEFT_SHM_DIR to a"
+                            + " folder with room",
+                    e);
+        }
+    }
+
+    private static long freeBytes(Path folder) throws IOException {
+        return Files.getFileStore(folder).getUsableSpace();
+    }
+
+    public static MemorySegment map(Path file, Arena arena) throws IOException {
+        try (FileChannel channel =
+                PrivateFiles.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            return channel.map(FileChannel.MapMode.READ_WRITE, 0, channel.size(), arena);
+        }
+    }
+
+    private static void unlink(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot remove " + file, e);
+        }
+    }
+}

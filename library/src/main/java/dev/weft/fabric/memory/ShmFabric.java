@@ -1,0 +1,78 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.plan.Group;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Ranks that are processes of one host: each part is a file in shared memory that every rank maps
+ * and its owner unlinks as soon as all have, so that nothing is left however the processes end.
+ */
+final class ShmFabric extends MemoryFabric {
+
+    private final Path folder;
+
+    /** Of every region that this rank still maps; shared with its parts. */
+    private final Set<Arena> mapped;
+
+    private ShmFabric(
+            String id,
+            Group group,
+            int rank,
+            MemoryRegion control,
+            Health health,
+            Path folder,
+            Set<Arena> mapped) {
+        super(id, group, rank, control, health);
+        this.folder = folder;
+        this.mapped = mapped;
+    }
+
+    static ShmFabric world(int ranks, int rank, MemoryRegion control, Health health, Path folder) {
+        Set<Arena> mapped = ConcurrentHashMap.newKeySet();
+        return new ShmFabric(WORLD_ID, Group.world(ranks), rank, control, health, folder, mapped);
+    }
+
+    @Override
+    public String kind() {
+        return "processes";
+    }
+
+    @Override
+    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
+        return new ShmFabric(id, group, rank, control, health, folder, mapped);
+    }
+
+    @Override
+    protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
+        Arena arena = Arena.ofShared();
+        try {
+            MemorySegment[] whole = new MemorySegment[size()];
+            SharedParts parts = new SharedParts(this, folder, name);
+            parts.map(bytesWithHeader, 0, size(), whole, arena);
+            mapped.add(arena);
+            return new MemoryRegion(whole, () -> unmap(arena));
+        } catch (RuntimeException e) {
+            arena.close();
+            throw e;
+        }
+    }
+
+    private void unmap(Arena arena) {
+        if (mapped.remove(arena)) {
+            arena.close();
+        }
+    }
+
+    /** Shared memory is freed once nobody maps it: leaving ends what a failure left mapped. */
+    @Override
+    public void close() {
+        super.close();
+        if (id.equals(WORLD_ID)) {
+            mapped.forEach(this::unmap);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.Awaited;
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.EventType;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import jdk.jfr.Threshold;
+import jdk.jfr.Timespan;
+
+/** A wait on a peer that blocked. Off the fast path, and not even built while nobody records. */
+@Name("dev.weft.Stall")
+@Label("Stall")
+@Category("Weft")
+@Description("A thread blocked until a peer's signal came")
+@StackTrace(false)
+@Threshold("0 ns")
+final class StallEvent extends Event {
+
+    private static final EventType TYPE = EventType.getEventType(StallEvent.class);
+
+    @Label("Rank")
+    int rank;
+
+    @Label("Awaited")
+    String awaited;
+
+    @Label("Blocked")
+    @Timespan(Timespan.NANOSECONDS)
+    long blockedNs;
+
+    static void ended(long beganNs, MemoryFabric fabric, Awaited what, int value) {
+        if (!TYPE.isEnabled()) {
+            return;
+        }
+        StallEvent event = new StallEvent();
+        event.rank = fabric.worldRank(fabric.rank());
+        event.awaited = fabric.errors().describe(what, value);
+        event.blockedNs = System.nanoTime() - beganNs;
+        event.commit();
+    }
+}

@@ -1,0 +1,116 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.plan.Group;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Ranks that are threads of one JVM. Memory is freed once every rank has let go of it, or has left
+ * the world.
+ */
+public final class ThreadFabric extends MemoryFabric {
+
+    private static final long PAGE_BYTES = 4096;
+
+    private final Memory memory;
+
+    /** All regions of one world. Any rank's thread may call. */
+    private static final class Memory {
+        private final ConcurrentHashMap<String, Parts> gathering = new ConcurrentHashMap<>();
+        private final Set<Parts> live = ConcurrentHashMap.newKeySet();
+        private final AtomicInteger present;
+
+        Memory(int ranks) {
+            present = new AtomicInteger(ranks);
+        }
+
+        Parts parts(String name, int ranks) {
+            return gathering.computeIfAbsent(
+                    name,
+                    key -> {
+                        Parts parts = new Parts(ranks);
+                        live.add(parts);
+                        return parts;
+                    });
+        }
+
+        void release(Parts parts) {
+            if (parts.holders.decrementAndGet() == 0) {
+                free(parts);
+            }
+        }
+
+        /** The last one frees what ranks that failed never got to release. */
+        void leave() {
+            if (present.decrementAndGet() == 0) {
+                live.forEach(this::free);
+            }
+        }
+
+        private void free(Parts parts) {
+            if (live.remove(parts)) {
+                parts.arena.close();
+            }
+        }
+    }
+
+    /** Parts of one region, and how many ranks still hold them. */
+    private static final class Parts {
+        final MemorySegment[] whole;
+        final Arena arena = Arena.ofShared();
+        final AtomicInteger holders;
+
+        Parts(int ranks) {
+            whole = new MemorySegment[ranks];
+            holders = new AtomicInteger(ranks);
+        }
+    }
+
+    private ThreadFabric(
+            String id, Group group, int rank, MemoryRegion control, Health health, Memory memory) {
+        super(id, group, rank, control, health);
+        this.memory = memory;
+    }
+
+    /** One fabric per rank; the arena outlives them all. */
+    public static ThreadFabric[] world(int ranks, Duration deadline, Arena arena) {
+        MemorySegment[] blocks = new MemorySegment[ranks];
+        for (int r = 0; r < ranks; r++) {
+            blocks[r] = arena.allocate(ControlBlock.BYTES + MemoryRegion.HEADER_BYTES, PAGE_BYTES);
+        }
+        Memory memory = new Memory(ranks);
+        ThreadFabric[] fabrics = new ThreadFabric[ranks];
+        for (int r = 0; r < ranks; r++) {
+            MemoryRegion control = new MemoryRegion(blocks, memory::leave);
+            ControlBlock.initialise(control.part(r), ranks);
+            // A thread cannot die without its world noticing: World.run reports it as failed.
+            Health health = new Health(control, ranks, r, peer -> true, deadline);
+            fabrics[r] = new ThreadFabric(WORLD_ID, Group.world(ranks), r, control, health, memory);
+        }
+        return fabrics;
+    }
+
+    @Override
+    public String kind() {
+        return "threads";
+    }
+
+    @Override
+    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
+        return new ThreadFabric(id, group, rank, control, health, memory);
+    }
+
+    @Override
+    protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
+        Parts parts = memory.parts(name, size());
+        // Each rank zeroes its own part: the pages come to lie near its thread.
+        parts.whole[rank()] = parts.arena.allocate(bytesWithHeader, PAGE_BYTES);
+        barrier();
+        memory.gathering.remove(name);
+        return new MemoryRegion(parts.whole, () -> memory.release(parts));
+    }
+}

@@ -1,0 +1,109 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.CorruptSignalException;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.StallException;
+import java.util.List;
+
+/**
+ * The errors that the waits of one rank in one fabric end in, ranks by their number in the world.
+ * Any thread may call.
+ */
+final class WaitErrors {
+
+    private final MemoryFabric fabric;
+
+    WaitErrors(MemoryFabric fabric) {
+        this.fabric = fabric;
+    }
+
+    private int self() {
+        return fabric.worldRank(fabric.rank());
+    }
+
+    private int source(Awaited what) {
+        return what.source() < 0 ? -1 : fabric.worldRank(what.source());
+    }
+
+    CorruptSignalException corrupt(int seen, int value, Awaited what) {
+        CorruptSignalException failure =
+                new CorruptSignalException(
+                        self(),
+                        fabric.worldRank(what.writer()),
+                        source(what),
+                        what.chunk(),
+                        describe(what, value),
+                        seen,
+                        value,
+                        value + what.lead());
+        failure.attach(report(what, value, 0));
+        return failure;
+    }
+
+    PeerLostException lost(int peer, String how, Awaited what, int value) {
+        return new PeerLostException(self(), peer, how, describe(what, value));
+    }
+
+    StallException stalled(Awaited what, int value) {
+        // Who waits for its own lane waits for the rank that the lane waits for.
+        boolean ownLane = what.writer() == fabric.rank() && what.source() >= 0;
+        int awaited = fabric.worldRank(ownLane ? what.source() : what.writer());
+        int silent = fabric.silentPeer();
+        return new StallException(
+                self(),
+                silent < 0 ? awaited : silent,
+                source(what),
+                what.chunk(),
+                describe(what, value),
+                fabric.deadline(),
+                silent >= 0);
+    }
+
+    /** Of a rank that comes to a collective call after it has been failed: it waits for nobody. */
+    PeerFailedException failedBefore() {
+        PeerFailedException failure = fabric.health.failureOf(self());
+        failure.attach(FailureReport.of(self(), List.of(), peers()));
+        return failure;
+    }
+
+    /** How things stand with one who ends this wait with an error. */
+    FailureReport report(Awaited what, int value, long waitedNs) {
+        String prefix = "weft-" + self() + "-";
+        String thread = Thread.currentThread().getName();
+        FailureReport.Wait wait =
+                new FailureReport.Wait(
+                        thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
+                        what.what(),
+                        fabric.worldRank(what.writer()),
+                        source(what),
+                        what.chunk(),
+                        value,
+                        waitedNs / 1_000_000);
+        // Each group counts its own collective calls, so the report names the group.
+        String group = what.what().equals(Awaited.COLLECTIVE) ? fabric.id : "";
+        return new FailureReport(self(), group, -1, List.of(wait), List.of(), List.of(), peers());
+    }
+
+    private List<FailureReport.Peer> peers() {
+        return fabric.health.peers(fabric.group, fabric::silentMs);
+    }
+
+    /** The awaited thing in words. */
+    String describe(Awaited what, int value) {
+        StringBuilder text = new StringBuilder(what.what());
+        if (what.chunk() >= 0) {
+            text.append(' ').append(what.chunk());
+        }
+        if (what.source() >= 0) {
+            text.append(" of rank ").append(source(what));
+        }
+        return text.append(" (number ")
+                .append(value)
+                .append(") from rank ")
+                .append(fabric.worldRank(what.writer()))
+                .toString();
+    }
+}

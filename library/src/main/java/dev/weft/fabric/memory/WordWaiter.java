@@ -1,0 +1,78 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.ffi.Futex;
+import dev.weft.telemetry.Fallback;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.LockSupport;
+
+/** How a thread blocks until a shared word changes. Any thread may call. */
+interface WordWaiter {
+
+    /** The longest block: after it the waiter looks whether its peers are still there. */
+    long SLICE_NS = 20_000_000;
+
+    /** Blocks while the word holds {@code expected}, for a slice at most; may return early. */
+    void block(MemorySegment part, long offset, int expected);
+
+    void wakeAll(MemorySegment part, long offset);
+
+    /** Futexes where the machine has them, otherwise polling with short parks, said once. */
+    static WordWaiter best() {
+        return Best.WAITER;
+    }
+
+    /** Chosen once per process. */
+    final class Best {
+        private static final WordWaiter WAITER = choose();
+
+        private Best() {}
+
+        private static WordWaiter choose() {
+            if (Futex.unavailable().isEmpty()) {
+                return new FutexWaiter();
+            }
+            Fallback.tell(
+                    "polling instead of futexes",
+                    Futex.unavailable().get()
+                            + "; allow native access with --enable-native-access=dev.weft (or"
+                            + " ALL-UNNAMED)");
+            return new ParkingWaiter();
+        }
+    }
+
+    /** Compare-and-block in the kernel. */
+    final class FutexWaiter implements WordWaiter {
+        private final MemorySegment slice = Futex.timeout(SLICE_NS, Arena.global());
+
+        @Override
+        public void block(MemorySegment part, long offset, int expected) {
+            Futex.await(part.address() + offset, expected, slice);
+        }
+
+        @Override
+        public void wakeAll(MemorySegment part, long offset) {
+            Futex.wakeAll(part.address() + offset);
+        }
+    }
+
+    /**
+     * Polling, for machines without futexes: each park is short enough to be a latency of its own.
+     */
+    final class ParkingWaiter implements WordWaiter {
+        private static final long PARK_NS = 50_000;
+
+        @Override
+        public void block(MemorySegment part, long offset, int expected) {
+            long end = System.nanoTime() + SLICE_NS;
+            while (Words.intAcquire(part, offset) == expected && System.nanoTime() < end) {
+                LockSupport.parkNanos(this, PARK_NS);
+            }
+        }
+
+        @Override
+        public void wakeAll(MemorySegment part, long offset) {
+            // Nobody blocks in the kernel: the poll sees the word.
+        }
+    }
+}

@@ -1,0 +1,146 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.ChunkMover;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.memory.CopyChunkMover;
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.memory.Words;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.IntConsumer;
+
+/**
+ * Moves chunks by copy within a host and by message between hosts, several at a time. It counts the
+ * moves that have ended in a word of its own, so that a wait for them ends as all waits do.
+ */
+final class MpiChunkMover implements ChunkMover {
+
+    /**
+     * The most moves under way: enough to keep a link busy while the progress threads of both ends
+     * sleep between the messages of a transfer.
+     */
+    private static final int WINDOW = 8;
+
+    private static final AtomicInteger IDS = new AtomicInteger();
+
+    private final int id = IDS.getAndIncrement();
+    private final MpiFabric fabric;
+    private final MpiTransport transport;
+    private final CopyChunkMover copies;
+    private final IntConsumer ended;
+    private final Arena arena = Arena.ofShared();
+    private final MemoryRegion words;
+    private final Awaited[] awaited;
+    private int started;
+    private int latestPeer;
+
+    /** Set by the progress thread. A call that failed may leave moves under way. */
+    private boolean closed;
+
+    private final AtomicInteger endedMoves = new AtomicInteger();
+
+    /** Moves by the peer's rank in the world. */
+    private final AtomicIntegerArray underWay;
+
+    MpiChunkMover(MpiFabric fabric, MpiTransport transport, IntConsumer ended) {
+        this.fabric = fabric;
+        this.transport = transport;
+        this.copies = new CopyChunkMover(fabric, ended);
+        this.ended = ended;
+        MemorySegment[] own = new MemorySegment[fabric.size()];
+        Arrays.fill(own, arena.allocate(MemoryRegion.HEADER_BYTES + 64, 4096));
+        this.words = new MemoryRegion(own, arena::close);
+        this.awaited = new Awaited[fabric.size()];
+        for (int r = 0; r < awaited.length; r++) {
+            // This rank signals it, by its progress thread: the peer may have left by then.
+            awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1, WINDOW);
+        }
+        this.underWay = new AtomicIntegerArray(fabric.worldSize());
+        transport.register(this);
+    }
+
+    int id() {
+        return id;
+    }
+
+    @Override
+    public void move(int index, Move move, int flag, int counter) {
+        MemoryRegion region = (MemoryRegion) move.region();
+        boolean put = region.isMapped(move.from());
+        int peer = move.to() == fabric.rank() ? move.from() : move.to();
+        if (peer != latestPeer && move.counterAt() >= 0 && move.to() == fabric.rank()) {
+            // One counter counts moves from several ranks, which could overtake each other.
+            awaitAll();
+        }
+        latestPeer = peer;
+        if (put && region.isMapped(move.to())) {
+            copies.move(index, move, flag, counter);
+            return;
+        }
+        awaitEnded(started - WINDOW + 1);
+        int worldPeer = fabric.worldRank(peer);
+        MpiChannel channel = transport.channel(worldPeer);
+        MpiMessage message = channel.newMessage();
+        if (put) {
+            message.rectangle(MpiMessage.PUT, move, flag, counter, -1, index);
+            message.address = region.part(move.from()).address() + move.fromAt();
+            message.fragments = MpiFragments.of(message);
+            message.mover = this;
+        } else {
+            message.rectangle(MpiMessage.GET, move, flag, counter, id, index);
+        }
+        started++;
+        underWay.incrementAndGet(worldPeer);
+        channel.send(message);
+        transport.wake();
+    }
+
+    /** Called by the progress thread when a move has ended. */
+    void ended(int index, int worldPeer) {
+        if (closed) {
+            return;
+        }
+        ended.accept(index);
+        underWay.decrementAndGet(worldPeer);
+        fabric.store(words, fabric.rank(), 0, endedMoves.incrementAndGet());
+    }
+
+    /** Waits for one move after the other, each time for a rank that still has one to end. */
+    private void awaitEnded(int count) {
+        for (int seen = seenEnded(); seen - count < 0; seen = seenEnded()) {
+            fabric.await(words, fabric.rank(), 0, seen + 1, awaited[peerUnderWay()]);
+        }
+    }
+
+    private int seenEnded() {
+        return Words.intAcquire(words.words(fabric.rank()), 0);
+    }
+
+    private int peerUnderWay() {
+        for (int r = 0; r < awaited.length; r++) {
+            if (underWay.get(fabric.worldRank(r)) > 0) {
+                return r;
+            }
+        }
+        return latestPeer;
+    }
+
+    @Override
+    public void awaitAll() {
+        awaitEnded(started);
+    }
+
+    @Override
+    public void close() {
+        transport.submit(
+                () -> {
+                    closed = true;
+                    transport.forget(this);
+                    words.close();
+                });
+    }
+}

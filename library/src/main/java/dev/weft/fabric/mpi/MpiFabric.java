@@ -1,0 +1,249 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.ChunkMover;
+import dev.weft.fabric.CoreShare;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.RowGather;
+import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.memory.SharedParts;
+import dev.weft.plan.Group;
+import dev.weft.plan.Hosts;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntConsumer;
+
+/**
+ * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do;
+ * words and rectangles for other hosts go by the transport.
+ */
+public final class MpiFabric extends MemoryFabric {
+
+    private final MpiProcess process;
+    private final MpiTransport transport;
+    private final Path folder;
+    private final Hosts hosts;
+    private final int firstLocal;
+    private final int endLocal;
+    private boolean left;
+
+    private MpiFabric(
+            String id,
+            Group group,
+            int rank,
+            MemoryRegion control,
+            Health health,
+            MpiProcess process,
+            MpiTransport transport) {
+        super(id, group, rank, control, health);
+        this.process = process;
+        this.transport = transport;
+        this.folder = process.folder();
+        this.hosts = hostsOf(process.hosts(), group);
+        int host = hosts.hostOf(rank);
+        this.firstLocal = hosts.first(host);
+        this.endLocal = firstLocal + hosts.size(host);
+    }
+
+    /** The world's fabric. */
+    static MpiFabric world(
+            MpiProcess process, MemoryRegion control, Health health, MpiTransport transport) {
+        return new MpiFabric(
+                WORLD_ID,
+                Group.world(process.hosts().ranks()),
+                process.rank(),
+                control,
+                health,
+                process,
+                transport);
+    }
+
+    /** How the ranks of a group lie on the world's hosts. */
+    private static Hosts hostsOf(Hosts world, Group group) {
+        List<Integer> sizes = new ArrayList<>();
+        int latest = -1;
+        for (int r = 0; r < group.size(); r++) {
+            int host = world.hostOf(group.worldRank(r));
+            if (host == latest) {
+                sizes.set(sizes.size() - 1, sizes.getLast() + 1);
+            } else {
+                sizes.add(1);
+            }
+            latest = host;
+        }
+        return new Hosts(sizes);
+    }
+
+    @Override
+    public String kind() {
+        return "mpi";
+    }
+
+    @Override
+    public Hosts hosts() {
+        return hosts;
+    }
+
+    @Override
+    public CoreShare cores() {
+        return process.cores();
+    }
+
+    @Override
+    public long ownCpuNs() {
+        return transport.cpuNs();
+    }
+
+    @Override
+    protected MemoryFabric subgroup(String id, Group group, int rank, MemoryRegion control) {
+        return new MpiFabric(id, group, rank, control, health, process, transport);
+    }
+
+    @Override
+    protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
+        Arena arena = Arena.ofShared();
+        MemorySegment[] whole = new MemorySegment[size()];
+        try {
+            if (endLocal - firstLocal == 1) {
+                whole[rank()] = arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
+                worked();
+                // As those do who have mates.
+                barrier();
+                barrier();
+            } else {
+                new SharedParts(this, folder, name)
+                        .map(bytesWithHeader, firstLocal, endLocal, whole, arena);
+            }
+            mirror(whole, firstLocal, endLocal, arena);
+        } catch (RuntimeException | Error e) {
+            arena.close();
+            throw e;
+        }
+        return register(key(name), whole, arena);
+    }
+
+    private MemoryRegion register(long key, MemorySegment[] whole, Arena arena) {
+        MpiRegion[] known = new MpiRegion[1];
+        MemoryRegion region =
+                new MemoryRegion(
+                        key, firstLocal, endLocal, whole, () -> transport.release(known[0]));
+        known[0] = new MpiRegion(region, group, worldRank(rank()), arena::close);
+        transport.register(known[0]);
+        try {
+            // Nobody writes before everybody knows the region.
+            barrier();
+            return region;
+        } catch (RuntimeException | Error e) {
+            // Freed when no peer can write to it any more: one may have passed the barrier.
+            region.close();
+            throw e;
+        }
+    }
+
+    /** Room for the words of ranks on other hosts. */
+    static void mirror(MemorySegment[] whole, int firstLocal, int endLocal, Arena arena) {
+        for (int r = 0; r < whole.length; r++) {
+            if (r < firstLocal || r >= endLocal) {
+                whole[r] =
+                        arena.allocate(
+                                MemoryRegion.HEADER_BYTES + Region.WORDS_BYTES,
+                                MemoryRegion.HEADER_BYTES);
+            }
+        }
+    }
+
+    /** 64 bits of a name (FNV-1a): the same on every rank. */
+    static long key(String name) {
+        long hash = 0xCBF2_9CE4_8422_2325L;
+        for (int i = 0; i < name.length(); i++) {
+            hash = (hash ^ name.charAt(i)) * 0x100_0000_01B3L;
+        }
+        return hash;
+    }
+
+    @Override
+    protected void sendWord(MemoryRegion region, int home, long offset, int value) {
+        MpiChannel channel = transport.channel(worldRank(home));
+        MpiMessage message = channel.newMessage();
+        message.word(MpiMessage.WORD, region.key(), offset, value);
+        channel.send(message);
+        transport.wake();
+    }
+
+    @Override
+    protected void sendPublished(MemoryRegion region, long offset, int value) {
+        for (int r = 0; r < size(); r++) {
+            if (!region.isMapped(r)) {
+                MpiChannel channel = transport.channel(worldRank(r));
+                MpiMessage message = channel.newMessage();
+                message.word(MpiMessage.PUBLISHED, region.key(), offset, value);
+                channel.send(message);
+            }
+        }
+        transport.wake();
+    }
+
+    @Override
+    protected void sendValue(MemoryRegion region, long offset, long value) {
+        for (int r = 0; r < size(); r++) {
+            if (!region.isMapped(r)) {
+                MpiChannel channel = transport.channel(worldRank(r));
+                MpiMessage message = channel.newMessage();
+                message.value(MpiMessage.VALUE, region.key(), offset, value);
+                channel.send(message);
+            }
+        }
+    }
+
+    /** Who forwards is not to blame for one who sends nothing. */
+    @Override
+    protected int silentPeer() {
+        int silent = -1;
+        for (int r = 0; r < size(); r++) {
+            if (transport.isSilent(worldRank(r), health.deadlineNs() / 2)) {
+                if (silent >= 0) {
+                    return -1;
+                }
+                silent = worldRank(r);
+            }
+        }
+        return silent;
+    }
+
+    @Override
+    protected long silentMs(int worldRank) {
+        return transport.silentMs(worldRank);
+    }
+
+    @Override
+    public ChunkMover mover(IntConsumer ended) {
+        return hosts.count() == 1 ? super.mover(ended) : new MpiChunkMover(this, transport, ended);
+    }
+
+    @Override
+    public RowGather rowGather() {
+        // Of all ranks: a part of the world would need a communicator of its own.
+        return size() == worldSize() ? process.rowGather(this) : null;
+    }
+
+    @Override
+    public void close() {
+        if (id.equals(WORLD_ID)) {
+            if (!left) {
+                left = true;
+                process.leave(this);
+            }
+        } else {
+            super.close();
+        }
+    }
+
+    /** By the process, once nobody needs this rank any more. */
+    void closeWords() {
+        super.close();
+    }
+}

@@ -1,0 +1,153 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.memory.ControlBlock;
+import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.memory.HeldLock;
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.memory.SharedParts;
+import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.PrivateFiles;
+import dev.weft.plan.Hosts;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The shared memory of the ranks on one host: a private folder that the first of them makes, a lock
+ * that each holds for as long as it lives, and the world's control blocks, mapped for ranks of this
+ * host and mirrored for others.
+ */
+final class MpiHost implements AutoCloseable {
+
+    private final int rank;
+    private final int first;
+    private final ShmJob job;
+    private final Path folder;
+    private final HeldLock lock;
+    private final HeldLock.Watch[] watches;
+    private final Arena arena = Arena.ofShared();
+    private final MemoryRegion control;
+
+    /** The folder goes also when the process is told to end. */
+    private final Thread hook = new Thread(this::removeFolder, "weft-leave");
+
+    /**
+     * @param job of the host's first rank; null on the others
+     */
+    private MpiHost(MpiBootstrap bootstrap, Hosts hosts, int rank, ShmJob job) throws IOException {
+        this.rank = rank;
+        this.job = job;
+        if (job != null) {
+            Runtime.getRuntime().addShutdownHook(hook);
+        }
+        int host = hosts.hostOf(rank);
+        this.first = hosts.first(host);
+        int size = hosts.size(host);
+        List<String> folders = bootstrap.texts(job == null ? "" : job.folder().toString());
+        this.folder = PrivateFiles.existing(Path.of(folders.get(first)));
+        this.lock = HeldLock.take(lockFile(rank));
+        if (lock == null) {
+            throw new IOException("the lock of rank " + rank + " in " + folder + " is taken");
+        }
+        MemorySegment[] whole = new MemorySegment[hosts.ranks()];
+        long bytes = ControlBlock.BYTES + MemoryRegion.HEADER_BYTES;
+        SharedParts.reserve(controlFile(rank), bytes);
+        bootstrap.barrier();
+        this.watches = new HeldLock.Watch[size];
+        for (int r = first; r < first + size; r++) {
+            whole[r] = SharedParts.map(controlFile(r), arena);
+            watches[r - first] = new HeldLock.Watch(lockFile(r));
+        }
+        bootstrap.barrier();
+        Files.delete(controlFile(rank));
+        MpiFabric.mirror(whole, first, first + size, arena);
+        this.control =
+                new MemoryRegion(
+                        MpiFabric.key("control"), first, first + size, whole, arena::close);
+        for (int r = 0; r < hosts.ranks(); r++) {
+            if (r == rank || !control.isMapped(r)) {
+                ControlBlock.initialise(control.words(r), hosts.ranks());
+            }
+        }
+        bootstrap.barrier();
+    }
+
+    /** Collective. */
+    static MpiHost meet(MpiBootstrap bootstrap, Hosts hosts, int rank) throws IOException {
+        boolean isFirst = rank == hosts.first(hosts.hostOf(rank));
+        ShmJob job = isFirst ? ShmJob.create() : null;
+        try {
+            return new MpiHost(bootstrap, hosts, rank, job);
+        } catch (IOException | RuntimeException e) {
+            if (job != null) {
+                job.close();
+            }
+            throw e;
+        }
+    }
+
+    private Path lockFile(int of) {
+        return folder.resolve("rank-" + of + ".lock");
+    }
+
+    private Path controlFile(int of) {
+        return folder.resolve("rank-" + of + ".control");
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    MemoryRegion control() {
+        return control;
+    }
+
+    /** Of ranks on other hosts it knows nothing, and takes them for alive. */
+    boolean isAlive(int worldRank) {
+        boolean here = control.isMapped(worldRank) && worldRank != rank;
+        return !here || watches[worldRank - first].isHeld();
+    }
+
+    /** Another rank of this host that lives and has neither left nor failed, or -1. */
+    int firstPresent(Health health) {
+        for (int r = first; r < first + watches.length; r++) {
+            if (r != rank && !health.hasEnded(r) && isAlive(r)) {
+                return r;
+            }
+        }
+        return -1;
+    }
+
+    private void removeFolder() {
+        job.close();
+    }
+
+    @Override
+    public void close() throws IOException {
+        boolean firstIsGone = job == null && !watches[0].isHeld();
+        for (HeldLock.Watch watch : watches) {
+            watch.close();
+        }
+        Files.deleteIfExists(lockFile(rank));
+        lock.close();
+        if (job != null) {
+            job.close();
+            removeHook();
+        } else if (firstIsGone) {
+            // Killed, or it would have seen to this itself.
+            ShmJob.remove(folder);
+        }
+    }
+
+    private void removeHook() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is going down already, and the hook finds nothing left to do.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.CoreShare;
+import dev.weft.fabric.RowGather;
+import dev.weft.fabric.StallException;
+import dev.weft.fabric.memory.ControlBlock;
+import dev.weft.fabric.memory.Health;
+import dev.weft.ffi.Affinity;
+import dev.weft.ffi.Mpi;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.ffi.MpiThreadLevel;
+import dev.weft.plan.Hosts;
+import dev.weft.time.WaitTime;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * This process as one rank of a world that MPI has started: how it joins, and how it leaves. A
+ * thread of its own, the progress thread, initialises MPI and is the only one that ever calls it.
+ */
+public final class MpiProcess {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+
+    /** After a failure: time for peers to hear of it, and to tell their users, before this ends. */
+    private static final long UNWIND_NS = 2_000_000_000L;
+
+    private static final long LINGER_NS = 300_000_000L;
+
+    private static final long LOOK_NS = 50_000_000L;
+
+    private static final long LOOK_HERE_NS = 1_000_000L;
+
+    /**
+     * All ranks have left by then, and nothing depends on MPI any more: one whose MPI_Finalize
+     * hangs (MPICH 4.0.2 over TCP did, in most starts on three hosts) must not make its user wait.
+     */
+    private static final long FINALIZE_NS = 3_000_000_000L;
+
+    private final Duration deadline;
+    private final CompletableFuture<MpiFabric> joined = new CompletableFuture<>();
+    private final CompletableFuture<Void> left = new CompletableFuture<>();
+    private final CompletableFuture<Void> finished = new CompletableFuture<>();
+    private final Thread thread =
+            Thread.ofPlatform().daemon().name("weft-mpi").unstarted(this::live);
+    private Mpi mpi;
+    private long comm;
+    private int rank;
+    private Hosts hosts;
+    private CoreShare cores;
+    private MpiHost host;
+    private MpiTransport transport;
+    private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
+    private volatile boolean abandoned;
+
+    /** Of the bootstrap, done so far; written by the progress thread alone. */
+    private volatile int steps;
+
+    private boolean allLeft;
+
+    private MpiProcess(Duration deadline) {
+        this.deadline = deadline;
+    }
+
+    /**
+     * Joins the world. Collective over all processes that were started together: a step of that
+     * which takes longer than the deadline, as where a rank never starts, is a stall.
+     */
+    public static MpiFabric join(Duration deadline) {
+        MpiProcess process = new MpiProcess(deadline);
+        process.thread.start();
+        try {
+            long waitedNs = 0;
+            int steps = 0;
+            for (long looked = System.nanoTime(); waitedNs <= WaitTime.nanoseconds(deadline); ) {
+                MpiFabric fabric =
+                        process.joined
+                                .copy()
+                                .completeOnTimeout(null, LOOK_NS, TimeUnit.NANOSECONDS)
+                                .get();
+                if (fabric != null) {
+                    return fabric;
+                }
+                long now = System.nanoTime();
+                waitedNs = process.steps == steps ? waitedNs + WaitTime.counted(looked, now) : 0;
+                steps = process.steps;
+                looked = now;
+            }
+            throw new StallException(
+                    MpiEnvironment.current().rank().orElse(-1),
+                    -1,
+                    -1,
+                    -1,
+                    "the bootstrap of all ranks that MPI started (is each of them a Weft, and is the"
+                            + " network between their hosts up?)",
+                    deadline);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while joining", e);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RuntimeException cause
+                    ? cause
+                    : new IllegalStateException(e.getCause());
+        }
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    Hosts hosts() {
+        return hosts;
+    }
+
+    CoreShare cores() {
+        return cores;
+    }
+
+    Path folder() {
+        return host.folder();
+    }
+
+    /** Collective. */
+    RowGather rowGather(MpiFabric fabric) {
+        return new MpiRowGather(mpi, comm, transport, fabric, spareComms);
+    }
+
+    private void live() {
+        MpiFabric fabric;
+        try {
+            fabric = meet();
+        } catch (Throwable e) {
+            joined.completeExceptionally(e);
+            return;
+        }
+        joined.complete(fabric);
+        try {
+            transport.run(fabric);
+            left.complete(null);
+            if (!abandoned) {
+                for (long spare : spareComms) {
+                    mpi.free(spare);
+                }
+                mpi.free(comm);
+                mpi.finish();
+            }
+        } catch (Throwable e) {
+            fabric.health.fail(e);
+            tellOfFailure();
+            left.completeExceptionally(e);
+        } finally {
+            finished.complete(null);
+        }
+    }
+
+    private void tellOfFailure() {
+        try {
+            transport.tellOfFailure();
+        } catch (RuntimeException e) {
+            LOG.log(Level.DEBUG, "MPI does not even carry the news of its failure", e);
+        }
+    }
+
+    private MpiFabric meet() throws IOException {
+        mpi = Mpi.load();
+        MpiThreadLevel level = initialise();
+        steps++;
+        comm = mpi.duplicate(mpi.world());
+        mpi.returnErrors(comm);
+        rank = mpi.rank(comm);
+        checkLauncher();
+        MpiBootstrap bootstrap = new MpiBootstrap(mpi, comm);
+        bootstrap.requireSameBuild();
+        steps++;
+        hosts = bootstrap.hosts();
+        cores = bootstrap.cores();
+        steps++;
+        host = MpiHost.meet(bootstrap, hosts, rank);
+        transport = new MpiTransport(mpi, comm, rank, hosts, WaitTime.nanoseconds(deadline));
+        Health health =
+                new Health(
+                        host.control(),
+                        hosts.ranks(),
+                        rank,
+                        peer -> host.isAlive(peer) && transport.reaches(peer),
+                        deadline);
+        MpiFabric fabric = MpiFabric.world(this, host.control(), health, transport);
+        transport.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
+        LOG.log(
+                Level.DEBUG,
+                "rank {0} of {1} on hosts {2}: {3}, threads {4}",
+                rank,
+                hosts.ranks(),
+                hosts,
+                mpi.libraryVersion(),
+                level);
+        return fabric;
+    }
+
+    /** A library of another family than the launcher's would make each rank a world of its own. */
+    private void checkLauncher() {
+        OptionalInt told = MpiEnvironment.current().size();
+        if (told.isPresent() && told.getAsInt() != mpi.size(comm)) {
+            throw new IllegalStateException(
+                    "the launcher has started "
+                            + told.getAsInt()
+                            + " ranks, but "
+                            + mpi.libraryVersion()
+                            + " knows of "
+                            + mpi.size(comm)
+                            + ": set WEFT_MPI_LIBRARY to the library that belongs to the launcher");
+        }
+    }
+
+    private MpiThreadLevel initialise() {
+        if (!mpi.initialized()) {
+            MpiThreadLevel level = mpi.initThread(MpiThreadLevel.MULTIPLE);
+            if (level == MpiThreadLevel.SINGLE) {
+                throw new IllegalStateException(
+                        mpi.libraryVersion()
+                                + " grants thread level SINGLE: expected FUNNELED at least");
+            }
+            return level;
+        }
+        MpiThreadLevel level = mpi.queryThread();
+        if (mpi.finalized() || level != MpiThreadLevel.MULTIPLE) {
+            throw new IllegalStateException(
+                    "MPI is "
+                            + (mpi.finalized() ? "finalized" : "initialised for " + level)
+                            + " in this process: expected not yet initialised, or for MULTIPLE");
+        }
+        return level;
+    }
+
+    /**
+     * Ends this rank's part: in good order where all goes well, otherwise within a bounded time.
+     */
+    void leave(MpiFabric fabric) {
+        boolean failed = fabric.health.ownState() == ControlBlock.FAILED;
+        fabric.health.leave();
+        abandoned = failed;
+        transport.stop();
+        try {
+            if (failed) {
+                left.get(UNWIND_NS, TimeUnit.NANOSECONDS);
+            } else {
+                awaitLeft(fabric);
+            }
+            if (failed) {
+                TimeUnit.NANOSECONDS.sleep(LINGER_NS);
+            }
+            finished.get(FINALIZE_NS, TimeUnit.NANOSECONDS);
+            fabric.closeWords();
+            transport.close();
+        } catch (TimeoutException e) {
+            if (!failed && !allLeft) {
+                int peer = firstPresent(fabric.health);
+                String awaited = "the end of rank " + peer;
+                throw new StallException(rank, peer, -1, -1, awaited, deadline);
+            }
+            // What MPI may still touch stays as it is.
+            LOG.log(Level.DEBUG, "rank {0} does not wait for MPI or its peers any longer", rank);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e.getCause().getMessage(), e.getCause());
+        } finally {
+            closeHost();
+        }
+    }
+
+    /**
+     * Until all ranks have left: who works on meanwhile, and says so, may take its time. Ranks of
+     * this host count too: they may still allocate in the folder that its first rank removes.
+     */
+    private void awaitLeft(MpiFabric fabric)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        long work = fabric.health.workOf(fabric.group, false);
+        long idleNs = 0;
+        long lookedNs = System.nanoTime();
+        while (!haveOthersLeft() || host.firstPresent(fabric.health) >= 0) {
+            if (left.isDone()) {
+                TimeUnit.NANOSECONDS.sleep(LOOK_HERE_NS);
+            }
+            long workNow = fabric.health.workOf(fabric.group, false);
+            if (workNow != work) {
+                work = workNow;
+                idleNs = 0;
+            } else if (idleNs >= WaitTime.nanoseconds(deadline)) {
+                throw new TimeoutException();
+            }
+            long now = System.nanoTime();
+            idleNs += WaitTime.counted(lookedNs, now);
+            lookedNs = now;
+        }
+        allLeft = true;
+    }
+
+    /** Whether all ranks on other hosts have left; waits for them a little. */
+    private boolean haveOthersLeft() throws InterruptedException, ExecutionException {
+        try {
+            left.get(LOOK_NS, TimeUnit.NANOSECONDS);
+            return true;
+        } catch (TimeoutException e) {
+            return false;
+        }
+    }
+
+    /** A rank that has neither left nor failed; this one where there is none. */
+    private int firstPresent(Health health) {
+        int here = host.firstPresent(health);
+        return here >= 0 ? here : transport.firstPresent();
+    }
+
+    private void closeHost() {
+        try {
+            host.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException("rank " + rank + " cannot leave " + folder(), e);
+        }
+    }
+
+    /** A number that ranks with the same cores have in common. */
+    static long coresDigest() {
+        return Affinity.unavailable().isPresent() ? 0 : Arrays.hashCode(Affinity.allowed());
+    }
+}

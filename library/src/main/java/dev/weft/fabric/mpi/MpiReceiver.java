@@ -1,0 +1,116 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.memory.Words;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Carries out the messages that one rank receives: stores words, answers gets, receives rectangles
+ * and notes the states of peers. Used by the progress thread; any thread may register movers.
+ */
+final class MpiReceiver {
+
+    private final int self;
+    private final MpiRegions regions;
+    private final ConcurrentHashMap<Integer, MpiChunkMover> movers = new ConcurrentHashMap<>();
+    private MpiFabric world;
+    private Health health;
+
+    MpiReceiver(int self, MpiRegions regions) {
+        this.self = self;
+        this.regions = regions;
+    }
+
+    /** Sets the world's fabric, before the first message. */
+    void start(MpiFabric fabric) {
+        world = fabric;
+        health = fabric.health;
+    }
+
+    void register(MpiChunkMover mover) {
+        movers.put(mover.id(), mover);
+    }
+
+    void forget(MpiChunkMover mover) {
+        movers.remove(mover.id());
+    }
+
+    /**
+     * Reads the message that a channel has received.
+     *
+     * @param bytes its length
+     */
+    void read(MpiChannel channel, int bytes) {
+        MpiMessage message = channel.received;
+        int peer = channel.peer;
+        switch (message.kind()) {
+            case MpiMessage.WORK -> health.peerWorked(peer, message.wide());
+            case MpiMessage.FAILED ->
+                    health.peerFailed(peer, message.value(), message.failureText(bytes));
+            case MpiMessage.GET -> answer(channel, message);
+            case MpiMessage.PUT -> {
+                MpiRegion region = regions.get(message.key());
+                long target = region.ownAddress(self) + message.at();
+                channel.newArrival().of(message, MpiFragments.of(message), target);
+            }
+            case MpiMessage.WORD,
+                    MpiMessage.PUBLISHED,
+                    MpiMessage.VALUE,
+                    MpiMessage.RELEASED,
+                    MpiMessage.LEFT ->
+                    channel.newArrival().of(message);
+            default ->
+                    throw new IllegalStateException(
+                            "rank " + peer + " sent a message of kind " + message.kind());
+        }
+    }
+
+    private void answer(MpiChannel channel, MpiMessage get) {
+        MpiMessage put = channel.newMessage();
+        put.answer(get);
+        put.address = regions.get(get.key()).ownAddress(self) + get.wide();
+        put.fragments = MpiFragments.of(put);
+        channel.send(put);
+    }
+
+    /** Applies, in order, the arrivals of a channel that are complete. */
+    void applyComplete(MpiChannel channel) {
+        for (MpiArrival arrival = channel.nextComplete();
+                arrival != null;
+                arrival = channel.nextComplete()) {
+            apply(channel.peer, arrival.message);
+            channel.recycle(arrival);
+        }
+    }
+
+    private void apply(int peer, MpiMessage message) {
+        if (message.kind() == MpiMessage.LEFT) {
+            health.peerLeft(peer);
+            return;
+        }
+        MpiRegion region = regions.get(message.key());
+        MemoryRegion memory = region.memory();
+        int own = region.member(self);
+        switch (message.kind()) {
+            case MpiMessage.RELEASED -> regions.release(region, peer);
+            case MpiMessage.WORD -> world.store(memory, own, message.at(), message.value());
+            case MpiMessage.PUBLISHED ->
+                    world.store(memory, region.member(peer), message.at(), message.value());
+            case MpiMessage.VALUE ->
+                    Words.longRelease(
+                            memory.words(region.member(peer)), message.at(), message.wide());
+            default -> {
+                world.store(memory, own, message.flagAt(), message.value());
+                if (message.counterAt() >= 0) {
+                    world.store(memory, own, message.counterAt(), message.counter());
+                }
+                MpiChunkMover mover = movers.get(message.moverId());
+                if (mover != null) {
+                    mover.ended(message.index(), peer);
+                }
+                health.worked();
+            }
+        }
+    }
+}

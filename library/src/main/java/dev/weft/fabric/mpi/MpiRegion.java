@@ -1,0 +1,62 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.plan.Group;
+import java.util.BitSet;
+
+/**
+ * A region that ranks on other hosts know by its key. It is freed once this rank and all of those
+ * have released it: until then one of them may still get from it.
+ */
+final class MpiRegion {
+
+    private final MemoryRegion memory;
+    private final Group group;
+    private final Runnable free;
+
+    /** The world's ranks that still hold it, of this one and those on other hosts. */
+    private final BitSet holders = new BitSet();
+
+    MpiRegion(MemoryRegion memory, Group group, int self, Runnable free) {
+        this.memory = memory;
+        this.group = group;
+        this.free = free;
+        for (int r = 0; r < group.size(); r++) {
+            if (!memory.isMapped(r) || group.worldRank(r) == self) {
+                holders.set(group.worldRank(r));
+            }
+        }
+    }
+
+    MemoryRegion memory() {
+        return memory;
+    }
+
+    int ranks() {
+        return group.size();
+    }
+
+    int worldRank(int rank) {
+        return group.worldRank(rank);
+    }
+
+    int member(int worldRank) {
+        return group.memberOf(worldRank);
+    }
+
+    long ownAddress(int self) {
+        return memory.part(member(self)).address();
+    }
+
+    void release(int worldRank) {
+        holders.clear(worldRank);
+    }
+
+    boolean isUnused() {
+        return holders.isEmpty();
+    }
+
+    void free() {
+        free.run();
+    }
+}

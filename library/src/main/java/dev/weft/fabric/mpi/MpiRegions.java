@@ -1,0 +1,75 @@
+package dev.weft.fabric.mpi;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongPredicate;
+
+/**
+ * The regions of one rank, by their keys. Any thread may register one; all else is for the progress
+ * thread.
+ */
+final class MpiRegions {
+
+    private final ConcurrentHashMap<Long, MpiRegion> byKey = new ConcurrentHashMap<>();
+
+    /** Released by all, but MPI may still send from them. */
+    private final List<MpiRegion> unused = new ArrayList<>();
+
+    /** The region that was looked up last: most messages name the same one. */
+    private MpiRegion latest;
+
+    void register(MpiRegion region) {
+        if (byKey.putIfAbsent(region.memory().key(), region) != null) {
+            throw new IllegalStateException("two regions have the key " + region.memory().key());
+        }
+    }
+
+    MpiRegion get(long key) {
+        MpiRegion region = latest;
+        if (region == null || region.memory().key() != key) {
+            region = byKey.get(key);
+            if (region == null) {
+                throw new IllegalStateException(
+                        "a message names a region that is not here: " + key);
+            }
+            latest = region;
+        }
+        return region;
+    }
+
+    void release(MpiRegion region, int worldRank) {
+        region.release(worldRank);
+        if (region.isUnused()) {
+            unused.add(region);
+        }
+    }
+
+    /**
+     * Frees the regions that all have released.
+     *
+     * @param sent whether the region with a key is still being sent from
+     */
+    void freeUnused(LongPredicate sent) {
+        if (!unused.isEmpty()) {
+            unused.removeIf(region -> isFreed(region, sent));
+        }
+    }
+
+    private boolean isFreed(MpiRegion region, LongPredicate sent) {
+        long key = region.memory().key();
+        if (sent.test(key)) {
+            return false;
+        }
+        byKey.remove(key);
+        latest = latest == region ? null : latest;
+        region.free();
+        return true;
+    }
+
+    /** Frees all regions, after the progress thread has ended. */
+    void freeAll() {
+        byKey.values().forEach(MpiRegion::free);
+        byKey.clear();
+    }
+}

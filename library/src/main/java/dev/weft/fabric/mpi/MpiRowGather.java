@@ -1,0 +1,135 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.Region;
+import dev.weft.fabric.RowGather;
+import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.ffi.Mpi;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * MPI_Allgatherv, as a program without Weft would call it. The progress thread makes the call, and
+ * serves nobody meanwhile.
+ */
+final class MpiRowGather implements RowGather {
+
+    /** Bytes that all ranks together bring to one call: between calls the transport goes on. */
+    private static final long SLICE_BYTES = 64L << 20;
+
+    /** Of this process: the progress thread can be in one collective call at a time. */
+    private static final AtomicBoolean UNDER_WAY = new AtomicBoolean();
+
+    private final Mpi mpi;
+    private final MpiTransport transport;
+    private final MpiFabric fabric;
+    private final Awaited done;
+
+    /** Of this rank alone: the number of tasks done. */
+    private final MemoryRegion words;
+
+    private int tasks;
+
+    private final Deque<Long> spare;
+
+    /** The operator's own, so that no other one's messages can be taken for its. */
+    private volatile long comm;
+
+    /**
+     * Collective.
+     *
+     * @param spare communicators that closed ones have left; all ranks open and close in the same
+     *     order, so they have the same ones
+     */
+    MpiRowGather(Mpi mpi, long world, MpiTransport transport, MpiFabric fabric, Deque<Long> spare) {
+        this.mpi = mpi;
+        this.spare = spare;
+        this.transport = transport;
+        this.fabric = fabric;
+        // Its own work counts, since each slice done is some; where none is, the next rank is
+        // named.
+        int next = (fabric.rank() + 1) % fabric.size();
+        this.done = new Awaited("MPI_Allgatherv", fabric.rank(), next, -1);
+        MemorySegment[] own = new MemorySegment[fabric.size()];
+        Arrays.fill(
+                own,
+                Arena.ofAuto().allocate(MemoryRegion.HEADER_BYTES + 64, MemoryRegion.HEADER_BYTES));
+        this.words = new MemoryRegion(own, () -> {});
+        Long left = spare.pollLast();
+        if (left == null) {
+            run(() -> comm = mpi.duplicate(world));
+        } else {
+            comm = left;
+        }
+    }
+
+    /** On the progress thread; returns once it is done. */
+    private void run(Runnable call) {
+        int number = ++tasks;
+        transport.submit(
+                () -> {
+                    call.run();
+                    fabric.worked();
+                    fabric.store(words, fabric.rank(), 0, number);
+                });
+        fabric.await(words, fabric.rank(), 0, number, done);
+    }
+
+    @Override
+    public void close() {
+        spare.addLast(comm);
+    }
+
+    @Override
+    public void gather(Region region, long fromAt, long toAt, long rowBytes, long[] rows) {
+        if (!UNDER_WAY.compareAndSet(false, true)) {
+            throw new IllegalStateException(
+                    "two gathers by MPI_Allgatherv at once: expected one sequential operator in"
+                            + " use at a time");
+        }
+        try {
+            long part = region.part(fabric.rank()).address();
+            long most = Arrays.stream(rows).max().orElse(0);
+            long step = Math.max(1, SLICE_BYTES / rows.length / rowBytes);
+            for (long first = 0; first < most; first += step) {
+                long from = first;
+                run(() -> slice(part + fromAt, part + toAt, rowBytes, rows, from, step));
+            }
+        } finally {
+            UNDER_WAY.set(false);
+        }
+    }
+
+    /** Rows {@code from} to {@code from + step} of every rank. */
+    private void slice(long source, long target, long rowBytes, long[] rows, long from, long step) {
+        long type = mpi.contiguousType(Math.toIntExact(rowBytes));
+        int rank = fabric.rank();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment counts = arena.allocate(ValueLayout.JAVA_INT, rows.length);
+            MemorySegment places = arena.allocate(ValueLayout.JAVA_INT, rows.length);
+            long first = 0;
+            for (int r = 0; r < rows.length; r++) {
+                int place = Math.toIntExact(first + Math.min(from, rows[r]));
+                counts.setAtIndex(
+                        ValueLayout.JAVA_INT, r, (int) Math.clamp(rows[r] - from, 0, step));
+                places.setAtIndex(ValueLayout.JAVA_INT, r, place);
+                first += rows[r];
+            }
+            mpi.allgatherv(
+                    source + Math.min(from, rows[rank]) * rowBytes,
+                    counts.getAtIndex(ValueLayout.JAVA_INT, rank),
+                    type,
+                    target,
+                    counts.address(),
+                    places.address(),
+                    type,
+                    comm);
+        } finally {
+            mpi.freeType(type);
+        }
+    }
+}

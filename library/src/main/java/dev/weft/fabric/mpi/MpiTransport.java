@@ -1,0 +1,384 @@
+package dev.weft.fabric.mpi;
+
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.memory.ControlBlock;
+import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.ffi.Mpi;
+import dev.weft.ffi.MpiRequests;
+import dev.weft.plan.Hosts;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * One rank's connections to all ranks on other hosts. One thread, the progress thread, makes every
+ * call to MPI, so that MPI need not allow more than that. Other threads queue messages and wait for
+ * words.
+ *
+ * <p>Which release pairs with which acquire: a message is queued and polled under its channel's
+ * lock, so what the sender wrote before is visible to the progress thread. What the progress thread
+ * has received is published by the word that it stores afterwards ({@link MemoryFabric#store}).
+ */
+final class MpiTransport {
+
+    /** Work counters are sent this often, which also shows that this rank is alive. */
+    private static final long HEARTBEAT_NS = 100_000_000;
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+
+    private static final int LAST_ROUNDS = 100;
+    private static final long LAST_ROUND_NS = 1_000_000;
+
+    private final Mpi mpi;
+    private final int self;
+    private final MpiEndpoint endpoint;
+    private final MpiRequests requests;
+    private final Arena arena = Arena.ofShared();
+
+    /** By world rank; null for ranks of this host. */
+    private final MpiChannel[] channels;
+
+    /** Those that are not null, by their requests. */
+    private final MpiChannel[] byRequest;
+
+    /** By world rank: 1 where it cannot be reached. Set by the progress thread. */
+    private final AtomicIntegerArray lost;
+
+    /** By world rank: when something last came from it. Set by the progress thread. */
+    private final AtomicLongArray heardNs;
+
+    private final MpiRegions regions = new MpiRegions();
+    private final MpiReceiver receiver;
+    private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private final MpiBackoff backoff = new MpiBackoff();
+
+    private final long heartbeatNs;
+
+    /** The progress thread, which makes this object. */
+    private final Thread thread = Thread.currentThread();
+
+    private Health health;
+    private long beatAt;
+    private boolean endSent;
+    private volatile boolean stopping;
+
+    MpiTransport(Mpi mpi, long comm, int self, Hosts hosts, long deadlineNs) {
+        this.mpi = mpi;
+        this.self = self;
+        this.channels = new MpiChannel[hosts.ranks()];
+        this.receiver = new MpiReceiver(self, regions);
+        this.lost = new AtomicIntegerArray(hosts.ranks());
+        this.heardNs = new AtomicLongArray(hosts.ranks());
+        this.heartbeatNs = Math.min(HEARTBEAT_NS, deadlineNs / 8);
+        int others = 0;
+        for (int r = 0; r < channels.length; r++) {
+            if (!hosts.shareMemory(self, r)) {
+                channels[r] = new MpiChannel(r, MpiChannel.REQUESTS * others++, arena);
+            }
+        }
+        this.byRequest = new MpiChannel[others];
+        for (MpiChannel channel : channels) {
+            if (channel != null) {
+                byRequest[channel.firstRequest / MpiChannel.REQUESTS] = channel;
+            }
+        }
+        this.requests = mpi.requests(Math.max(1, MpiChannel.REQUESTS * others));
+        this.endpoint = new MpiEndpoint(mpi, comm, requests);
+    }
+
+    /** Whether the world's rank can still be reached. */
+    boolean reaches(int worldRank) {
+        return lost.get(worldRank) == 0;
+    }
+
+    /** Whether nothing has come from a rank on another host for so long. Any thread may ask. */
+    boolean isSilent(int worldRank, long ns) {
+        return channels[worldRank] != null && System.nanoTime() - heardNs.get(worldRank) > ns;
+    }
+
+    /** Time since something came from the world's rank; -1 for one of this host. */
+    long silentMs(int worldRank) {
+        return channels[worldRank] == null
+                ? -1
+                : (System.nanoTime() - heardNs.get(worldRank)) / 1_000_000;
+    }
+
+    /** The channel to the world's rank; null where it is on this host. */
+    MpiChannel channel(int worldRank) {
+        return channels[worldRank];
+    }
+
+    void register(MpiRegion region) {
+        regions.register(region);
+    }
+
+    void register(MpiChunkMover mover) {
+        receiver.register(mover);
+    }
+
+    void forget(MpiChunkMover mover) {
+        receiver.forget(mover);
+    }
+
+    /** Wakes the progress thread, after a message has been queued. */
+    void wake() {
+        LockSupport.unpark(thread);
+    }
+
+    /**
+     * Has the progress thread run a task, once all that was queued before is with MPI. A task may
+     * be a collective call of MPI, if every rank is bound to make it without hearing from this one
+     * again.
+     */
+    void submit(Runnable task) {
+        tasks.add(task);
+        wake();
+    }
+
+    /** Tells the peers that this rank has released the region. */
+    void release(MpiRegion region) {
+        submit(() -> regions.release(region, self));
+        for (int r = 0; r < region.ranks(); r++) {
+            MpiChannel channel = channels[region.worldRank(r)];
+            if (channel != null) {
+                MpiMessage message = channel.newMessage();
+                message.word(MpiMessage.RELEASED, region.memory().key(), 0, 0);
+                channel.send(message);
+            }
+        }
+        wake();
+    }
+
+    private boolean isSentFrom(long key) {
+        for (MpiChannel channel : byRequest) {
+            if (channel.sendsFrom(key)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Runs the progress thread, from when all ranks have joined until all have left. */
+    void run(MpiFabric fabric) {
+        this.health = fabric.health;
+        receiver.start(fabric);
+        for (MpiChannel channel : byRequest) {
+            heardNs.set(channel.peer, System.nanoTime());
+            channel.receiveMessage(endpoint);
+        }
+        while (!isDone()) {
+            if (round()) {
+                backoff.reset();
+            } else if (byRequest.length == 0) {
+                // All peers share memory with this rank: there are only tasks to wait for.
+                LockSupport.parkNanos(this, HEARTBEAT_NS);
+            } else {
+                backoff.idle(isBusy());
+            }
+        }
+        for (MpiChannel channel : byRequest) {
+            if (reaches(channel.peer)) {
+                channel.cancelReceive(requests);
+            }
+        }
+        endpoint.close();
+    }
+
+    private boolean isBusy() {
+        for (MpiChannel channel : byRequest) {
+            if (channel.isBusy()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether it was told to stop, all that was queued is sent, and every peer has ended. */
+    private boolean isDone() {
+        if (!stopping || !endSent || !tasks.isEmpty()) {
+            return false;
+        }
+        for (MpiChannel channel : byRequest) {
+            boolean reached = reaches(channel.peer);
+            boolean silent = !reached || health.hasEnded(channel.peer);
+            if (!silent || reached && channel.isBusy()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** A rank on another host that has neither left nor failed; if there is none, this one. */
+    int firstPresent() {
+        for (MpiChannel channel : byRequest) {
+            if (!health.hasEnded(channel.peer)) {
+                return channel.peer;
+            }
+        }
+        return self;
+    }
+
+    /** Ends {@link #run} as soon as no peer needs this rank any more. */
+    void stop() {
+        stopping = true;
+        wake();
+    }
+
+    /** Frees all memory, once {@link #run} has returned. */
+    void close() {
+        regions.freeAll();
+        requests.close();
+        arena.close();
+    }
+
+    private boolean round() {
+        boolean moved = false;
+        boolean flushed = true;
+        // Taken before the messages are looked at: those queued before it must be sent before it.
+        Runnable task = tasks.peek();
+        tellState();
+        for (MpiChannel channel : byRequest) {
+            try {
+                moved |= channel.start(endpoint);
+            } catch (RuntimeException e) {
+                lose(channel, e.getMessage());
+            }
+            flushed &= !reaches(channel.peer) || channel.isFlushed();
+        }
+        if (task != null && flushed) {
+            tasks.remove();
+            runTask(task);
+            moved = true;
+        }
+        int completed = byRequest.length == 0 ? 0 : requests.testSome();
+        for (int i = 0; i < completed; i++) {
+            handle(i);
+        }
+        regions.freeUnused(this::isSentFrom);
+        return moved | completed > 0;
+    }
+
+    /** Runs a task. If it fails, this rank has failed, and its peers must be told. */
+    private void runTask(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            health.fail(e);
+        }
+    }
+
+    /** Tells the peers of the progress thread's own failure, as far as MPI still works. */
+    void tellOfFailure() {
+        for (int attempt = 0; attempt < LAST_ROUNDS; attempt++) {
+            tellState();
+            for (MpiChannel channel : byRequest) {
+                channel.start(endpoint);
+            }
+            requests.testSome();
+            LockSupport.parkNanos(this, LAST_ROUND_NS);
+        }
+    }
+
+    /** From now on the peer counts as unreachable. */
+    private void lose(MpiChannel channel, String why) {
+        if (lost.compareAndSet(channel.peer, 0, 1)) {
+            LOG.log(
+                    Level.WARNING,
+                    "rank {0}: rank {1} cannot be reached: {2}",
+                    self,
+                    channel.peer,
+                    why);
+        }
+    }
+
+    /** Sends the peers what they must know of this rank: that it works, has failed or has left. */
+    private void tellState() {
+        int state = health.ownState();
+        if (!endSent && state == ControlBlock.FAILED) {
+            endSent = true;
+            PeerFailedException failure = health.failureOf(self);
+            toAll(true, message -> message.failure(failure.peer(), failure.reason()));
+        } else if (!endSent && state == ControlBlock.LEFT) {
+            endSent = true;
+            toAll(false, message -> message.word(MpiMessage.LEFT, 0, 0, 0));
+        }
+        long now = System.nanoTime();
+        if (!endSent && now - beatAt >= heartbeatNs) {
+            beatAt = now;
+            long work = health.ownWork();
+            toAll(true, message -> message.value(MpiMessage.WORK, 0, 0, work));
+        }
+    }
+
+    private interface Writer {
+        void write(MpiMessage message);
+    }
+
+    /**
+     * Sends a message to all peers.
+     *
+     * @param ahead of all that is queued
+     */
+    private void toAll(boolean ahead, Writer writer) {
+        for (MpiChannel channel : byRequest) {
+            MpiMessage message = channel.newMessage();
+            writer.write(message);
+            if (ahead) {
+                channel.sendFirst(message);
+            } else {
+                channel.send(message);
+            }
+        }
+    }
+
+    private void handle(int completed) {
+        int request = requests.completed(completed);
+        MpiChannel channel = byRequest[request / MpiChannel.REQUESTS];
+        int error = requests.error(completed);
+        if (error != 0) {
+            lose(channel, mpi.errorText(error));
+            return;
+        }
+        try {
+            handle(channel, request, completed);
+        } catch (RuntimeException e) {
+            lose(channel, e.getMessage());
+        }
+    }
+
+    private void handle(MpiChannel channel, int request, int completed) {
+        if (channel.isMessageReceive(request) || channel.isFragmentReceive(request)) {
+            heardNs.set(channel.peer, System.nanoTime());
+        }
+        if (channel.isMessageReceive(request)) {
+            receiver.read(channel, (int) requests.received(completed));
+            channel.receiveMessage(endpoint);
+        } else {
+            // Every fragment counts as work, since a large rectangle may take long. Other messages
+            // do not: work counters are messages too, and would keep each other growing.
+            if (channel.movesRows(request)) {
+                health.worked();
+            }
+            if (channel.isFragmentReceive(request)) {
+                health.peerMoved(channel.peer);
+            }
+            MpiMessage sent = channel.completed(request);
+            if (sent != null) {
+                if (sent.mover != null) {
+                    sent.mover.ended(sent.index(), channel.peer);
+                }
+                channel.recycle(sent);
+            }
+        }
+        receiver.applyComplete(channel);
+    }
+
+    /** CPU time of the progress thread. */
+    long cpuNs() {
+        return backoff.cpuNs(thread);
+    }
+}

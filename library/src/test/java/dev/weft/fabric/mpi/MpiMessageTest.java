@@ -1,0 +1,87 @@
+package dev.weft.fabric.mpi;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.Move;
+import dev.weft.fabric.memory.MemoryRegion;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+
+class MpiMessageTest {
+
+    private final Arena arena = Arena.ofAuto();
+    private final MpiMessage message = new MpiMessage(arena, MpiMessage.MAX_BYTES);
+
+    private MemoryRegion region(long key) {
+        MemorySegment[] whole = {arena.allocate(2 * MemoryRegion.HEADER_BYTES)};
+        return new MemoryRegion(key, 0, 1, whole, () -> {});
+    }
+
+    private MpiMessage received() {
+        MpiMessage copy = new MpiMessage(arena, MpiMessage.BYTES);
+        copy.copyFrom(message);
+        return copy;
+    }
+
+    @Test
+    void aWordArrivesAsItWasSent() {
+        message.word(MpiMessage.WORD, -5, 1L << 40, Integer.MIN_VALUE);
+        MpiMessage seen = received();
+        assertEquals(MpiMessage.WORD, seen.kind());
+        assertEquals(-5, seen.key());
+        assertEquals(1L << 40, seen.at());
+        assertEquals(Integer.MIN_VALUE, seen.value());
+        assertEquals(MpiMessage.BYTES, message.length());
+        assertFalse(message.isPutFrom(-5));
+    }
+
+    @Test
+    void theAnswerToAGetIsItsPut() {
+        Move move = new Move(region(9), 1, 1L << 33, 200, 0, 1L << 34, 300, 7, 100, 64, 128);
+        message.rectangle(MpiMessage.GET, move, 41, 42, 3, 17);
+        assertFalse(message.isPutFrom(9));
+        MpiMessage put = new MpiMessage(arena, MpiMessage.MAX_BYTES);
+        put.answer(received());
+        assertTrue(put.isPutFrom(9));
+        assertFalse(put.isPutFrom(8));
+        assertEquals(1L << 33, put.wide(), "where it lies at the sender");
+        assertEquals(1L << 34, put.at(), "where it lands");
+        assertEquals(41, put.value());
+        assertEquals(64, put.flagAt());
+        assertEquals(42, put.counter());
+        assertEquals(128, put.counterAt());
+        assertEquals(3, put.moverId());
+        assertEquals(17, put.index());
+        assertEquals(7, put.rows());
+        assertEquals(100, put.rowBytes());
+        assertEquals(200, put.fromPitch());
+        assertEquals(300, put.toPitch());
+        assertEquals(MpiMessage.BYTES, put.length());
+    }
+
+    @Test
+    void aFailureKeepsWhatFitsOfItsMessage() {
+        message.failure(6, "the press broke \u00e9");
+        assertEquals(MpiMessage.FAILED, message.kind());
+        assertEquals(6, message.value());
+        assertEquals("the press broke \u00e9", message.failureText(message.length()));
+        message.failure(6, "x".repeat(5000));
+        assertEquals(MpiMessage.MAX_BYTES, message.length());
+        assertEquals(
+                "x".repeat(MpiMessage.MAX_BYTES - MpiMessage.BYTES),
+                message.failureText(message.length()));
+        assertEquals("", message.failureText(10), "less than a message has none");
+    }
+
+    @Test
+    void aLetterUsedAgainForgetsItsRectangle() {
+        message.fragments = MpiFragments.of(1, 10, 10, 10, 5);
+        message.word(MpiMessage.LEFT, 0, 0, 0);
+        assertNull(message.fragments);
+        assertNull(message.mover);
+    }
+}

@@ -1,0 +1,237 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.ChunkMover;
+import dev.weft.fabric.CorruptSignalException;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.World;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.foreign.Arena;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.function.IntConsumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What every rank's error tells when one chunk, or one start, never comes or comes wrong. */
+class CallReportTest {
+
+    private static final int RANKS = 3;
+    private static final int CALL = 3;
+    private static final int SENDER = 1;
+    private static final Shards SHARDS = Shards.of(12, 16, 8);
+
+    /**
+     * What happens to the third transfer of one rank, from the third call on: the flag of a later
+     * call would make up for it.
+     */
+    private enum Fault {
+        DROP,
+        CORRUPT
+    }
+
+    private static Object below(Object target, Method method, Object[] args) throws Throwable {
+        try {
+            return method.invoke(target, args);
+        } catch (InvocationTargetException e) {
+            throw e.getCause();
+        }
+    }
+
+    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+        return type.cast(
+                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+    }
+
+    private static Fabric faulty(Fabric fabric, Fault fault) {
+        return proxy(
+                Fabric.class,
+                (self, method, args) -> {
+                    Object result = below(fabric, method, args);
+                    return method.getName().equals("mover")
+                            ? mover((ChunkMover) result, (IntConsumer) args[0], fault)
+                            : result;
+                });
+    }
+
+    private static ChunkMover mover(ChunkMover mover, IntConsumer ended, Fault fault) {
+        return proxy(
+                ChunkMover.class,
+                (self, method, args) -> {
+                    if (method.getName().equals("move")
+                            && (int) args[0] == 2
+                            && (int) args[2] >= CALL) {
+                        if (fault == Fault.CORRUPT) {
+                            int wrong = (int) args[2] + 2;
+                            mover.move(2, (Move) args[1], wrong, (int) args[3]);
+                        } else {
+                            ended.accept(2);
+                        }
+                        return null;
+                    }
+                    return below(mover, method, args);
+                });
+    }
+
+    /** The errors of all ranks, by rank, once rank 1 has run into the fault. */
+    private static FabricException[] run(Algorithm algorithm, Fault fault) {
+        FabricException[] ends = new FabricException[RANKS];
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(RANKS, Duration.ofMillis(800))) {
+            Problem problem =
+                    Problem.create(
+                            arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 5);
+            assertThrows(
+                    FabricException.class,
+                    () ->
+                            world.run(
+                                    fabric -> {
+                                        Fabric own =
+                                                fabric.rank() == SENDER
+                                                        ? faulty(fabric, fault)
+                                                        : fabric;
+                                        try (AllGatherMatmul op =
+                                                AllGatherMatmul.on(own)
+                                                        .a(SHARDS, DType.FP16)
+                                                        .b(problem.b())
+                                                        .algorithm(algorithm)
+                                                        .chunkRows(4)
+                                                        .commWorkers(1)
+                                                        .prepare()) {
+                                            for (int call = 0; call < 5; call++) {
+                                                op.call(problem.shard(fabric.rank()));
+                                            }
+                                        } catch (FabricException e) {
+                                            ends[fabric.rank()] = e;
+                                            throw e;
+                                        }
+                                    }));
+        }
+        return ends;
+    }
+
+    /** Ring and mesh push put: the sender says it sent what its peer says never came. */
+    @ParameterizedTest
+    @EnumSource(names = {"RING", "MESH_PUSH"})
+    void aDroppedChunkIsSeenFromBothEnds(Algorithm algorithm) {
+        FabricException[] ends = run(algorithm, Fault.DROP);
+        boolean lost = false;
+        FailureReport sender = ends[SENDER].report().orElseThrow();
+        for (int r = 0; r < RANKS; r++) {
+            FailureReport report = ends[r].report().orElseThrow();
+            assertEquals(r, report.rank());
+            assertEquals(sender.operator(), report.operator());
+            assertTrue(report.call() >= CALL, report.table());
+            assertEquals(RANKS - 1, report.peers().size());
+            assertTrue(
+                    report.peers().stream().allMatch(peer -> peer.call() >= CALL - 1),
+                    report.table());
+            assertEquals(report, FailureReport.parse(report.text()));
+            assertEquals(1, ends[r].getMessage().lines().count());
+            for (FailureReport.Wait wait : report.waits()) {
+                lost |= wait.from() == SENDER && wait.chunk() >= 0 && isSent(sender, r, wait);
+            }
+        }
+        assertTrue(lost, "who waits for what was sent");
+    }
+
+    private static boolean isSent(FailureReport sender, int to, FailureReport.Wait wait) {
+        return sender.call() > wait.number()
+                || sender.sent().stream()
+                        .flatMap(lane -> lane.runs().stream())
+                        .anyMatch(run -> run.covers(to, wait.source(), wait.chunk()));
+    }
+
+    @Test
+    void whatCameAndWhatIsMissingIsCounted() {
+        FabricException[] ends = run(Algorithm.RING, Fault.DROP);
+        // The ring goes from rank 1 to rank 2; its third transfer is chunk 2 of its own 4.
+        FailureReport receiver = ends[2].report().orElseThrow();
+        FailureReport.Received from =
+                receiver.received().stream()
+                        .filter(received -> received.source() == SENDER)
+                        .findFirst()
+                        .orElseThrow();
+        assertEquals(4, from.of());
+        assertEquals(2, from.missing(), receiver.table());
+        assertEquals(3, from.arrived());
+        assertEquals(3, from.last());
+        assertTrue(
+                receiver.waits().stream()
+                        .anyMatch(
+                                wait ->
+                                        wait.source() == SENDER
+                                                && wait.chunk() == 2
+                                                && wait.number() == CALL
+                                                && wait.thread().matches("(lane|compute)-0")),
+                receiver.table());
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"RING", "MESH_PUSH"})
+    void aCorruptFlagIsNeverTakenForAChunk(Algorithm algorithm) {
+        FabricException[] ends = run(algorithm, Fault.CORRUPT);
+        int corrupt = 0;
+        for (FabricException end : ends) {
+            if (end instanceof CorruptSignalException e) {
+                corrupt++;
+                assertEquals(SENDER, e.peer());
+                assertTrue(e.seen() >= CALL + 2, e.getMessage());
+            }
+        }
+        assertTrue(corrupt > 0, "somebody has noticed");
+    }
+
+    @Test
+    void aRankThatNeverStartsIsToldOf() {
+        FabricException[] ends = new FabricException[RANKS];
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(RANKS, Duration.ofMillis(800))) {
+            Problem problem =
+                    Problem.create(
+                            arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 5);
+            assertThrows(
+                    FabricException.class,
+                    () ->
+                            world.run(
+                                    fabric -> {
+                                        try (AllGatherMatmul op =
+                                                AllGatherMatmul.on(fabric)
+                                                        .a(SHARDS, DType.FP16)
+                                                        .b(problem.b())
+                                                        .algorithm(Algorithm.DIRECT)
+                                                        .prepare()) {
+                                            op.call(problem.shard(fabric.rank()));
+                                            fabric.barrier();
+                                            if (fabric.rank() != 2) {
+                                                op.call(problem.shard(fabric.rank()));
+                                            }
+                                        } catch (FabricException e) {
+                                            ends[fabric.rank()] = e;
+                                            throw e;
+                                        }
+                                    }));
+        }
+        for (int r = 0; r < 2; r++) {
+            FailureReport report = ends[r].report().orElseThrow();
+            assertEquals(2, report.call());
+            assertEquals(Awaited.SHARD, report.waits().getFirst().what());
+            assertEquals(2, report.waits().getFirst().from());
+            FailureReport.Peer late = report.peers().getLast();
+            assertEquals(1, late.call(), "the latest call that it has started");
+        }
+    }
+}

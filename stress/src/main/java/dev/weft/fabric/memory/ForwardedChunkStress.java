@@ -1,0 +1,74 @@
+package dev.weft.fabric.memory;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import dev.weft.fabric.Awaited;
+import dev.weft.fabric.ChunkMover;
+import dev.weft.fabric.Move;
+import dev.weft.fabric.Region;
+import java.lang.foreign.ValueLayout;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+/**
+ * A chunk on a ring of two: its owner moves it to the other rank, whose lane waits for its flag and
+ * moves it on, back to another place at the owner, who waits for the second flag. So it takes no
+ * more than two cores, and a stale byte of either move is seen.
+ */
+@JCStressTest
+@Outcome(id = "1", expect = ACCEPTABLE, desc = "The chunk has come all the way.")
+@Outcome(expect = FORBIDDEN, desc = "A flag without the chunk that was forwarded.")
+@State
+public class ForwardedChunkStress {
+
+    private static final long FLAG = 0;
+    private static final long SECOND_FLAG = 4;
+    private static final long CHUNK = 8;
+    private static final long SECOND_CHUNK = 16;
+    private static final long BYTES = 24;
+
+    private static final Slots SLOTS = new Slots();
+    private static final Region MEMORY = Slots.region(BYTES);
+    private static final ChunkMover OWNER = Slots.rank(0).mover(index -> {});
+    private static final ChunkMover FORWARDER = Slots.rank(1).mover(index -> {});
+    private static final Awaited CHUNK_OF_OWNER = Awaited.chunk(0, 0, 0);
+    private static final Awaited CHUNK_OF_FORWARDER = Awaited.chunk(1, 0, 0);
+
+    private final long at;
+    private final int epoch;
+    private final Move there;
+    private final Move onwards;
+
+    public ForwardedChunkStress() {
+        long number = SLOTS.next();
+        at = BYTES * Slots.slot(number);
+        epoch = Slots.epoch(number);
+        there = move(0, CHUNK, 1, CHUNK, FLAG);
+        onwards = move(1, CHUNK, 0, SECOND_CHUNK, SECOND_FLAG);
+    }
+
+    private Move move(int from, long fromAt, int to, long toAt, long flag) {
+        long bytes = Long.BYTES;
+        return new Move(
+                MEMORY, from, at + fromAt, bytes, to, at + toAt, bytes, 1, bytes, at + flag, -1);
+    }
+
+    @Actor
+    public void owner(I_Result r) {
+        MEMORY.part(0).set(ValueLayout.JAVA_LONG, at + CHUNK, epoch);
+        OWNER.move(0, there, epoch, 0);
+        Slots.rank(0).await(MEMORY, 0, at + SECOND_FLAG, epoch, CHUNK_OF_FORWARDER);
+        long chunk = MEMORY.part(0).get(ValueLayout.JAVA_LONG, at + SECOND_CHUNK);
+        r.r1 = chunk == epoch ? 1 : 0;
+    }
+
+    @Actor
+    public void forwarder() {
+        Slots.rank(1).await(MEMORY, 1, at + FLAG, epoch, CHUNK_OF_OWNER);
+        FORWARDER.move(0, onwards, epoch, 0);
+    }
+}

@@ -1,0 +1,93 @@
+package dev.weft.fabric.memory;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.Region;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/**
+ * Memory for very many small experiments: two ranks, and slots that are used again and again, each
+ * time with the next epoch, as Weft's own words are. Making fresh memory for each experiment would
+ * take longer than the experiment.
+ */
+public final class Slots {
+
+    /** More than the harness keeps alive at a time (256 x 40 experiments). */
+    static final int COUNT = 1 << 14;
+
+    private static final Arena ARENA = Arena.global();
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final ThreadFabric[] RANKS = ThreadFabric.world(2, DEADLINE, ARENA);
+
+    private final AtomicLong taken = new AtomicLong();
+
+    /** The slot of an experiment, by its number. */
+    public static int slot(long number) {
+        return (int) (number % COUNT);
+    }
+
+    /** Grows by one each time that a slot is used again; words are zero before the first. */
+    public static int epoch(long number) {
+        return (int) (number / COUNT) + 1;
+    }
+
+    /** The number of the next experiment. */
+    public long next() {
+        return taken.getAndIncrement();
+    }
+
+    public static Fabric rank(int rank) {
+        return RANKS[rank];
+    }
+
+    /** A world of its own, of one rank. */
+    public static Fabric alone() {
+        return ThreadFabric.world(1, DEADLINE, ARENA)[0];
+    }
+
+    /**
+     * What a collective call gives to each of the two ranks. The call must not be a method of a
+     * class that is being initialised: its other thread would wait for the end of that.
+     */
+    public static <T> List<T> onBothRanks(Function<Fabric, T> call) {
+        CompletableFuture<T> other = CompletableFuture.supplyAsync(() -> call.apply(RANKS[1]));
+        T own = call.apply(RANKS[0]);
+        return List.of(own, other.join());
+    }
+
+    /** A region of two parts with {@code bytesPerSlot} for each slot. */
+    public static Region region(long bytesPerSlot) {
+        MemorySegment[] parts = new MemorySegment[2];
+        for (int r = 0; r < parts.length; r++) {
+            parts[r] = part(COUNT * bytesPerSlot);
+        }
+        return new MemoryRegion(parts, () -> {});
+    }
+
+    /** A region with a part, and so a count of waiters, for each slot. */
+    static MemoryRegion partPerSlot(long bytes) {
+        MemorySegment[] parts = new MemorySegment[COUNT];
+        for (int s = 0; s < parts.length; s++) {
+            parts[s] = part(bytes);
+        }
+        return new MemoryRegion(parts, () -> {});
+    }
+
+    /**
+     * The health of a rank that is alone in its world.
+     *
+     * @param blocks a {@link ControlBlock} for each slot
+     */
+    static Health health(MemoryRegion blocks, int slot) {
+        return new Health(blocks.subset(slot, 1), 1, 0, peer -> true, DEADLINE);
+    }
+
+    private static MemorySegment part(long bytes) {
+        return ARENA.allocate(MemoryRegion.HEADER_BYTES + bytes, 64);
+    }
+}
