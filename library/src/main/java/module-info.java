@@ -27,6 +27,10 @@ module dev.weft {
     exports dev.weft.ffi to
             dev.weft.cli;
 
+    // So that all messages show texts from outside in one way.
+    exports dev.weft.text to
+            dev.weft.cli;
+
     // The command's own waits count time as the ranks' do.
     exports dev.weft.time to
             dev.weft.cli;

@@ -1,5 +1,6 @@
 package dev.weft.sim;
 
+import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -44,7 +45,7 @@ public final class Machines {
         }
         throw new IllegalArgumentException(
                 "unknown machine '"
-                        + JsonObject.excerpt(name)
+                        + SafeText.excerpt(name)
                         + "': expected one of "
                         + String.join(", ", NAMES)
                         + ", "
@@ -76,7 +77,7 @@ public final class Machines {
             return MachineFile.read(Path.of(nameOrPath));
         } catch (InvalidPathException e) {
             throw new IllegalArgumentException(
-                    JsonObject.excerpt(nameOrPath) + ": not a path: " + e.getReason(), e);
+                    SafeText.excerpt(nameOrPath) + ": not a path: " + e.getReason(), e);
         }
     }
 

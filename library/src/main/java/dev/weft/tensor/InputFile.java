@@ -20,9 +20,6 @@ import java.nio.file.StandardOpenOption;
  */
 final class InputFile implements Closeable {
 
-    /** Longer texts out of a file are cut in messages. */
-    private static final int EXCERPT_CHARS = 60;
-
     /** Byte buffers are indexed with 32 bits. */
     private static final long MAX_READ_BYTES = 1 << 30;
 
@@ -74,13 +71,6 @@ final class InputFile implements Closeable {
     /** An error about this file. */
     IllegalArgumentException refusal(String reason) {
         return new IllegalArgumentException(path + ": " + reason);
-    }
-
-    /** Text out of a file, made fit for a message: on one line, and not too long. */
-    static String excerpt(String text) {
-        String head = text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS);
-        String line = head.replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
-        return head.length() == text.length() ? line : line + "...";
     }
 
     /** A copy of {@code count} bytes, which {@code what} names in the error if there are fewer. */

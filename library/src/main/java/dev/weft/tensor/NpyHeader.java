@@ -1,5 +1,6 @@
 package dev.weft.tensor;
 
+import dev.weft.text.SafeText;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -44,7 +45,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     "holds an array of "
                             + shape.size()
                             + " dimensions "
-                            + InputFile.excerpt(shape.toString())
+                            + SafeText.excerpt(shape.toString())
                             + ": expected 2, rows and columns (NumPy: a.reshape(rows, cols))");
         }
         if (fortranOrder) {
@@ -64,7 +65,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
             case "<V2", "|V2", "bfloat16":
                 return DType.BF16;
             default:
-                String quoted = "'" + InputFile.excerpt(descr) + "'";
+                String quoted = "'" + SafeText.excerpt(descr) + "'";
                 throw file.refusal(
                         (descr.startsWith(">")
                                         ? "is big-endian (" + quoted + "): expected little-endian "
@@ -105,7 +106,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                 } else {
                     throw file.refusal(
                             "has an unknown or repeated key '"
-                                    + InputFile.excerpt(key)
+                                    + SafeText.excerpt(key)
                                     + "' in its header");
                 }
                 if (!accept(',') && !at('}')) {
@@ -182,7 +183,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                 throw new IllegalArgumentException(
                         file.refusal(
                                         "has a size of "
-                                                + InputFile.excerpt(digits)
+                                                + SafeText.excerpt(digits)
                                                 + ", which does not fit 64 bits")
                                 .getMessage(),
                         e);
@@ -220,7 +221,7 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     "has a header that Weft cannot read: expected "
                             + wanted
                             + " where it says '"
-                            + InputFile.excerpt(rest)
+                            + SafeText.excerpt(rest)
                             + "'");
         }
     }

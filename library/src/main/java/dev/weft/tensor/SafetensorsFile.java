@@ -1,6 +1,7 @@
 package dev.weft.tensor;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.text.SafeText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -86,7 +87,7 @@ public final class SafetensorsFile {
 
     private static MatrixFile locate(
             InputFile file, String tensor, SafetensorsHeader.Entry entry, long dataStart) {
-        String what = "holds tensor '" + InputFile.excerpt(tensor) + "' ";
+        String what = "holds tensor '" + SafeText.excerpt(tensor) + "' ";
         DType dtype =
                 switch (entry.dtype()) {
                     case "F32" -> DType.FP32;
@@ -96,14 +97,14 @@ public final class SafetensorsFile {
                             throw file.refusal(
                                     what
                                             + "of type "
-                                            + InputFile.excerpt(entry.dtype())
+                                            + SafeText.excerpt(entry.dtype())
                                             + ": expected F32, F16 or BF16");
                 };
         if (entry.shape().size() != 2) {
             throw file.refusal(
                     what
                             + "of shape "
-                            + InputFile.excerpt(entry.shape().toString())
+                            + SafeText.excerpt(entry.shape().toString())
                             + ": expected 2 dimensions, rows and columns");
         }
         long rows = entry.shape().get(0);
@@ -130,7 +131,7 @@ public final class SafetensorsFile {
         if (names.isEmpty()) {
             return "none";
         }
-        List<String> listed = names.stream().limit(LISTED_NAMES).map(InputFile::excerpt).toList();
+        List<String> listed = names.stream().limit(LISTED_NAMES).map(SafeText::excerpt).toList();
         int more = names.size() - listed.size();
         return String.join(", ", listed) + (more == 0 ? "" : " and " + more + " more");
     }

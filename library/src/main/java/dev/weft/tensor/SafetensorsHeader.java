@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadFeature;
+import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -60,7 +61,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
                             ? jackson.getOriginalMessage()
                             : e.getMessage();
             throw new IllegalArgumentException(
-                    file.refusal("has a damaged header: " + InputFile.excerpt(reason)).getMessage(),
+                    file.refusal("has a damaged header: " + SafeText.excerpt(reason)).getMessage(),
                     e);
         }
         checkOffsets(tensors, dataBytes, file);
@@ -79,7 +80,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
             if (entry.begin() != next || entry.end() < next || entry.end() > dataBytes) {
                 throw file.refusal(
                         "places tensor '"
-                                + InputFile.excerpt(tensor.getKey())
+                                + SafeText.excerpt(tensor.getKey())
                                 + "' at bytes "
                                 + entry.begin()
                                 + " to "
@@ -110,7 +111,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
                     parser.skipChildren();
                     continue;
                 }
-                String what = "tensor '" + InputFile.excerpt(name) + "'";
+                String what = "tensor '" + SafeText.excerpt(name) + "'";
                 require(value, JsonToken.START_OBJECT, what);
                 tensors.put(name, entry(what));
             }

@@ -14,6 +14,7 @@ import dev.weft.tensor.NormalData;
 import dev.weft.tensor.NpyFile;
 import dev.weft.tensor.RawFile;
 import dev.weft.tensor.Seed19Data;
+import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -165,7 +166,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             if (ranks < 1 || ranks > spec.ranks()) {
                 throw new IOException(
                         "outputs of '"
-                                + DataStamp.excerpt(words[1])
+                                + SafeText.excerpt(words[1])
                                 + "' ranks: expected 1 to "
                                 + spec.ranks());
             }
@@ -224,7 +225,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                             + " itself");
         }
         try {
-            return outTypeOrNull == null ? DType.of(DataStamp.excerpt(words[0])) : outTypeOrNull;
+            return outTypeOrNull == null ? DType.of(SafeText.excerpt(words[0])) : outTypeOrNull;
         } catch (IllegalArgumentException e) {
             throw misread(stamp, e);
         }

@@ -5,6 +5,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.tensor.DType;
+import dev.weft.text.SafeText;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,8 +26,6 @@ public final class DataStamp {
 
     /** A seed may be any number of 64 bits. */
     private static final String SEED = "-?[0-9]{1,19}";
-
-    private static final int EXCERPT_CHARS = 60;
 
     private DataStamp() {}
 
@@ -136,16 +135,10 @@ public final class DataStamp {
      * @param value null where there is none
      */
     private static UsageException wrong(String name, String value) {
-        String shown = value == null ? "missing" : "'" + excerpt(value) + "'";
+        String shown = value == null ? "missing" : "'" + SafeText.excerpt(value) + "'";
         return new UsageException(name + " is " + shown + ": expected what gen-data writes");
     }
 
-    /** Text out of a file, made fit for a message: on one line, and not too long. */
-    static String excerpt(String text) {
-        String head =
-                text.length() <= EXCERPT_CHARS ? text : text.substring(0, EXCERPT_CHARS) + "...";
-        return head.isEmpty() ? head : ErrorMessage.oneLine(head);
-    }
 
     private static long[] shards(Map<String, String> fields) {
         String[] parts = field(fields, "shards", "[0-9,]+").split(",", -1);

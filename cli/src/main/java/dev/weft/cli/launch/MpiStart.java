@@ -9,6 +9,7 @@ import dev.weft.cli.diagnosis.EndTable;
 import dev.weft.cli.diagnosis.RankEnd;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.TemporaryFiles;
+import dev.weft.text.SafeText;
 import dev.weft.time.WaitTime;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -230,7 +231,7 @@ public final class MpiStart {
             for (String line = errors.readLine(); line != null; line = errors.readLine()) {
                 if (!ranks.take(line) && !ending) {
                     complained |= line.contains("weft: ");
-                    System.err.println(Console.harmless(line));
+                    System.err.println(SafeText.harmless(line));
                 }
             }
         } catch (IOException e) {

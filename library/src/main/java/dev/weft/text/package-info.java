@@ -1,0 +1,2 @@
+/** Texts from outside, made fit for messages. */
+package dev.weft.text;
