@@ -27,6 +27,10 @@ module dev.weft {
     exports dev.weft.ffi to
             dev.weft.cli;
 
+    // Records are read and written as machines are.
+    exports dev.weft.json to
+            dev.weft.cli;
+
     // So that all messages show texts from outside in one way.
     exports dev.weft.text to
             dev.weft.cli;

@@ -1,11 +1,11 @@
 package dev.weft.report;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import dev.weft.json.Json;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.Locale;
@@ -44,8 +44,7 @@ public final class PageJson {
     }
 
     public static void write(PageData page, String weftVersion, Writer writer) throws IOException {
-        try (JsonGenerator json = new JsonFactory().createGenerator(writer)) {
-            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+        try (JsonGenerator json = Json.generator(writer)) {
             // Also for the halves of characters that a JSON text can hold, but no file.
             json.enable(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature());
             json.setCharacterEscapes(new NoMarkup());
@@ -117,21 +116,12 @@ public final class PageJson {
             json.writeStartObject();
             json.writeStringField("key", fact.key());
             json.writeStringField("label", fact.label());
-            number("value", fact.value());
+            Json.numberOrNull(json, "value", fact.value());
             json.writeStringField("text", fact.text());
             json.writeStringField("note", fact.note());
             json.writeEndObject();
         }
         json.writeEndArray();
-    }
-
-    /** Null where it is none, which JSON has no word for. */
-    private void number(String field, double value) throws IOException {
-        if (Double.isFinite(value)) {
-            json.writeNumberField(field, value);
-        } else {
-            json.writeNullField(field);
-        }
     }
 
     private void details(ShownRun run) throws IOException {
@@ -151,8 +141,8 @@ public final class PageJson {
             json.writeStartObject();
             json.writeStringField("key", view.key());
             json.writeStringField("label", view.label());
-            number("medianUs", view.samples().median());
-            number("spreadUs", view.samples().spread());
+            Json.numberOrNull(json, "medianUs", view.samples().median());
+            Json.numberOrNull(json, "spreadUs", view.samples().spread());
             json.writeArrayFieldStart("samplesUs");
             for (double us : view.samples().us()) {
                 json.writeNumber(us);
@@ -171,7 +161,7 @@ public final class PageJson {
         for (ShownRun.ViewPart part : view.parts()) {
             json.writeStartObject();
             json.writeStringField("label", part.label());
-            number("medianUs", part.medianUs());
+            Json.numberOrNull(json, "medianUs", part.medianUs());
             json.writeEndObject();
         }
         json.writeEndArray();
@@ -184,8 +174,8 @@ public final class PageJson {
         json.writeNumberField("endNs", call.endNs());
         json.writeNumberField("unitNs", columns.unitNs());
         json.writeNumberField("spanCount", call.size());
-        number("bytesPerRow", run.bytesPerRow());
-        number("flopsPerRow", run.flopsPerRow());
+        Json.numberOrNull(json, "bytesPerRow", run.bytesPerRow());
+        Json.numberOrNull(json, "flopsPerRow", run.flopsPerRow());
         json.writeArrayFieldStart("ranks");
         for (CallSpans.RankSpans rank : call.ranks()) {
             rank(rank);

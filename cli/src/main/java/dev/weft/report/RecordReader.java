@@ -3,9 +3,10 @@ package dev.weft.report;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonStreamContext;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.json.JsonObject;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
-import java.io.BufferedInputStream;
+import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -32,10 +33,10 @@ public final class RecordReader {
     private RecordReader() {}
 
     /** What the page makes use of. */
-    private static void checkRow(JsonTree row) {
+    private static void checkRow(JsonObject row) {
         List.of("m", "k", "n", "ranks").forEach(row::size);
         row.text("algorithm");
-        if (row.has("reason")) {
+        if (row.hasValue("reason")) {
             row.text("reason");
             return;
         }
@@ -44,7 +45,7 @@ public final class RecordReader {
         row.number("limitFraction");
         row.flag("best");
         for (String field : List.of("splits", "sequentialUs", "speedup")) {
-            if (row.has(field)) {
+            if (row.hasValue(field)) {
                 row.number(field);
             }
         }
@@ -55,13 +56,11 @@ public final class RecordReader {
 
     /** Reads a run record or a sweep record. */
     public static Read read(Path file) throws IOException {
-        try (InputStream in = new BufferedInputStream(Files.newInputStream(file), 1 << 16)) {
-            return read(file.getFileName().toString(), in);
-        }
+        return read(file.getFileName().toString(), Files.newInputStream(file));
     }
 
     static Read read(String name, InputStream in) {
-        JsonTree json = JsonTree.read(name, in, (field, parser) -> spans(name, field, parser));
+        JsonObject json = JsonObject.read(name, in, (field, parser) -> spans(name, field, parser));
         String schema = json.text("schema");
         return switch (schema) {
             case RunRecord.SCHEMA -> new Read(run(json), null, null);
@@ -74,7 +73,7 @@ public final class RecordReader {
                     throw json.wrong(
                             "schema",
                             "is "
-                                    + JsonTree.excerpt(schema)
+                                    + SafeText.excerpt(schema)
                                     + ": expected "
                                     + RunRecord.SCHEMA
                                     + " or "
@@ -82,7 +81,7 @@ public final class RecordReader {
         };
     }
 
-    private static RunRecord run(JsonTree json) {
+    private static RunRecord run(JsonObject json) {
         RunRecord.Problem problem = problem(json.object("problem"));
         RunRecord.Execution execution = execution(json);
         Views views = views(json.object("views"), execution.machine() != null);
@@ -91,17 +90,17 @@ public final class RecordReader {
                 execution,
                 views,
                 json.number("tflops") * 1e6 * views.pipelined().median(),
-                json.has("verification") ? verification(json.object("verification")) : null,
+                json.hasValue("verification") ? verification(json.object("verification")) : null,
                 ranks(json, problem),
                 environment(json.object("environment")),
                 json.textOrNull("label"));
     }
 
-    private static RunRecord.Problem problem(JsonTree json) {
+    private static RunRecord.Problem problem(JsonObject json) {
         int ranks = json.count("ranks", 1, MAX_RANKS);
         int groups = json.count("groups", 1, ranks);
         if (ranks % groups != 0) {
-            throw json.wrong("groups", "is " + groups + ": expected a divisor of " + ranks);
+            throw json.refusal("groups", "a divisor of " + ranks);
         }
         return new RunRecord.Problem(
                 ranks,
@@ -118,33 +117,33 @@ public final class RecordReader {
                 json.whole("seed"));
     }
 
-    private static String type(JsonTree json, String field) {
+    private static String type(JsonObject json, String field) {
         try {
-            return DType.of(JsonTree.excerpt(json.text(field))).label();
+            return DType.of(SafeText.excerpt(json.text(field))).label();
         } catch (IllegalArgumentException e) {
             throw json.wrong(field, "is wrong: " + e.getMessage());
         }
     }
 
-    private static RunRecord.Execution execution(JsonTree json) {
+    private static RunRecord.Execution execution(JsonObject json) {
         return new RunRecord.Execution(
                 json.text("requestedAlgorithm"),
                 json.text("algorithm"),
                 json.text("launcher"),
-                json.counts("hosts"),
+                some(json, "hosts", json.counts("hosts", 1, MAX_RANKS)),
                 json.text("device"),
                 json.textOrNull("machine"),
                 json.textOrNull("peers"),
                 json.text("engine"),
                 json.count("computeWorkers", 0, Integer.MAX_VALUE),
                 json.count("lanes", 0, Integer.MAX_VALUE),
-                json.has("progressCpu") ? json.number("progressCpu") : Double.NaN,
+                json.hasValue("progressCpu") ? json.number("progressCpu") : Double.NaN,
                 json.count("warmup", 0, MAX_ROUNDS),
                 json.count("iterations", 1, MAX_ROUNDS));
     }
 
-    private static Views views(JsonTree json, boolean predicted) {
-        JsonTree sequential = json.object("sequential");
+    private static Views views(JsonObject json, boolean predicted) {
+        JsonObject sequential = json.object("sequential");
         return new Views(
                 samples(json.object("computeOnly")),
                 samples(json.object("commOnly")),
@@ -155,15 +154,18 @@ public final class RecordReader {
                 predicted);
     }
 
-    private static Samples samples(JsonTree json) {
-        List<Double> us = json.numbers("samplesUs");
-        if (us.isEmpty()) {
-            throw json.wrong("samplesUs", "is empty: expected at least one number");
-        }
-        return new Samples(us);
+    private static Samples samples(JsonObject json) {
+        return new Samples(some(json, "samplesUs", json.numbers("samplesUs")));
     }
 
-    private static Verification verification(JsonTree json) {
+    private static <T> List<T> some(JsonObject json, String field, List<T> elements) {
+        if (elements.isEmpty()) {
+            throw json.refusal(field, "at least one element");
+        }
+        return elements;
+    }
+
+    private static Verification verification(JsonObject json) {
         String promise = json.text("promise");
         return new Verification(
                 Arrays.stream(Promise.values())
@@ -173,7 +175,7 @@ public final class RecordReader {
                                 () ->
                                         json.wrong(
                                                 "promise",
-                                                "is unknown: " + JsonTree.excerpt(promise))),
+                                                "is unknown: " + SafeText.excerpt(promise))),
                 json.flagOrNull("gatheredExact"),
                 json.flag("bitwiseEqualToUnfused"),
                 json.flag("withinBound"),
@@ -184,21 +186,21 @@ public final class RecordReader {
                 json.size("totalRows"),
                 json.flag("freivalds"),
                 // Records of earlier versions have none.
-                json.has("notFinite") ? json.size("notFinite") : 0);
+                json.hasValue("notFinite") ? json.size("notFinite") : 0);
     }
 
-    private static List<RunRecord.Rank> ranks(JsonTree json, RunRecord.Problem problem) {
+    private static List<RunRecord.Rank> ranks(JsonObject json, RunRecord.Problem problem) {
         List<RunRecord.Rank> ranks = new ArrayList<>();
         int groupSize = problem.ranks() / problem.groups();
         Set<Integer> seen = new HashSet<>();
-        for (JsonTree rank : json.objects("ranks")) {
+        for (JsonObject rank : json.objects("ranks")) {
             int number = rank.count("rank", 0, problem.ranks() - 1);
             if (!seen.add(number)) {
                 throw rank.wrong("rank", "is " + number + ", as that of another");
             }
             int group = rank.count("group", 0, problem.groups() - 1);
             if (group != number / groupSize) {
-                throw rank.wrong("group", "is " + group + ": expected " + number / groupSize);
+                throw rank.refusal("group", String.valueOf(number / groupSize));
             }
             Timeline timeline =
                     new Timeline(
@@ -216,17 +218,14 @@ public final class RecordReader {
                             rank.size("chunkRows"),
                             timeline));
         }
-        if (ranks.isEmpty()) {
-            throw json.wrong("ranks", "is empty: expected at least one rank");
-        }
-        return ranks;
+        return some(json, "ranks", ranks);
     }
 
     /** Spans of one track, as {@link #spans} read them. */
     private record Spans(List<Timeline.Span> list) {}
 
-    private static Timeline.Track track(JsonTree json, int groupSize) {
-        Spans spans = json.wanted("spans", Spans.class, "an array of spans");
+    private static Timeline.Track track(JsonObject json, int groupSize) {
+        Spans spans = json.required("spans", Spans.class, "an array of spans");
         for (Timeline.Span span : spans.list()) {
             if (Math.max(span.source(), Math.max(span.peer(), span.to())) >= groupSize) {
                 throw json.wrong(
@@ -302,14 +301,14 @@ public final class RecordReader {
     private static long number(JsonParser parser, int at) throws IOException {
         String field = SPAN_FIELDS.get(at);
         long least = MAY_BE_NONE.contains(field) ? -1 : 0;
-        long most = at < NUMBERS_OF_FEW ? MAX_RANKS : JsonTree.MOST;
+        long most = at < NUMBERS_OF_FEW ? MAX_RANKS : JsonObject.MOST;
         boolean fits = parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
         if (!fits || parser.getLongValue() < least || parser.getLongValue() > most) {
             throw new IllegalArgumentException(
                     "has "
                             + field
                             + " "
-                            + JsonTree.excerpt(parser.getText())
+                            + SafeText.excerpt(parser.getText())
                             + ": expected "
                             + least
                             + " to "
@@ -362,7 +361,7 @@ public final class RecordReader {
                 .orElseThrow(
                         () ->
                                 new IllegalArgumentException(
-                                        "has the unknown kind " + JsonTree.excerpt(label)));
+                                        "has the unknown kind " + SafeText.excerpt(label)));
     }
 
     private static void expect(JsonParser parser, JsonToken token, String has) throws IOException {
@@ -372,7 +371,7 @@ public final class RecordReader {
         }
     }
 
-    private static RunRecord.Environment environment(JsonTree json) {
+    private static RunRecord.Environment environment(JsonObject json) {
         return new RunRecord.Environment(
                 json.text("weft"),
                 json.text("java"),

@@ -3,6 +3,7 @@ package dev.weft.report;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.PrettyPrinter;
 import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
+import dev.weft.json.Json;
 import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.util.List;
@@ -24,18 +25,14 @@ public final class RunRecordJson {
 
     private void write(RunRecord record) throws IOException {
         json.writeStringField("schema", RunRecord.SCHEMA);
-        name("label", record.label());
+        json.writeStringField("label", record.label());
         json.writeBooleanField("simulated", record.simulated());
         problem(record.problem());
         execution(record.execution());
         views(record.views());
         json.writeNumberField("speedup", record.views().speedup());
-        json.writeFieldName("overlapEfficiency");
-        if (record.views().overlapEfficiency().isPresent()) {
-            json.writeNumber(record.views().overlapEfficiency().getAsDouble());
-        } else {
-            json.writeNull();
-        }
+        Json.numberOrNull(
+                json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
         json.writeNumberField("limitFraction", record.views().limitFraction());
         json.writeNumberField("tflops", record.tflops());
         verification(record.verification());
@@ -74,28 +71,14 @@ public final class RunRecordJson {
         }
         json.writeEndArray();
         json.writeStringField("device", execution.device());
-        name("machine", execution.machine());
-        name("peers", execution.peers());
+        json.writeStringField("machine", execution.machine());
+        json.writeStringField("peers", execution.peers());
         json.writeStringField("engine", execution.engine());
         json.writeNumberField("computeWorkers", execution.computeWorkers());
         json.writeNumberField("lanes", execution.lanes());
-        json.writeFieldName("progressCpu");
-        if (Double.isNaN(execution.progressCpu())) {
-            json.writeNull();
-        } else {
-            json.writeNumber(execution.progressCpu());
-        }
+        Json.numberOrNull(json, "progressCpu", execution.progressCpu());
         json.writeNumberField("warmup", execution.warmup());
         json.writeNumberField("iterations", execution.iterations());
-    }
-
-    private void name(String field, String value) throws IOException {
-        json.writeFieldName(field);
-        if (value == null) {
-            json.writeNull();
-        } else {
-            json.writeString(value);
-        }
     }
 
     private void views(Views views) throws IOException {

@@ -1,8 +1,8 @@
 package dev.weft.report;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
+import dev.weft.json.Json;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import java.io.IOException;
@@ -42,9 +42,7 @@ public final class TraceJson {
     public static void write(
             CallSpans call, double flopsPerRow, Map<String, String> about, Writer writer)
             throws IOException {
-        try (JsonGenerator json = new JsonFactory().createGenerator(writer)) {
-            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
-            json.setPrettyPrinter(new EventPerLine());
+        try (JsonGenerator json = Json.generator(writer, new EventPerLine())) {
             new TraceJson(call, flopsPerRow, json).write(about);
         }
         writer.write('\n');

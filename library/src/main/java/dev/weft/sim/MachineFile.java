@@ -2,6 +2,7 @@ package dev.weft.sim;
 
 import dev.weft.files.AtomicFile;
 import dev.weft.files.PrivateFiles;
+import dev.weft.json.JsonObject;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

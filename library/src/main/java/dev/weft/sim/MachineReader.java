@@ -1,5 +1,6 @@
 package dev.weft.sim;
 
+import dev.weft.json.JsonObject;
 import dev.weft.sim.Wiring.Topology;
 import dev.weft.tensor.DType;
 import java.util.EnumMap;
@@ -16,15 +17,18 @@ final class MachineReader {
         CORES
     }
 
+    /** No machine has more of anything than this. */
+    private static final int MAX_COUNT = 1 << 24;
+
     private MachineReader() {}
 
     static Machine machine(JsonObject file) {
-        if (!file.text("schema").equals(MachineFile.SCHEMA)) {
+        if (!file.line("schema").equals(MachineFile.SCHEMA)) {
             throw file.refusal("schema", '"' + MachineFile.SCHEMA + '"');
         }
-        String name = file.text("name");
-        String description = file.text("description", "");
-        List<String> sources = file.has("sources") ? file.texts("sources") : List.of();
+        String name = file.line("name");
+        String description = file.line("description", "");
+        List<String> sources = file.has("sources") ? file.lines("sources") : List.of();
         Engine engine = engine(file.object("engine"));
         Machine.Memory memory =
                 file.has("memory") ? memory(file.object("memory")) : new Machine.Memory(0, 0);
@@ -33,7 +37,7 @@ final class MachineReader {
                 file.has("consumption")
                         ? file.choice("consumption", Machine.Consumption.values())
                         : Machine.Consumption.AS_PLANNED;
-        int ranksPerNode = file.count("ranksPerNode", 0, 0);
+        int ranksPerNode = file.has("ranksPerNode") ? file.count("ranksPerNode", 0, MAX_COUNT) : 0;
         Wiring node = wiring(file.object("node"));
         Wiring network = file.has("network") ? wiring(file.object("network")) : null;
         return file.build(
@@ -76,9 +80,9 @@ final class MachineReader {
     }
 
     private static TileEngine tileEngine(JsonObject fields) {
-        int units = fields.count("units", 1);
-        int tileRows = fields.count("tileRows", 1);
-        int tileCols = fields.count("tileCols", 1);
+        int units = fields.count("units", 1, MAX_COUNT);
+        int tileRows = fields.count("tileRows", 1, MAX_COUNT);
+        int tileCols = fields.count("tileCols", 1, MAX_COUNT);
         JsonObject rates = fields.object("gflops");
         Map<DType, Double> gflops = byType(rates, rates::positive);
         double tileUs = fields.amount("tileUs", 0);
@@ -86,13 +90,13 @@ final class MachineReader {
     }
 
     private static CoreEngine coreEngine(JsonObject fields) {
-        int cores = fields.count("cores", 1);
+        int cores = fields.count("cores", 1, MAX_COUNT);
         double capacity = fields.has("capacity") ? fields.positive("capacity") : cores;
         JsonObject types = fields.object("costs");
         Map<DType, CoreEngine.Costs> costs = byType(types, type -> costs(types.object(type)));
         double blockUs = fields.amount("blockUs", 0);
-        int rowQuantum = fields.count("rowQuantum", 1);
-        int blockRows = fields.count("blockRows", 1);
+        int rowQuantum = fields.count("rowQuantum", 1, MAX_COUNT);
+        int blockRows = fields.count("blockRows", 1, MAX_COUNT);
         return fields.build(
                 () -> new CoreEngine(cores, capacity, costs, blockUs, rowQuantum, blockRows));
     }
@@ -132,7 +136,8 @@ final class MachineReader {
 
     private static Wiring wiring(JsonObject fields) {
         Topology topology = fields.choice("topology", Topology.values());
-        List<Integer> torus = fields.has("torus") ? fields.counts("torus") : List.of();
+        List<Integer> torus =
+                fields.has("torus") ? fields.counts("torus", 1, MAX_COUNT) : List.of();
         double latencyUs = fields.amount("latencyUs");
         double gbps = fields.positive("gbps");
         double laneGbps = fields.amount("laneGbps", 0);

@@ -1,10 +1,11 @@
 package dev.weft.sim;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.DefaultIndenter;
 import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
 import com.fasterxml.jackson.core.util.Separators;
+import dev.weft.json.Json;
+import dev.weft.json.JsonObject;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -30,8 +31,7 @@ final class MachineWriter {
         printer.indentObjectsWith(lines);
         printer.indentArraysWith(lines);
         StringWriter text = new StringWriter();
-        try (JsonGenerator json = new JsonFactory().createGenerator(text)) {
-            json.setPrettyPrinter(printer);
+        try (JsonGenerator json = Json.generator(text, printer)) {
             new MachineWriter(json).machine(machine);
         }
         return text + "\n";

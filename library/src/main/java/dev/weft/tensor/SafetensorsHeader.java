@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.StreamReadFeature;
+import dev.weft.json.Json;
 import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -25,16 +25,9 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
     /** More sizes than this are no tensor that anybody stores. */
     private static final int MAX_DIMENSIONS = 64;
 
-    /**
-     * Refuses a key that is there twice, at any depth: readers would differ in which one counts.
-     * Names are used once: keeping tables of them for the next file would only grow.
-     */
+    /** Names are used once, and there may be more of them than a parser's table takes. */
     static final JsonFactory JSON =
-            JsonFactory.builder()
-                    .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-                    .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
-                    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-                    .build();
+            Json.strict().disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES).build();
 
     /**
      * One tensor.

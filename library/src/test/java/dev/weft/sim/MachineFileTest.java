@@ -105,7 +105,7 @@ class MachineFileTest {
                     "name": "short" | "name": "a\\nb" | name is "a?b": expected a line of text
                     "name": "short" | "name": 7 | name is 7: expected a line of text
                     "name" | "sources": ["a", 3], "name" | sources[1] is 3: expected a line of text
-                    "name" | "sources": "a", "name" | sources is "a": expected a list
+                    "name" | "sources": "a", "name" | sources is "a": expected an array
                     "units": 24, | | engine.units is missing: expected a whole number from 1 to 16777216
                     "units": 24 | "units": "many" | engine.units is "many": expected a whole number
                     "units": 24 | "units": 0 | engine.units is 0: expected a whole number from 1
@@ -114,15 +114,15 @@ class MachineFileTest {
                     "units": 24 | "units": 99999999999999999999 | engine.units is 99999999999999999999
                     "units": 24 | "units": 16777217 | engine.units is 16777217: expected
                     "units": 24 | "units": null | engine.units is null: expected
-                    "units": 24 | "units": 24, "unit": [] | engine.unit is an empty list: expected no such field, but kind, units
-                    "units": 24 | "units": 24, "units": 24 | is not JSON: line 2, column
+                    "units": 24 | "units": 24, "unit": [] | engine.unit is an empty array: expected no such field, but kind, units
+                    "units": 24 | "units": 24, "units": 24 | is not JSON in line 2, column
                     "tiles" | "hexagons" | engine.kind is "hexagons": expected one of tiles, cores
                     {"fp16": 10000} | {} | engine: 24 units with tiles of 128 x 256
                     {"fp16": 10000} | {"fp64": 1} | engine.gflops.fp64 is 1: expected no such field, but fp32, fp16, bf16
                     {"fp16": 10000} | {"fp16": 0} | engine.gflops.fp16 is 0: expected a number above 0
                     {"fp16": 10000} | {"fp16": true} | engine.gflops.fp16 is true: expected a number
                     {"fp16": 10000} | {"fp16": 1e999} | engine.gflops.fp16 is 1e999: expected a number
-                    {"fp16": 10000} | {"fp16": NaN} | is not JSON: line 3
+                    {"fp16": 10000} | {"fp16": NaN} | is not JSON in line 3
                     {"fp16": 10000} | 10000 | engine.gflops is 10000: expected an object
                     "wakeUs": 3 | "wakeUs": -3 | overheads.wakeUs is -3: expected a number of 0 or more
                     , "wakeUs": 3 | | overheads.wakeUs is missing: expected a number
@@ -139,7 +139,7 @@ class MachineFileTest {
                     14.5}} | 14.5}, "network": {"topology": "bus", "latencyUs": 1, "gbps": 1}} | 0 ranks per node and a network
                     14.5}} | 14.5}, "network": null} | network is null: expected an object
                     14.5}} | 14.5}} {} | has text behind its JSON object
-                    14.5}} | 14.5} | is not JSON: line 6
+                    14.5}} | 14.5} | is not JSON in line 6
                     """)
     void refusals(String from, String to, String message) {
         assertTrue(SHORT.contains(from), from);
@@ -167,7 +167,7 @@ class MachineFileTest {
     void otherFilesAreRefused() throws IOException {
         assertRefused("short.json", () -> parse(""), "not a JSON object");
         assertRefused("short.json", () -> parse("[1]"), "not a JSON object");
-        assertRefused("short.json", () -> parse("name: short"), "is not JSON: line 1, column");
+        assertRefused("short.json", () -> parse("name: short"), "is not JSON in line 1, column");
         assertRefused("short.json", () -> parse("{\"a\":".repeat(5000)), "is not JSON");
         Path missing = folder.resolve("missing.json");
         assertRefused(missing, () -> MachineFile.read(missing), "no such file");

@@ -1,8 +1,8 @@
 package dev.weft.cli.console;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
+import dev.weft.json.Json;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
@@ -37,9 +37,7 @@ public final class JsonTarget {
     }
 
     private static void write(Content content, Writer writer) throws IOException {
-        try (JsonGenerator json = new JsonFactory().createGenerator(writer)) {
-            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
-            json.setPrettyPrinter(new DefaultPrettyPrinter());
+        try (JsonGenerator json = Json.generator(writer, new DefaultPrettyPrinter())) {
             json.writeStartObject();
             content.write(json);
             json.writeEndObject();

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
+import dev.weft.json.Json;
 import dev.weft.report.RecordReader;
 import java.io.IOException;
 import java.io.Writer;
@@ -117,8 +118,9 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
             json.writeNumberField("chunkRows", row.chunkRows());
             json.writeNumberField("lanes", row.lanes());
             json.writeNumberField("predictedUs", row.ns() / 1e3);
-            number(json, "sequentialUs", row.sequentialNs() / 1e3);
-            number(json, "speedup", row.speedup());
+            // Null where there is no sequential call to compare with.
+            Json.numberOrNull(json, "sequentialUs", row.sequentialNs() / 1e3);
+            Json.numberOrNull(json, "speedup", row.speedup());
             json.writeNumberField("limitFraction", row.limitFraction());
             json.writeBooleanField("best", row.best());
             json.writeNullField("reason");
@@ -126,15 +128,6 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
             json.writeStringField("reason", row.reason());
         }
         json.writeEndObject();
-    }
-
-    /** Null where there is no sequential call to compare with. */
-    private static void number(JsonGenerator json, String field, double value) throws IOException {
-        if (Double.isNaN(value)) {
-            json.writeNullField(field);
-        } else {
-            json.writeNumberField(field, value);
-        }
     }
 
     private static String text(String form, Object... values) {

@@ -1,0 +1,72 @@
+package dev.weft.json;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.PrettyPrinter;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Writer;
+import java.util.stream.IntStream;
+
+/** Parsers and generators of JSON, all set up alike. Any thread may call it. */
+public final class Json {
+
+    private static final JsonFactory JSON = strict().build();
+
+    private Json() {}
+
+    /** Settings of parsers that refuse a name which is there twice: readers would differ in it. */
+    public static JsonFactoryBuilder strict() {
+        return new JsonFactoryBuilder()
+                .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+                // Names from outside would stay in the JVM's own table.
+                .disable(JsonFactory.Feature.INTERN_FIELD_NAMES);
+    }
+
+    /**
+     * @param in can be marked and reset
+     */
+    static JsonParser parser(String origin, InputStream in) throws IOException {
+        in.mark(Integer.BYTES);
+        byte[] start = in.readNBytes(Integer.BYTES);
+        in.reset();
+        if (!isStartOfUtf8(start)) {
+            throw new IllegalArgumentException(
+                    origin + ": is not JSON in UTF-8 without a byte order mark");
+        }
+        return JSON.createParser(in);
+    }
+
+    /** A parser would pass over a mark, and take zeros for a sign of UTF-16 or UTF-32. */
+    private static boolean isStartOfUtf8(byte[] start) {
+        boolean marked = start.length > 0 && start[0] < 0;
+        return !marked && IntStream.range(0, start.length).noneMatch(i -> start[i] == 0);
+    }
+
+    /** A generator that leaves the writer open. */
+    public static JsonGenerator generator(Writer writer) throws IOException {
+        return JSON.createGenerator(writer).disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+    }
+
+    /**
+     * A generator that leaves the writer open.
+     *
+     * @param layout a new one: it may count how deep the text is
+     */
+    public static JsonGenerator generator(Writer writer, PrettyPrinter layout) throws IOException {
+        return generator(writer).setPrettyPrinter(layout);
+    }
+
+    /** A field that is null where the number is infinite or NaN, which JSON has no word for. */
+    public static void numberOrNull(JsonGenerator json, String field, double value)
+            throws IOException {
+        if (Double.isFinite(value)) {
+            json.writeNumberField(field, value);
+        } else {
+            json.writeNullField(field);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+package dev.weft.json;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.json.JsonTree.Fields;
+import dev.weft.json.JsonTree.Numeral;
+import dev.weft.text.SafeText;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
+
+/**
+ * An object out of a JSON text. Fields are asked for by name and kind; what is not as expected is
+ * an {@link IllegalArgumentException} of one line with the text's origin, the field's path, the
+ * actual value and what would be right. Fields that nobody asks for are allowed, unless {@link
+ * #build} is called. For one thread.
+ */
+public final class JsonObject {
+
+    /** More than anything that is counted or timed; a double holds it exactly. */
+    public static final long MOST = 1L << 53;
+
+    /** Reads some arrays in a way of its own: there may be too much in them to keep as a tree. */
+    @FunctionalInterface
+    public interface ArrayReader {
+
+        /** Reads the array whose first token is the parser's; null leaves it to the tree. */
+        Object read(String field, JsonParser parser) throws IOException;
+    }
+
+    private final String origin;
+    private final String path;
+    private final Fields fields;
+    private final Set<String> asked = new LinkedHashSet<>();
+
+    private JsonObject(String origin, String path, Fields fields) {
+        this.origin = origin;
+        this.path = path;
+        this.fields = fields;
+    }
+
+    /**
+     * Reads the one object that {@code json} has to be.
+     *
+     * @param origin the name of the text in messages
+     */
+    public static JsonObject parse(String origin, byte[] json) {
+        return read(origin, new ByteArrayInputStream(json), (field, parser) -> null);
+    }
+
+    /** The same from a stream, which is closed. */
+    public static JsonObject read(String origin, InputStream in, ArrayReader arrays) {
+        try (InputStream text = new BufferedInputStream(in);
+                JsonParser parser = Json.parser(origin, text)) {
+            if (parser.nextToken() != JsonToken.START_OBJECT) {
+                throw new IllegalArgumentException(origin + ": is not a JSON object { ... }");
+            }
+            Fields fields = new JsonTree(parser, arrays).fields();
+            if (parser.nextToken() != null) {
+                throw new IllegalArgumentException(origin + ": has text behind its JSON object");
+            }
+            return new JsonObject(origin, "", fields);
+        } catch (JacksonException e) {
+            throw new IllegalArgumentException(origin + ": is not JSON" + reason(e), e);
+        } catch (IOException e) {
+            throw new IllegalArgumentException(origin + ": cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static String reason(JacksonException e) {
+        String where =
+                e.getLocation() == null
+                        ? ""
+                        : " in line %d, column %d"
+                                .formatted(
+                                        e.getLocation().getLineNr(), e.getLocation().getColumnNr());
+        return where + ": " + SafeText.excerpt(e.getOriginalMessage());
+    }
+
+    /** Whether the field is there, be it as null. */
+    public boolean has(String name) {
+        asked.add(name);
+        return fields.values().containsKey(name);
+    }
+
+    /** Whether the field is there and not null. */
+    public boolean hasValue(String name) {
+        return has(name) && fields.values().get(name) != null;
+    }
+
+    public JsonObject object(String name) {
+        return object(name, value(name, "an object"));
+    }
+
+    public List<JsonObject> objects(String name) {
+        return elements(name, "an array", this::object);
+    }
+
+    private JsonObject object(String name, Object value) {
+        return new JsonObject(origin, pathOf(name), cast(name, value, Fields.class, "an object"));
+    }
+
+    public String text(String name) {
+        return required(name, String.class, "a text");
+    }
+
+    /** Null where it is null or left out. */
+    public String textOrNull(String name) {
+        return hasValue(name) ? text(name) : null;
+    }
+
+    /** A text that is not blank and has no control characters. */
+    public String line(String name) {
+        return line(name, value(name, "a line of text"));
+    }
+
+    /** {@code fallback} where it is left out. */
+    public String line(String name, String fallback) {
+        return has(name) ? line(name) : fallback;
+    }
+
+    public List<String> lines(String name) {
+        return elements(name, "an array of lines of text", this::line);
+    }
+
+    private String line(String name, Object value) {
+        if (value instanceof String text
+                && !text.isBlank()
+                && text.chars().noneMatch(Character::isISOControl)) {
+            return text;
+        }
+        throw refusal(name, value, "a line of text");
+    }
+
+    /** A finite number above zero. */
+    public double positive(String name) {
+        double number = finite(name, "a number above 0");
+        if (number > 0) {
+            return number;
+        }
+        throw refusal(name, "a number above 0");
+    }
+
+    /** A finite number of zero or more. */
+    public double amount(String name) {
+        double number = finite(name, "a number of 0 or more");
+        if (number >= 0) {
+            return number;
+        }
+        throw refusal(name, "a number of 0 or more");
+    }
+
+    public double amount(String name, double fallback) {
+        return has(name) ? amount(name) : fallback;
+    }
+
+    private double finite(String name, String expected) {
+        double number = required(name, Numeral.class, expected).value();
+        if (Double.isFinite(number)) {
+            return number;
+        }
+        throw refusal(name, expected);
+    }
+
+    /** A number from zero to {@link #MOST}. */
+    public double number(String name) {
+        return number(name, value(name, "a number"));
+    }
+
+    public List<Double> numbers(String name) {
+        return elements(name, "an array of numbers", this::number);
+    }
+
+    private double number(String name, Object value) {
+        double number = cast(name, value, Numeral.class, "a number").value();
+        if (number >= 0 && number <= MOST) {
+            return number;
+        }
+        throw refusal(name, value, "a number from 0 to " + MOST);
+    }
+
+    /** Also one that is negative, infinite or NaN, which JSON can only tell as a text. */
+    public double anyNumber(String name) {
+        Object value = value(name, "a number");
+        if ("NaN".equals(value) || "Infinity".equals(value) || "-Infinity".equals(value)) {
+            return Double.parseDouble((String) value);
+        }
+        return cast(name, value, Numeral.class, "a number").value();
+    }
+
+    /** A whole number of 64 bits. */
+    public long whole(String name) {
+        return whole(name, value(name, "a whole number"), Long.MIN_VALUE, Long.MAX_VALUE);
+    }
+
+    /** A whole number from zero to {@link #MOST}. */
+    public long size(String name) {
+        return whole(name, value(name, "a whole number"), 0, MOST);
+    }
+
+    /** A whole number from {@code least} to {@code most}. */
+    public int count(String name, int least, int most) {
+        return (int) whole(name, value(name, wholeFrom(least, most)), least, most);
+    }
+
+    /** Whole numbers from {@code least} to {@code most}. */
+    public List<Integer> counts(String name, int least, int most) {
+        return elements(
+                name,
+                "an array of whole numbers",
+                (element, value) -> (int) whole(element, value, least, most));
+    }
+
+    private long whole(String name, Object value, long least, long most) {
+        Long whole = value instanceof Numeral numeral ? numeral.whole() : null;
+        if (whole == null || whole < least || whole > most) {
+            throw refusal(name, value, wholeFrom(least, most));
+        }
+        return whole;
+    }
+
+    private static String wholeFrom(long least, long most) {
+        return "a whole number from " + least + " to " + most;
+    }
+
+    public boolean flag(String name) {
+        return required(name, Boolean.class, "true or false");
+    }
+
+    public boolean flag(String name, boolean fallback) {
+        return has(name) ? flag(name) : fallback;
+    }
+
+    /** Null where it is null or left out. */
+    public Boolean flagOrNull(String name) {
+        return hasValue(name) ? (Boolean) flag(name) : null;
+    }
+
+    /** One of an enum's constants by its {@link #label}. */
+    public <E extends Enum<E>> E choice(String name, E[] choices) {
+        List<String> labels = new ArrayList<>();
+        for (E choice : choices) {
+            labels.add(label(choice));
+        }
+        String expected = "one of " + String.join(", ", labels);
+        int index = labels.indexOf(value(name, expected));
+        if (index < 0) {
+            throw refusal(name, expected);
+        }
+        return choices[index];
+    }
+
+    /** How a file names a constant: {@code as-planned}. */
+    public static String label(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** A value of that type, such as what an {@link ArrayReader} made of the field. */
+    public <T> T required(String name, Class<T> type, String expected) {
+        return cast(name, value(name, expected), type, expected);
+    }
+
+    /** What {@code maker} makes of the fields; others than those asked for are refused. */
+    public <T> T build(Supplier<T> maker) {
+        for (String name : fields.values().keySet()) {
+            if (!asked.contains(name)) {
+                throw refusal(name, "no such field, but " + String.join(", ", asked));
+            }
+        }
+        try {
+            return maker.get();
+        } catch (IllegalArgumentException e) {
+            String where = path.isEmpty() ? "" : path + ": ";
+            throw new IllegalArgumentException(origin + ": " + where + e.getMessage(), e);
+        }
+    }
+
+    /** An error about the value of a field. */
+    public IllegalArgumentException refusal(String name, String expected) {
+        return refusal(name, fields.values().get(name), expected);
+    }
+
+    private IllegalArgumentException refusal(String name, Object value, String expected) {
+        return wrong(name, "is " + shown(value) + ": expected " + expected);
+    }
+
+    /** An error about a field, in the caller's words. */
+    public IllegalArgumentException wrong(String name, String what) {
+        return new IllegalArgumentException(origin + ": " + pathOf(name) + " " + what);
+    }
+
+    private <T> T cast(String name, Object value, Class<T> type, String expected) {
+        if (type.isInstance(value)) {
+            return type.cast(value);
+        }
+        throw refusal(name, value, expected);
+    }
+
+    private <T> List<T> elements(
+            String name, String expected, BiFunction<String, Object, T> reader) {
+        List<T> read = new ArrayList<>();
+        for (Object element : required(name, List.class, expected)) {
+            read.add(reader.apply(name + "[" + read.size() + "]", element));
+        }
+        return read;
+    }
+
+    private Object value(String name, String expected) {
+        if (!has(name)) {
+            String others = SafeText.excerpt(String.join(", ", fields.values().keySet()));
+            throw wrong(name, "is missing: expected " + expected + " beside " + others);
+        }
+        return fields.values().get(name);
+    }
+
+    private String pathOf(String name) {
+        return path.isEmpty() ? SafeText.excerpt(name) : path + "." + SafeText.excerpt(name);
+    }
+
+    private static String shown(Object value) {
+        return switch (value) {
+            case null -> "null";
+            case String text -> '"' + SafeText.excerpt(text) + '"';
+            case Numeral numeral -> SafeText.excerpt(numeral.text());
+            case Fields ignored -> "an object";
+            case List<?> elements -> elements.isEmpty() ? "an empty array" : "an array";
+            case Boolean flag -> flag.toString();
+            default -> "an array";
+        };
+    }
+
+    /** Writes the fields into the object that is open, as they were read. */
+    public void write(JsonGenerator json) throws IOException {
+        JsonTree.write(fields, json);
+    }
+}

@@ -1,0 +1,108 @@
+package dev.weft.json;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Values of a JSON text: a {@link Fields}, a {@link List}, a {@link String}, a {@link Numeral}, a
+ * {@link Boolean}, null, or what an {@link JsonObject.ArrayReader} has made of an array.
+ */
+final class JsonTree {
+
+    /** The fields of an object, in their order. */
+    record Fields(Map<String, Object> values) {}
+
+    /** A number as it is written, so that whole ones stay whole and messages show it. */
+    record Numeral(String text) {
+
+        double value() {
+            return Double.parseDouble(text);
+        }
+
+        /** Null where it is not whole, or more than 64 bits hold. */
+        Long whole() {
+            try {
+                return Long.valueOf(text);
+            } catch (NumberFormatException e) {
+                return null;
+            }
+        }
+    }
+
+    private final JsonParser parser;
+    private final JsonObject.ArrayReader arrays;
+
+    JsonTree(JsonParser parser, JsonObject.ArrayReader arrays) {
+        this.parser = parser;
+        this.arrays = arrays;
+    }
+
+    /** The object whose first token is the parser's. */
+    Fields fields() throws IOException {
+        Map<String, Object> values = new LinkedHashMap<>();
+        while (parser.nextToken() != JsonToken.END_OBJECT) {
+            String name = parser.currentName();
+            parser.nextToken();
+            values.put(name, value(name));
+        }
+        return new Fields(values);
+    }
+
+    private Object value(String field) throws IOException {
+        return switch (parser.currentToken()) {
+            case START_OBJECT -> fields();
+            case START_ARRAY -> {
+                Object own = arrays.read(field, parser);
+                yield own == null ? array(field) : own;
+            }
+            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> new Numeral(parser.getText());
+            case VALUE_TRUE -> true;
+            case VALUE_FALSE -> false;
+            case VALUE_NULL -> null;
+            default -> parser.getText();
+        };
+    }
+
+    private List<Object> array(String field) throws IOException {
+        List<Object> elements = new ArrayList<>();
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+            elements.add(value(field));
+        }
+        return elements;
+    }
+
+    static void write(Fields fields, JsonGenerator json) throws IOException {
+        for (Map.Entry<String, Object> field : fields.values().entrySet()) {
+            json.writeFieldName(field.getKey());
+            write(field.getValue(), json);
+        }
+    }
+
+    private static void write(Object value, JsonGenerator json) throws IOException {
+        switch (value) {
+            case null -> json.writeNull();
+            case String text -> json.writeString(text);
+            case Boolean flag -> json.writeBoolean(flag);
+            case Numeral number -> json.writeNumber(number.text());
+            case Fields fields -> {
+                json.writeStartObject();
+                write(fields, json);
+                json.writeEndObject();
+            }
+            case List<?> elements -> {
+                json.writeStartArray();
+                for (Object element : elements) {
+                    write(element, json);
+                }
+                json.writeEndArray();
+            }
+            default -> throw new IllegalStateException("no JSON: " + value.getClass());
+        }
+    }
+}

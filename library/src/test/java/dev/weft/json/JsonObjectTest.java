@@ -1,0 +1,122 @@
+package dev.weft.json;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What machines and records do not try: their own tests go through every kind of field. */
+class JsonObjectTest {
+
+    private static JsonObject parse(String json) {
+        return JsonObject.parse("t.json", json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void assertRefused(String expected, Executable action) {
+        String message = assertThrows(IllegalArgumentException.class, action).getMessage();
+        assertTrue(message.startsWith("t.json: " + expected), message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"UTF-8", "UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE"})
+    void aByteOrderMarkIsRefused(String charset) {
+        byte[] json = "\ufeff{}".getBytes(Charset.forName(charset));
+        assertRefused("is not JSON in UTF-8 without", () -> JsonObject.parse("t.json", json));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE"})
+    void otherEncodingsAreRefused(String charset) {
+        byte[] json = "{\"a\": 1}".getBytes(Charset.forName(charset));
+        assertRefused("is not JSON in UTF-8 without", () -> JsonObject.parse("t.json", json));
+    }
+
+    @Test
+    void aNameMayBeginWithAnyCharacter() {
+        assertEquals(1, parse("{\"\uff41\":1}").whole("\uff41"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\u0001',
+            value = {
+                "{\"a\": 1, \"a\": 1}|is not JSON in line 1, column ",
+                "{\"a\": {\"b\": 1, \"b\": 1}}|is not JSON in line 1, column ",
+                "{} {}|has text behind its JSON object",
+                "{} x|is not JSON in line 1, column ",
+                "{|is not JSON in line 1, column ",
+                "[]|is not a JSON object",
+            })
+    void onlyOneObjectIsRead(String json, String expected) {
+        assertRefused(expected, () -> parse(json));
+    }
+
+    @Test
+    void wholeNumbersAreThoseOf64Bits() {
+        assertEquals(Long.MIN_VALUE, parse("{\"a\": -9223372036854775808}").whole("a"));
+        for (String other : List.of("9223372036854775808", "1.0", "1e3", "\"1\"", "true")) {
+            assertRefused(
+                    "a is " + other + ": expected a whole number",
+                    () -> parse("{\"a\": " + other + "}").whole("a"));
+        }
+    }
+
+    @Test
+    void nullIsAValueOnlyWhereItStandsForNone() {
+        JsonObject json = parse("{\"a\": null}");
+        assertTrue(json.has("a"));
+        assertFalse(json.hasValue("a"));
+        assertEquals(null, json.textOrNull("a"));
+        assertEquals(null, json.flagOrNull("b"));
+        assertRefused("a is null: expected a text", () -> json.text("a"));
+    }
+
+    @Test
+    void pathsLeadThroughObjectsAndArrays() {
+        JsonObject json = parse("{\"a\": {\"b\": [{\"c\": 1}, {\"c\": {}}]}}");
+        JsonObject last = json.object("a").objects("b").getLast();
+        assertRefused("a.b[1].c is an object: expected a number", () -> last.number("c"));
+        assertRefused("a.b[1].d is missing: expected a text beside c", () -> last.text("d"));
+    }
+
+    @Test
+    void anArrayCanBeReadInAnotherWay() {
+        byte[] json = "{\"a\": [[1, 2], [3]]}".getBytes(StandardCharsets.UTF_8);
+        JsonObject read =
+                JsonObject.read(
+                        "t.json",
+                        new ByteArrayInputStream(json),
+                        (field, parser) -> {
+                            parser.skipChildren();
+                            return new StringBuilder(field);
+                        });
+        assertEquals("a", read.required("a", StringBuilder.class, "letters").toString());
+        assertRefused("a is an array: expected a number", () -> read.number("a"));
+    }
+
+    @Test
+    void anObjectIsWrittenAsItWasRead() throws IOException {
+        String json = "{\"a\":[1,-2.50,1e999,[]],\"b\":{\"c\":null,\"d\":true},\"e\":\"\\n\"}";
+        StringWriter text = new StringWriter();
+        try (JsonGenerator generator = Json.generator(text)) {
+            generator.writeStartObject();
+            parse(json).write(generator);
+            generator.writeEndObject();
+        }
+        assertEquals(json, text.toString());
+    }
+}
