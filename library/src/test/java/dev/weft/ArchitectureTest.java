@@ -36,7 +36,9 @@ class ArchitectureTest {
     /** A room, and what it may use besides the JDK. */
     private static final Map<String, Set<String>> MAY_USE =
             Map.ofEntries(
-                    entry("compat", Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor")),
+                    entry(
+                            "compat",
+                            Set.of("op", "cuda", "fabric", "gemm", "plan", "tensor", "threads")),
                     entry(
                             "cuda",
                             Set.of(
@@ -47,6 +49,7 @@ class ArchitectureTest {
                                     "ffi",
                                     "files",
                                     "telemetry",
+                                    "threads",
                                     "time")),
                     entry(
                             "op",
@@ -59,16 +62,26 @@ class ArchitectureTest {
                                     "plan",
                                     "tensor",
                                     "ffi",
+                                    "telemetry",
+                                    "threads")),
+                    entry(
+                            "tune",
+                            Set.of(
+                                    "sim",
+                                    "fabric",
+                                    "gemm",
+                                    "tensor",
+                                    "files",
                                     "telemetry")),
-                    entry("tune", Set.of("sim", "fabric", "gemm", "tensor", "files", "telemetry")),
                     entry("search", Set.of("sim", "plan", "tensor")),
                     entry("sim", Set.of("plan", "tensor", "files", "json", "text")),
-                    entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time")),
+                    entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time", "threads")),
                     entry("gemm", Set.of("tensor", "ffi", "telemetry")),
                     entry("files", Set.of()),
                     entry("tensor", Set.of("files", "json", "text")),
                     entry("json", Set.of("text")),
                     entry("text", Set.of()),
+                    entry("threads", Set.of()),
                     entry("plan", Set.of()),
                     entry("telemetry", Set.of()),
                     entry("time", Set.of()),

@@ -2,6 +2,7 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.Matrix;
+import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -80,18 +81,8 @@ public final class HelionGather {
 
     /** Waits for the end; its waits have the group's deadline, so this one needs none. */
     public void await() {
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                // Peers depend on the gather: it goes on. Pass it on later.
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        // Peers depend on the gather: it goes on.
+        Uninterruptibly.join(thread);
         switch (failure) {
             case null -> {}
             case RuntimeException e -> throw e;

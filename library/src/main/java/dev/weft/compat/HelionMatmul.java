@@ -6,6 +6,7 @@ import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.tensor.Matrix;
+import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,24 +50,10 @@ final class HelionMatmul {
             others.add(Thread.ofPlatform().daemon().name(name).start(this::work));
         }
         work();
-        others.forEach(HelionMatmul::join);
+        // The result's memory must not be given back while it is written.
+        Uninterruptibly.join(others);
         if (failure.get() != null) {
             throw failure.get();
-        }
-    }
-
-    private static void join(Thread thread) {
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                // The result's memory must not be given back while it is written.
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 

@@ -6,10 +6,10 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 
 /**
  * Runs the programs of one rank side by side: the first on the caller's thread, each other one on a
@@ -43,10 +43,10 @@ final class Sb2sbPrograms implements AutoCloseable {
             return programs[0].call(inp);
         }
         Matrix target = out == null ? joined : out;
-        List<Future<?>> running = new ArrayList<>();
+        List<CompletableFuture<Void>> running = new ArrayList<>();
         for (int p = 1; p < programs.length; p++) {
             int program = p;
-            running.add(others.submit(() -> gather(program, inp, target)));
+            running.add(CompletableFuture.runAsync(() -> gather(program, inp, target), others));
         }
         RuntimeException failure = null;
         try {
@@ -55,7 +55,7 @@ final class Sb2sbPrograms implements AutoCloseable {
             failure = e;
         }
         // All of them, also after a failure: they write into the caller's memory.
-        for (Future<?> program : running) {
+        for (CompletableFuture<Void> program : running) {
             failure = join(program, failure);
         }
         if (failure != null) {
@@ -71,30 +71,20 @@ final class Sb2sbPrograms implements AutoCloseable {
         target.rows(program * outRows, outRows).copyFrom(gathered);
     }
 
-    private static RuntimeException join(Future<?> program, RuntimeException earlier) {
-        boolean interrupted = false;
+    /** An interrupt does not end the wait: peers depend on the call. */
+    private static RuntimeException join(
+            CompletableFuture<Void> program, RuntimeException earlier) {
         try {
-            while (true) {
-                try {
-                    program.get();
-                    return earlier;
-                } catch (InterruptedException e) {
-                    // The call must not end half-way: peers depend on it. Pass it on later.
-                    interrupted = true;
-                } catch (ExecutionException e) {
-                    if (earlier == null) {
-                        return e.getCause() instanceof RuntimeException cause
-                                ? cause
-                                : new IllegalStateException(e.getCause());
-                    }
-                    earlier.addSuppressed(e.getCause());
-                    return earlier;
-                }
+            program.join();
+            return earlier;
+        } catch (CompletionException e) {
+            if (earlier != null) {
+                earlier.addSuppressed(e.getCause());
+                return earlier;
             }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            return e.getCause() instanceof RuntimeException cause
+                    ? cause
+                    : new IllegalStateException(e.getCause());
         }
     }
 

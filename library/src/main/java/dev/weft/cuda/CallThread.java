@@ -1,5 +1,6 @@
 package dev.weft.cuda;
 
+import dev.weft.threads.Uninterruptibly;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
@@ -76,16 +77,6 @@ final class CallThread implements AutoCloseable {
         await();
         closed = true;
         LockSupport.unpark(thread);
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterruptibly.join(thread);
     }
 }

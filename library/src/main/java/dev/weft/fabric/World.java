@@ -4,6 +4,7 @@ import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.RankEnvironment;
 import dev.weft.fabric.memory.ThreadFabric;
 import dev.weft.fabric.mpi.MpiProcess;
+import dev.weft.threads.Uninterruptibly;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -126,20 +127,8 @@ public final class World implements AutoCloseable {
                 outcome.fabric.fail(e);
             }
         }
-        boolean interrupted = false;
-        for (Thread thread : threads) {
-            while (thread.isAlive()) {
-                try {
-                    thread.join();
-                } catch (InterruptedException e) {
-                    // The ranks' memory must not be freed under them: wait, then pass it on.
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        // The ranks' memory must not be freed under them.
+        Uninterruptibly.join(threads);
     }
 
     /** The first cause is thrown; what peers noticed of it is kept as suppressed. */

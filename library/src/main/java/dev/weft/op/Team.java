@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.threads.Uninterruptibly;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -128,18 +129,6 @@ final class Team implements AutoCloseable {
         for (Thread thread : threads) {
             LockSupport.unpark(thread);
         }
-        boolean interrupted = false;
-        for (Thread thread : threads) {
-            while (thread.isAlive()) {
-                try {
-                    thread.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterruptibly.join(threads);
     }
 }

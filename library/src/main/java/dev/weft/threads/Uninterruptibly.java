@@ -1,0 +1,31 @@
+package dev.weft.threads;
+
+import java.util.Arrays;
+import java.util.Collection;
+
+/** Waits that an interrupt does not end; it is passed on when they are over. */
+public final class Uninterruptibly {
+
+    private Uninterruptibly() {}
+
+    /** Waits for the end of all of them: what they use must not go before. */
+    public static void join(Collection<Thread> threads) {
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    public static void join(Thread... threads) {
+        join(Arrays.asList(threads));
+    }
+}

@@ -1,0 +1,2 @@
+/** Waits for threads. */
+package dev.weft.threads;
