@@ -25,12 +25,12 @@ public final class Helion {
 
     /** Collective: a symmetric [rows, cols] on each rank of the group, zero at first. */
     public static HelionShared empty(Fabric group, long rows, long cols, DType dtype) {
-        return orFail(group, () -> HelionShared.create(group, rows, cols, dtype));
+        return HelionChecks.orFail(group, () -> HelionShared.create(group, rows, cols, dtype));
     }
 
     /** Collective: progress for {@code splitsPerRank} chunks of every rank, usable many times. */
     public static HelionProgress progress(Fabric group, int splitsPerRank) {
-        return orFail(
+        return HelionChecks.orFail(
                 group,
                 () -> {
                     HelionChecks.splits(splitsPerRank);
@@ -94,7 +94,7 @@ public final class Helion {
             Matrix aOut,
             HelionProgress progress,
             int splitsPerRank) {
-        orFail(
+        HelionChecks.orFail(
                 group,
                 () -> {
                     HelionChecks.contiguous("A", a);
@@ -117,7 +117,7 @@ public final class Helion {
             HelionProgress progress,
             int splitsPerRank) {
         Matrix gathered =
-                orFail(
+                HelionChecks.orFail(
                         group,
                         () -> {
                             HelionChecks.sameGroup(group, aShared.group(), "aShared");
@@ -187,7 +187,7 @@ public final class Helion {
      */
     public static HelionGather copyEngineAllGatherWithProgress(
             Matrix output, HelionShared inp, HelionProgress progress, int splitsPerRank) {
-        return orFail(
+        return HelionChecks.orFail(
                 inp.group(),
                 () -> {
                     checkGather(output, inp, splitsPerRank);
@@ -253,16 +253,5 @@ public final class Helion {
         Matrix c = Matrix.allocate(Arena.ofAuto(), type, a.rows(), b.packed().n());
         new HelionMatmul(a, aShared.rows(), b.packed(), c, progress, rank).run();
         return c;
-    }
-
-    /** Peers whose arguments are fine must not wait for a rank that refuses. */
-    private static <T> T orFail(Fabric group, Supplier<T> call) {
-        HelionChecks.group(group);
-        try {
-            return call.get();
-        } catch (RuntimeException | Error e) {
-            group.fail(e);
-            throw e;
-        }
     }
 }

@@ -2,6 +2,7 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.Matrix;
+import java.util.function.Supplier;
 
 /** What the Helion calls refuse, each with the actual numbers. Any thread may call. */
 final class HelionChecks {
@@ -129,6 +130,17 @@ final class HelionChecks {
                                 + group.worldRank(r)
                                 + ", expected the same on all");
             }
+        }
+    }
+
+    /** Peers whose arguments are fine must not wait for a rank that refuses. */
+    static <T> T orFail(Fabric group, Supplier<T> call) {
+        group(group);
+        try {
+            return call.get();
+        } catch (RuntimeException | Error e) {
+            group.fail(e);
+            throw e;
         }
     }
 }

@@ -9,7 +9,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
 
 /**
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
@@ -34,7 +33,8 @@ public final class HelionCuda {
     /** Collective: a symmetric [rows, cols] on each rank's GPU, zero at first. */
     public static HelionDeviceShared empty(
             Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
-        return orFail(group, () -> HelionDeviceShared.create(group, gpu, rows, cols, dtype));
+        return HelionChecks.orFail(
+                group, () -> HelionDeviceShared.create(group, gpu, rows, cols, dtype));
     }
 
     /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
@@ -64,7 +64,7 @@ public final class HelionCuda {
             DeviceProgress progress,
             int splitsPerRank,
             GpuStream stream) {
-        return orFail(
+        return HelionChecks.orFail(
                 group,
                 () -> {
                     HelionChecks.sameGroup(group, aShared.group(), "aShared");
@@ -152,7 +152,7 @@ public final class HelionCuda {
             DeviceProgress progress,
             int splitsPerRank,
             GpuStream stream) {
-        return orFail(
+        return HelionChecks.orFail(
                 inp.group(),
                 () -> {
                     checkGather(output, inp, progress, splitsPerRank);
@@ -206,17 +206,6 @@ public final class HelionCuda {
             return product;
         } catch (RuntimeException | Error e) {
             product.close();
-            throw e;
-        }
-    }
-
-    /** Peers whose arguments are fine must not wait for a rank that refuses. */
-    private static <T> T orFail(Fabric group, Supplier<T> call) {
-        HelionChecks.group(group);
-        try {
-            return call.get();
-        } catch (RuntimeException | Error e) {
-            group.fail(e);
             throw e;
         }
     }
