@@ -31,6 +31,10 @@ module dev.weft {
     exports dev.weft.json to
             dev.weft.cli;
 
+    // Records tell medians as the library measures them.
+    exports dev.weft.statistics to
+            dev.weft.cli;
+
     // So that all messages show texts from outside in one way.
     exports dev.weft.text to
             dev.weft.cli;

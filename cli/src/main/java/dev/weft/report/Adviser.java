@@ -4,8 +4,8 @@ import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.report.TimeShares.Part;
 import dev.weft.report.TimeShares.RankShares;
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -122,7 +122,7 @@ final class Adviser {
         if (transferNs.length == 0 || atTheLimit()) {
             return;
         }
-        double chunkNs = transferNs[transferNs.length / 2];
+        double chunkNs = Quantiles.median(transferNs);
         double waiting = share(Part.WAIT);
         boolean cuttable = largestShard() >= chunks * FINER;
         if (chunks <= FEW_CHUNKS && waiting > WORTH && cuttable) {
@@ -164,7 +164,6 @@ final class Adviser {
                 .mapToObj(call::span)
                 .filter(span -> span.kind() == Kind.TRANSFER && span.to() >= 0)
                 .mapToDouble(span -> span.endNs() - span.startNs())
-                .sorted()
                 .toArray();
     }
 
@@ -214,26 +213,23 @@ final class Adviser {
     }
 
     private void straggler() {
-        long[] ends = call.ranks().stream().mapToLong(CallSpans.RankSpans::endNs).toArray();
+        double[] ends = call.ranks().stream().mapToDouble(CallSpans.RankSpans::endNs).toArray();
         if (ends.length < 3) {
             return;
         }
-        long[] sorted = ends.clone();
-        Arrays.sort(sorted);
-        long median = sorted[sorted.length / 2];
-        long late = sorted[sorted.length - 1] - median;
+        int at =
+                IntStream.range(0, ends.length)
+                        .reduce((a, b) -> ends[b] > ends[a] ? b : a)
+                        .orElseThrow();
+        double late = ends[at] - Quantiles.median(ends);
         if (late > 2 * WORTH * call.endNs()) {
-            int at =
-                    IntStream.range(0, ends.length)
-                            .reduce((a, b) -> ends[b] > ends[a] ? b : a)
-                            .orElse(0);
             add(
                     "Look at rank " + call.ranks().get(at).rank(),
                     "It was done %s after the median rank, %.0f%% of the call: every rank multiplies"
                             + " the same rows, so its cores, its memory or its links are slower or"
                             + " shared.",
                     Text.time(late),
-                    100.0 * late / call.endNs());
+                    100 * late / call.endNs());
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.report;
 
+import dev.weft.statistics.Quantiles;
 import java.util.Arrays;
 import java.util.List;
 
@@ -18,19 +19,15 @@ public record Samples(List<Double> us) {
     }
 
     public double median() {
-        return quantile(0.5);
+        return Quantiles.median(values());
     }
 
     /** The distance between the quartiles: where the middle half of the samples lies. */
     public double spread() {
-        return quantile(0.75) - quantile(0.25);
+        return Quantiles.spread(values());
     }
 
-    private double quantile(double q) {
-        double[] sorted = us.stream().mapToDouble(Double::doubleValue).sorted().toArray();
-        double at = q * (sorted.length - 1);
-        int below = (int) at;
-        int above = Math.min(below + 1, sorted.length - 1);
-        return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+    private double[] values() {
+        return us.stream().mapToDouble(Double::doubleValue).toArray();
     }
 }

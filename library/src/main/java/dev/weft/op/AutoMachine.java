@@ -13,6 +13,7 @@ import dev.weft.sim.Part;
 import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.Wiring;
+import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tune.HostModel;
 import java.util.List;
@@ -72,7 +73,7 @@ final class AutoMachine {
                 long own = gather.timeline().elapsedNs();
                 ns[Math.max(0, round)] = GroupTimes.slowestNs(fabric, own);
             }
-            return GroupTimes.median(ns);
+            return Quantiles.median(ns);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -105,7 +106,7 @@ final class AutoTrial {
         for (int i = 0; i < medians.length; i++) {
             int operator = i;
             double[] times = rounds.stream().mapToDouble(round -> round[operator]).toArray();
-            medians[i] = GroupTimes.median(times);
+            medians[i] = Quantiles.median(times);
         }
         return medians;
     }

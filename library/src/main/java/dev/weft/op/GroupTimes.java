@@ -12,10 +12,4 @@ final class GroupTimes {
     static double slowestNs(Fabric fabric, long ownNs) {
         return Arrays.stream(fabric.exchange(ownNs)).max().orElseThrow();
     }
-
-    static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
-    }
 }

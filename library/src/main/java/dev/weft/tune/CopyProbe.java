@@ -5,6 +5,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Move;
 import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.List;
 

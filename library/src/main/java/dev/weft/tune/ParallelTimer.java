@@ -1,7 +1,7 @@
 package dev.weft.tune;
 
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicReference;
@@ -39,13 +39,7 @@ final class ParallelTimer {
         if (failure.get() != null) {
             throw new IllegalStateException("a measurement failed", failure.get());
         }
-        return median(ns);
-    }
-
-    static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
+        return Quantiles.median(ns);
     }
 
     private static void time(

@@ -4,6 +4,7 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
 import dev.weft.sim.CoreEngine;
+import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;

@@ -4,6 +4,7 @@ import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.statistics.Quantiles;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 

@@ -1,12 +1,13 @@
 package dev.weft.stress;
 
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
 
 /**
- * Whether a process grows: compares the middle of what was seen in the second fifth of its life,
- * when all code is warm, with the middle of the last fifth. Used by one thread.
+ * Whether a process grows: compares the median of what was seen in the second fifth of its life,
+ * when all code is warm, with the median of the last fifth. Used by one thread.
  */
 final class Growth {
 
@@ -69,15 +70,14 @@ final class Growth {
     }
 
     long early(ToLongFunction<Footprint> of) {
-        return middle(seen.subList(seen.size() / 5, Math.max(1, 2 * seen.size() / 5)), of);
+        return median(seen.subList(seen.size() / 5, Math.max(1, 2 * seen.size() / 5)), of);
     }
 
     long late(ToLongFunction<Footprint> of) {
-        return middle(seen.subList(4 * seen.size() / 5, seen.size()), of);
+        return median(seen.subList(4 * seen.size() / 5, seen.size()), of);
     }
 
-    private static long middle(List<Footprint> some, ToLongFunction<Footprint> of) {
-        long[] sorted = some.stream().mapToLong(of).sorted().toArray();
-        return sorted[sorted.length / 2];
+    private static long median(List<Footprint> some, ToLongFunction<Footprint> of) {
+        return (long) Quantiles.median(some.stream().mapToDouble(of::applyAsLong).toArray());
     }
 }

@@ -1,0 +1,2 @@
+/** What repeated measurements say. */
+package dev.weft.statistics;
