@@ -1,5 +1,7 @@
 package dev.weft.report;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.report.TimeShares.Part;
@@ -53,7 +55,7 @@ final class Adviser {
     }
 
     private void add(String title, String reason, Object... values) {
-        advice.add(new Advice(title, Text.of(reason, values)));
+        advice.add(new Advice(title, text(reason, values)));
     }
 
     private double pipelinedUs() {

@@ -1,5 +1,7 @@
 package dev.weft.report;
 
+import static dev.weft.report.Text.text;
+
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
@@ -39,7 +41,7 @@ public final class PageJson {
 
         @Override
         public SerializableString getEscapeSequence(int character) {
-            return new SerializedString(Text.of("\\u%04x", character));
+            return new SerializedString(text("\\u%04x", character));
         }
     }
 

@@ -1,5 +1,7 @@
 package dev.weft.report;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.report.ShownRun.Detail;
 import dev.weft.report.ShownRun.Fact;
 import dev.weft.report.ShownRun.State;
@@ -56,7 +58,7 @@ public final class RunView {
     private String subtitle() {
         RunRecord.Problem problem = record.problem();
         RunRecord.Execution execution = record.execution();
-        return Text.of(
+        return text(
                 "%d ranks%s %s, %s, [%d x %d] x [%d x %d], %s",
                 problem.ranks(),
                 problem.groups() > 1 ? " in " + problem.groups() + " groups" : "",
@@ -88,7 +90,7 @@ public final class RunView {
                         ? "product bitwise equal to the unfused one, "
                         : "")
                 + "float64 bound holds ("
-                + Text.of("%d of %d rows", verification.checkedRows(), verification.totalRows())
+                + text("%d of %d rows", verification.checkedRows(), verification.totalRows())
                 + (verification.freivalds() ? ", the rest by Freivalds" : "")
                 + ")"
                 + (record.simulated() ? "; times are predicted" : "");
@@ -102,8 +104,8 @@ public final class RunView {
                         "speedup",
                         "Speedup",
                         views.speedup(),
-                        Text.of("%.2fx", views.speedup()),
-                        Text.of(
+                        text("%.2fx", views.speedup()),
+                        text(
                                 "sequential %s / pipelined %s",
                                 time(views.sequential()), time(views.pipelined()))));
         OptionalDouble efficiency = views.overlapEfficiency();
@@ -124,7 +126,7 @@ public final class RunView {
                         "Of the limit",
                         views.limitFraction(),
                         percent(views.limitFraction()),
-                        Text.of(
+                        text(
                                 "the larger of product %s and gather %s alone / pipelined",
                                 time(views.computeOnly()), time(views.commOnly()))));
         facts.add(
@@ -132,13 +134,13 @@ public final class RunView {
                         "tflops",
                         "TFLOP/s per rank",
                         record.tflops(),
-                        record.tflops() > 0 ? Text.of("%.3g", record.tflops()) : "none",
+                        record.tflops() > 0 ? text("%.3g", record.tflops()) : "none",
                         "of one rank's product, pipelined"));
         return facts;
     }
 
     private static String percent(double fraction) {
-        return Text.of("%.1f%%", 100 * fraction);
+        return text("%.1f%%", 100 * fraction);
     }
 
     private static String time(Samples samples) {
@@ -185,7 +187,7 @@ public final class RunView {
         details.add(
                 new Detail(
                         "Types",
-                        Text.of(
+                        text(
                                 "A %s, B %s, C %s",
                                 problem.aDtype(), problem.bDtype(), problem.outDtype())));
         details.add(new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")));
@@ -198,7 +200,7 @@ public final class RunView {
         details.add(
                 new Detail(
                         "Where",
-                        Text.of(
+                        text(
                                 "Weft %s, Java %s, %s %s, %d cores",
                                 environment.weft(),
                                 environment.java(),

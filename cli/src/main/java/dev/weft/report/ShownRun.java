@@ -1,5 +1,7 @@
 package dev.weft.report;
 
+import static dev.weft.report.Text.text;
+
 import java.util.List;
 
 /**
@@ -84,7 +86,7 @@ public record ShownRun(
         private static Analysis unexplained(CallSpans call) {
             String text =
                     call.ranks().size() < call.worldSize()
-                            ? Text.of(
+                            ? text(
                                     "Shown is what %d of %d ranks did.",
                                     call.ranks().size(), call.worldSize())
                             : "Of the gather only its begin and its end are known.";

@@ -157,7 +157,7 @@ public final class TimeShares {
         if (largest == null) {
             return "No rank waited.";
         }
-        return Text.of(
+        return Text.text(
                 "Ranks idled %.1f%% of the call in the mean. Rank %d idled most, %.1f%% of it,"
                         + " mainly %s (%s).",
                 100 * mean, worst.rank(), 100 * idle, largest.name(), Text.time(largest.ns()));

@@ -1,5 +1,7 @@
 package dev.weft.cli.compat;
 
+import static dev.weft.report.Text.text;
+
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
@@ -18,7 +20,6 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -232,10 +233,6 @@ public final class FgccCommand implements Callable<Integer> {
     private static double tflops(FgccRun run, Samples samples) {
         double rows = (double) run.m() * run.tpDegree() * run.groups();
         return 2 * rows * run.k() * run.n() / (samples.median() * 1e6);
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 
     private static void write(

@@ -1,5 +1,7 @@
 package dev.weft.cli.compat;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.op.Timeline;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
@@ -12,7 +14,6 @@ import dev.weft.report.ShownRun.Verdict;
 import dev.weft.report.ShownRun.View;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /** What a report shows of the source APIs' commands, which measure fewer views than a run. */
 final class SourceReports {
@@ -174,9 +175,5 @@ final class SourceReports {
     private static Fact error(double relErr) {
         return new Fact(
                 "relErr", "Largest rel_err", relErr, text("%.2g", relErr), "against float64");
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.cli.simulate;
 
+import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
@@ -16,7 +17,6 @@ import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -129,9 +129,5 @@ public final class CalibrateCommand implements Callable<Integer> {
 
     private static void line(Console console, String label, String value) {
         console.print(text("  %-14s%s", label, value));
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }

@@ -1,5 +1,7 @@
 package dev.weft.cli.simulate;
 
+import static dev.weft.report.Text.text;
+
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
@@ -7,7 +9,6 @@ import dev.weft.cli.console.Version;
 import dev.weft.sim.Machine;
 import java.io.IOException;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * A plan in words and as JSON of docs/sweep-record.md.
@@ -222,9 +223,5 @@ record PlanReport(
             json.writeEndObject();
         }
         json.writeEndArray();
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }

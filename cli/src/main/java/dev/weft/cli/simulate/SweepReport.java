@@ -1,5 +1,7 @@
 package dev.weft.cli.simulate;
 
+import static dev.weft.report.Text.text;
+
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
@@ -9,7 +11,6 @@ import dev.weft.report.RecordReader;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.List;
-import java.util.Locale;
 
 /** A sweep for people, as comma separated values, and as JSON of docs/sweep-record.md. */
 record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
@@ -128,9 +129,5 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
             json.writeStringField("reason", row.reason());
         }
         json.writeEndObject();
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }

@@ -1,11 +1,11 @@
 package dev.weft.cli.view;
 
+import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
-import java.util.Locale;
 import java.util.OptionalDouble;
 
 /** The summary that people read, in the form of the Ascend example with a few lines more. */
@@ -161,9 +161,5 @@ public record Summary(Console console) {
 
     private static String ms(Samples samples) {
         return text("%.3f ms", samples.median() / 1e3);
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }

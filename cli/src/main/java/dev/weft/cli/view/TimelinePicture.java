@@ -1,11 +1,11 @@
 package dev.weft.cli.view;
 
+import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Colours;
 import dev.weft.report.CallSpans;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.stream.IntStream;
 
@@ -180,9 +180,5 @@ public final class TimelinePicture {
             sources.append(' ').append(colours.ofSource(source, (ascii ? "#" : "▇") + source));
         }
         return sources + (count > 0 && count < call.worldSize() ? " ..." : "");
-    }
-
-    private static String text(String form, Object... values) {
-        return String.format(Locale.ROOT, form, values);
     }
 }
