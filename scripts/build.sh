@@ -1,4 +1,4 @@
-# The launcher's own build: library and command line, no tests, no checks. Sourced; expects $home, $build, $jdk and
+# The launcher's own build: library, command line and bench, no tests, no checks. Sourced; expects $home, $build, $jdk and
 # $archive. Commands run from a copy of what was built, build/app-*, whose name is in build/current: a later build makes
 # another copy, and one that nobody runs from is removed.
 
@@ -29,8 +29,8 @@ find_app() {
 list_jars() { jars=("$app"/weft-cli-*.jar "$app"/lib/*.jar); }
 
 sources_changed() {
-    [ -n "$(find "$home"/pom.xml "$home"/library/pom.xml "$home"/cli/pom.xml \
-        "$home"/library/src/main "$home"/cli/src/main -newer "$stamp" | head -n 1)" ]
+    [ -n "$(find "$home"/pom.xml "$home"/{library,cli,bench}/pom.xml "$home"/{library,cli,bench}/src/main \
+        -newer "$stamp" | head -n 1)" ]
 }
 
 jars_missing() {
@@ -78,8 +78,8 @@ compile() {
     echo "building Weft ($why)..." >&2
     # Older than every source that is edited while the build runs.
     touch "$stamp.next"
-    rm -rf "$build"/weft-*.jsa "$home"/cli/target/weft-cli-*.jar "$home"/cli/target/lib
-    maven -q -Dweft.quick "$@" -pl cli -am package >"$build/build.log" 2>&1 || code=$?
+    rm -rf "$build"/weft-*.jsa "$home"/{cli,bench}/target/weft-*.jar "$home"/cli/target/lib
+    maven -q -Dweft.quick "$@" -pl bench -am package >"$build/build.log" 2>&1 || code=$?
     if [ $code -ne 0 ]; then
         tail -n 40 "$build/build.log" >&2
         say "the build failed; all of its output is in $build/build.log"
@@ -97,6 +97,7 @@ copy_jars() {
     mkdir "$build/next"
     cp "$home"/cli/target/weft-cli-*.jar "$build/next"
     cp -R "$home/cli/target/lib" "$build/next/lib"
+    cp "$home"/bench/target/weft-bench-*.jar "$build/next/lib"
     : >"$build/next/lock"
     mv "$build/next" "$build/$name"
     echo "$name" >"$build/current.next"

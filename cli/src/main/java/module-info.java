@@ -6,13 +6,9 @@ module dev.weft.cli {
     requires jdk.httpserver;
     requires java.management;
     requires jdk.management;
-    // Optional at run time: without it the bench leaves out what the cores could do at most.
-    requires static jdk.incubator.vector;
 
     // Commands and their options.
     opens dev.weft.cli to
-            info.picocli;
-    opens dev.weft.cli.bench to
             info.picocli;
     opens dev.weft.cli.compat to
             info.picocli;
@@ -32,4 +28,6 @@ module dev.weft.cli {
             info.picocli;
     opens dev.weft.cli.view to
             info.picocli;
+
+    uses dev.weft.cli.AddOnCommand;
 }

@@ -23,7 +23,7 @@ module dev.weft {
     // For what the command and its ranks tell each other.
     exports dev.weft.files to
             dev.weft.cli;
-    // For the command's doctor and benches; nothing else outside may bind natively.
+    // For the command's doctor; nothing else outside may bind natively.
     exports dev.weft.ffi to
             dev.weft.cli;
 

@@ -1,6 +1,5 @@
 package dev.weft.cli;
 
-import dev.weft.cli.bench.BenchCommand;
 import dev.weft.cli.compat.FgccCommand;
 import dev.weft.cli.compat.GatherCommand;
 import dev.weft.cli.compat.RingCommand;
@@ -28,6 +27,7 @@ import dev.weft.text.SafeText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
+import java.util.ServiceLoader;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -55,7 +55,6 @@ import picocli.CommandLine.Spec;
             GenDataCommand.class,
             VerifyCommand.class,
             DoctorCommand.class,
-            BenchCommand.class,
             CompletionCommand.class,
             RankCommand.class,
             LabCommand.class,
@@ -123,8 +122,10 @@ public final class Main implements Runnable {
     public static CommandLine commandLine() {
         // Of a stray quote in a value it would tell on lines of its own.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
-        return new CommandLine(new Main())
-                .setCaseInsensitiveEnumValuesAllowed(false)
+        CommandLine line = new CommandLine(new Main());
+        ServiceLoader.load(AddOnCommand.class, Main.class.getClassLoader())
+                .forEach(line::addSubcommand);
+        return line.setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)
                 .setParameterExceptionHandler(Main::usageError)

@@ -42,6 +42,9 @@ class RebuildIT {
             mkdir -p "$STUB/clone/cli/target"
             cp "$JARS"/weft-cli-*.jar "$STUB/clone/cli/target"
             cp -R "$JARS/lib" "$STUB/clone/cli/target/lib"
+            mkdir -p "$STUB/clone/bench/target"
+            # Any jar will do.
+            cp "$JARS"/lib/picocli-*.jar "$STUB/clone/bench/target/weft-bench-0.jar"
             """;
 
     /** Writes no class data archive, which takes some seconds for every build. */
@@ -72,7 +75,7 @@ class RebuildIT {
             }
         }
         Files.createFile(clone.resolve("pom.xml"));
-        for (String module : List.of("library", "cli")) {
+        for (String module : List.of("library", "cli", "bench")) {
             Files.createDirectories(clone.resolve(module).resolve("src/main"));
             Files.createFile(clone.resolve(module).resolve("pom.xml"));
         }

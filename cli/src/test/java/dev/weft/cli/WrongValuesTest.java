@@ -49,7 +49,6 @@ class WrongValuesTest {
         MACHINE("nonsense ~ /nowhere/machine.json"),
         READ_FILE("/nowhere/file.npy ~ /"),
         WRITTEN_FILE("/nowhere/file / ~"),
-        FOLDER("/nowhere/folder"),
         SLOWED("nonsense ~ 1 1= =2 1=NaN 1=-2 -1=2 1=1e400 99999999999999999999=2"),
         /** Any text will do. */
         TEXT("");
@@ -127,11 +126,6 @@ class WrongValuesTest {
                     Map.entry("--m", Kind.AMOUNT),
                     Map.entry("--k", Kind.COUNT),
                     Map.entry("--port", Kind.AMOUNT),
-                    Map.entry("--only", Kind.WORD),
-                    Map.entry("--cores", Kind.COUNT),
-                    Map.entry("--plots", Kind.FOLDER),
-                    Map.entry("--rows", Kind.COUNTS),
-                    Map.entry("--problems", Kind.COUNTS),
                     Map.entry("--out", Kind.TEXT),
                     Map.entry("--runtime", Kind.TEXT),
                     Map.entry("--nvcc", Kind.READ_FILE));
@@ -165,7 +159,7 @@ class WrongValuesTest {
         return leaves;
     }
 
-    /** {@code bench cpu}, without the program's own name. */
+    /** The words for a command, without the program's own name. */
     private static String name(CommandSpec command) {
         return command.qualifiedName(" ").replaceFirst("^weft ", "");
     }

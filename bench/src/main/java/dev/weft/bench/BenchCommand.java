@@ -1,0 +1,26 @@
+package dev.weft.bench;
+
+import dev.weft.cli.AddOnCommand;
+import dev.weft.cli.console.Version;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code weft bench}: the parent of the benches, one per device. */
+@Command(
+        name = "bench",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        description = "Weft beside what a user has today, interleaved in one run.",
+        subcommands = {CpuCommand.class, GpuCommand.class, AutoRanksCommand.class},
+        footer = {"", "Examples:", "  ./weft bench cpu --quick", "  ./weft bench gpu --quick"})
+public final class BenchCommand implements AddOnCommand, Runnable {
+
+    @Spec private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "no bench given: try cpu or gpu");
+    }
+}

@@ -1,0 +1,120 @@
+package dev.weft.bench;
+
+import dev.weft.tensor.DType;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Everything that computes one product of one shape with one number of threads, taking turns. Weft
+ * in fp32 comes first; all others are checked against float64 or its product. Used by one thread.
+ */
+final class ProductTurns implements AutoCloseable {
+
+    private static final int WEFT = 0;
+    private static final int NONE = -1;
+
+    private final Shape shape;
+    private final int threads;
+    private final List<AutoCloseable> resources = new ArrayList<>();
+    private final List<Interleaved.Turn> turns = new ArrayList<>();
+    private final List<Comparison> comparisons = new ArrayList<>();
+    private WeftProduct weft;
+    private FmaPeak peak;
+    private int peakTurn = NONE;
+
+    /** A row to come: one turn's speed over another's. */
+    private record Comparison(String types, String peer, int faster, int other) {}
+
+    ProductTurns(Shape shape, int threads) {
+        this.shape = shape;
+        this.threads = threads;
+    }
+
+    /** Weft itself; with narrow inputs as a row against Weft in fp32. */
+    void addWeft(DType type) {
+        WeftProduct product = keep(new WeftProduct(shape, type, threads));
+        if (weft == null) {
+            weft = product;
+        } else {
+            comparisons.add(new Comparison(type.label(), "weft fp32", turns.size(), WEFT));
+        }
+        turns.add(product::takeNs);
+    }
+
+    void addOpenBlas(OpenBlasLibrary library) {
+        OpenBlasProduct product = keep(new OpenBlasProduct(library, weft.a(), weft.b(), threads));
+        comparisons.add(new Comparison("fp32", library.name(), WEFT, turns.size()));
+        turns.add(product::takeNs);
+    }
+
+    void addPython(String module, Path folder) throws IOException, InterruptedException {
+        Path program = Programs.copy(PythonProduct.PROGRAM, folder);
+        PythonProduct product = keep(new PythonProduct(module, program, folder, shape, threads));
+        product.takeNs();
+        MadeUpData.requireSame(
+                product.name(), shape, MadeUpData.checksum(weft.product()), product.checksum());
+        comparisons.add(new Comparison("fp32", product.name(), WEFT, turns.size()));
+        turns.add(product::takeNs);
+    }
+
+    /** What the cores could do at most, measured between the others. */
+    void addPeak() throws InterruptedException {
+        peak = keep(new FmaPeak(threads));
+        peakTurn = turns.size();
+        turns.add(peak::takeNs);
+    }
+
+    private <T extends AutoCloseable> T keep(T resource) {
+        resources.add(resource);
+        return resource;
+    }
+
+    /** Hands over all rows; what the cores could do at most in GFLOP/s, or 0 where not measured. */
+    double measure(Interleaved.Effort effort, String item, BenchSink sink)
+            throws IOException, InterruptedException {
+        Interleaved.Outcome outcome = new Interleaved(effort).measure(turns);
+        String name = shape + ", " + threads + (threads == 1 ? " thread" : " threads");
+        for (Comparison row : comparisons) {
+            sink.row(
+                    new BenchRow(
+                            item,
+                            row.types + " " + name,
+                            row.peer,
+                            outcome.speed(row.faster, row.other),
+                            figures(outcome, row)));
+        }
+        return peakTurn == NONE ? 0 : peakGflops(outcome);
+    }
+
+    private double peakGflops(Interleaved.Outcome outcome) {
+        return peak.flops() / outcome.medianNs(peakTurn);
+    }
+
+    private Map<String, Double> figures(Interleaved.Outcome outcome, Comparison row) {
+        Map<String, Double> figures = new LinkedHashMap<>();
+        double gflops = shape.gflops(outcome.medianNs(row.faster));
+        figures.put("threads", (double) threads);
+        figures.put("rounds", (double) outcome.rounds());
+        figures.put("weftMedianNs", outcome.medianNs(row.faster));
+        figures.put("weftSpreadNs", outcome.spreadNs(row.faster));
+        figures.put("peerMedianNs", outcome.medianNs(row.other));
+        figures.put("peerSpreadNs", outcome.spreadNs(row.other));
+        figures.put("weftGflops", gflops);
+        figures.put("peerGflops", shape.gflops(outcome.medianNs(row.other)));
+        if (peakTurn != NONE) {
+            figures.put("fmaPeakGflops", peakGflops(outcome));
+            figures.put("peakFraction", gflops / peakGflops(outcome));
+        }
+        return figures;
+    }
+
+    /** The last one first: operands belong to the first. */
+    @Override
+    public void close() {
+        Cleanup.closeAll(resources.reversed());
+    }
+}

@@ -1,0 +1,71 @@
+package dev.weft.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Small benches, whole: they measure something and record it. No time is looked at. */
+class BenchIT {
+
+    @TempDir Path folder;
+
+    @Test
+    void theProductIsMeasuredBesideWeftItselfAtLeast() throws IOException {
+        List<Double> ratios = ratios("product");
+        // fp16 and bf16 beside fp32, with one thread and with all.
+        assertTrue(ratios.size() >= 2, ratios.toString());
+    }
+
+    @Test
+    void gatherAndProductAreMeasuredWhereThereIsMpi() throws IOException {
+        List<Double> ratios = ratios("fused");
+        Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
+    }
+
+    private List<Double> ratios(String item) throws IOException {
+        Path file = folder.resolve(item + ".json");
+        Invocation run =
+                Invocation.of("bench", "cpu", "--quick", "--only", item, "--json", file.toString());
+        assertEquals(0, run.code(), run.err() + run.out());
+        assertTrue(run.out().lines().anyMatch(line -> line.startsWith("item ")), run.out());
+        List<Double> ratios = new ArrayList<>();
+        boolean skipped = false;
+        try (JsonParser json = new JsonFactory().createParser(file.toFile())) {
+            while (json.nextToken() != null) {
+                if (json.currentToken() == JsonToken.FIELD_NAME) {
+                    String name = json.currentName();
+                    JsonToken value = json.nextToken();
+                    skipped |= name.equals("reason");
+                    if (name.equals("ratio")) {
+                        assertTrue(value.isNumeric(), run.out());
+                        ratios.add(json.getDoubleValue());
+                    }
+                    if (name.equals("item")) {
+                        assertEquals(item, json.getText());
+                    }
+                }
+            }
+        }
+        assertTrue(ratios.stream().allMatch(r -> Double.isFinite(r) && r > 0), run.out());
+        assertFalse(ratios.isEmpty() && !skipped, run.out());
+        assertEquals(
+                ratios.size(),
+                run.out()
+                        .lines()
+                        .filter(line -> line.matches(item + " .* \\d+\\.\\d{3}  .*"))
+                        .count(),
+                run.out());
+        return ratios;
+    }
+}

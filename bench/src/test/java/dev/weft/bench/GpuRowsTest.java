@@ -1,0 +1,181 @@
+package dev.weft.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.report.Samples;
+import dev.weft.tensor.DType;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What rows say, from times that are made up. */
+class GpuRowsTest {
+
+    private static final List<GpuCheck> RIGHT = List.of(new GpuCheck("product", true, "fine"));
+
+    private static Samples us(double value) {
+        return new Samples(List.of(value));
+    }
+
+    /** Row 5 needs 0.97 of cuBLAS and, with such a gather, 0.97 of the limit. */
+    private static GpuRow overlap(
+            DType out, double gated, double pipelined, List<GpuCheck> checks, boolean card) {
+        Map<String, Samples> times =
+                Map.of(
+                        "cublas", us(400),
+                        "gated", us(gated),
+                        "gather", us(1000),
+                        "sequential", us(1400),
+                        "pipelined", us(pipelined),
+                        "pipelinedCublas", us(1100));
+        return GpuOverlapRow.of(
+                GpuShape.row(5), out, times, Map.of("pipelinedCopies", 7.0), checks, card);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "5000, 0.97",
+        "900.1, 0.97",
+        "900, 0.95",
+        "500.1, 0.95",
+        "500, 0.90",
+        "200.1, 0.90",
+        "200, 0.75",
+        "94, 0.75",
+    })
+    void theNeededPartGrowsWithTheLimit(double limitUs, double needed) {
+        assertEquals(needed, GpuRules.pipelinedNeeded(limitUs));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2048, 0.93", "4095, 0.93", "4096, 0.97", "16384, 0.97"})
+    void theNeededSpeedGrowsWithTheRows(long m, double needed) {
+        assertEquals(needed, GpuRules.gatedNeeded(m));
+    }
+
+    @Test
+    void aRowThatReachesEverythingPasses() {
+        GpuRow row = overlap(DType.FP16, 400, 1020, RIGHT, true);
+        assertTrue(row.pass(), row.toString());
+        assertEquals(1000, row.figures().get("limitUs"), "the gather is longer than the product");
+        assertEquals(1000.0 / 1020, row.ratio());
+        assertEquals(1, row.figures().get("gatedSpeed"));
+        assertEquals(1, row.figures().get("fasterThanPytorch"));
+        assertEquals(7, row.figures().get("pipelinedCopies"));
+    }
+
+    @Test
+    void everyMissIsNamed() {
+        GpuRow row = overlap(DType.FP16, 500, 1200, RIGHT, true);
+        assertEquals(
+                List.of(
+                        "gated at 0.800 of cuBLAS's speed, needed 0.97",
+                        "pipelined at 0.833 of the limit, needed 0.97",
+                        "pipelined is not faster than PyTorch's 1154 us"),
+                row.misses());
+        assertTrue(row.verified(), "slow is not wrong");
+        assertFalse(row.pass());
+    }
+
+    @Test
+    void whatIsNoNumberReachesNothing() {
+        assertEquals(2, overlap(DType.FP32, Double.NaN, Double.NaN, RIGHT, true).misses().size());
+    }
+
+    @Test
+    void pytorchIsComparedWhereItWasMeasuredAlike() {
+        assertFalse(
+                overlap(DType.FP32, 400, 5000, RIGHT, true)
+                        .figures()
+                        .containsKey("fasterThanPytorch"),
+                "PyTorch wrote fp16");
+        assertFalse(
+                overlap(DType.FP16, 400, 5000, RIGHT, false)
+                        .figures()
+                        .containsKey("fasterThanPytorch"),
+                "another card");
+    }
+
+    @Test
+    void aFailedCheckOrNoneAtAllIsNotVerified() {
+        List<GpuCheck> wrong = List.of(RIGHT.getFirst(), new GpuCheck("bits", false, "2 wrong"));
+        assertFalse(overlap(DType.FP16, 400, 1020, wrong, true).verified());
+        assertFalse(overlap(DType.FP16, 400, 1020, List.of(), true).verified());
+    }
+
+    @Test
+    void aRowThatCannotRunIsWrongAndSaysWhy() {
+        GpuRow row =
+                GpuRow.attempt(
+                        "overlap",
+                        "row 1",
+                        () -> {
+                            throw new IllegalStateException("a stall\nand more");
+                        });
+        assertFalse(row.verified());
+        assertEquals("a stall", row.checks().getFirst().detail());
+    }
+
+    @Test
+    void allRowsAreThereWithTheirNumbers() {
+        assertEquals(9, GpuShape.ROWS.size());
+        for (int number = 1; number <= 9; number++) {
+            assertEquals(number, GpuShape.row(number).number());
+            assertEquals(0, GpuShape.row(number).m() % GpuShape.row(number).ranks());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"960, true", "961, false"})
+    void ranksThatShareAreComparedWithAllTheirProducts(double autoUs, boolean pass) {
+        Map<String, Samples> times =
+                Map.of(
+                        "cublas", us(400),
+                        "auto", us(autoUs),
+                        "meshPull", us(1600),
+                        "ring", us(2400));
+        GpuRow row = GpuSharedCase.row(2, "direct", times, RIGHT, true);
+        assertEquals(pass, row.pass(), row.toString());
+        assertEquals(800, row.figures().get("productsUs"));
+        assertEquals(2, row.figures().get("meshPullOverProducts"));
+        assertEquals(3, row.figures().get("ringOverProducts"));
+        assertEquals(7400, row.figures().get("pytorchFusedUs"));
+    }
+
+    @Test
+    void theWallTimeIsFromTheFirstStartToTheLastEnd() {
+        long big = Long.MAX_VALUE - 5;
+        assertEquals(
+                50,
+                GpuSharedRanks.wallNs(new long[] {big + 10, big}, new long[] {big + 20, big + 50}));
+    }
+
+    @Test
+    void queuedCallsAreComparedWithAwaitedOnes() {
+        GpuRow row =
+                GpuQueueCase.row(
+                        4096,
+                        new double[] {30, 20, 40},
+                        new double[] {20, 10, 30},
+                        List.of(new GpuCheck("product", true, "")));
+        assertEquals(1.5, row.ratio());
+        assertTrue(row.pass());
+    }
+
+    @Test
+    void callsAreCountedAndTheFirstWrongOnesTold() {
+        GpuRow right = GpuCallsCase.row(new double[] {3, 1, 2}, List.of());
+        assertTrue(right.pass(), right.toString());
+        assertEquals(2, right.times().get("call").median());
+        List<GpuCheck> wrong = List.of(new GpuCheck("call 2: product", false, "8 wrong"));
+        GpuRow row = GpuCallsCase.row(new double[] {3, 1, 2, 4}, wrong);
+        assertFalse(row.verified());
+        assertEquals(3, row.figures().get("passed"));
+        assertEquals(0.75, row.ratio());
+        assertEquals("call 2: product", row.checks().getLast().what());
+    }
+}

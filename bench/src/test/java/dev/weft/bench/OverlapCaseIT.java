@@ -1,0 +1,43 @@
+package dev.weft.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Starts a JVM per run. */
+class OverlapCaseIT {
+
+    @TempDir Path folder;
+
+    @Test
+    void directAndCopyingAlgorithmsGiveRowsWithBothLaunchers()
+            throws IOException, InterruptedException {
+        Collected found = new Collected();
+        new OverlapCase(List.of("ring", "mesh-pull"))
+                .run(new BenchSettings(true, 2, folder), found);
+        found.assertSound("overlap");
+        assertEquals(2 * 3 + 2, found.rows.size());
+        for (String launcher : new String[] {"threads", "processes"}) {
+            assertEquals(
+                    3,
+                    found.rows.stream()
+                            .filter(row -> row.name().contains(launcher))
+                            .filter(row -> row.figures().containsKey("pass"))
+                            .count(),
+                    "judged: direct, the free gather, the best copying algorithm");
+        }
+    }
+
+    @Test
+    void oneCoreIsSkippedWithItsReason() throws IOException, InterruptedException {
+        Collected found = new Collected();
+        new OverlapCase().run(new BenchSettings(true, 1, folder), found);
+        assertTrue(found.rows.isEmpty());
+        assertEquals(1, found.skipped.size());
+    }
+}
