@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -31,8 +30,7 @@ final class AutoCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
         Runs runs = new Runs(settings, sink, new ArrayList<>());
         runs.threads();
         runs.processes();
@@ -40,20 +38,20 @@ final class AutoCase implements BenchCase {
         if (lab.isPresent()) {
             runs.lab(lab.get());
         } else {
-            sink.skipped(ITEM, RandomProblems.LAB + " problems on hosts: " + Lab.missing(ITEM));
+            sink.skipped(ITEM, RandomProblem.LAB + " problems on hosts: " + Lab.missing(ITEM));
         }
         AutoSummary summary = new AutoSummary(runs.times);
         sink.row(
                 new BenchRow(
                         ITEM,
-                        runs.times.size() + " problems of seed " + RandomProblems.SEED,
+                        runs.times.size() + " problems of seed " + RandomProblem.SEED,
                         "the best of each",
                         summary.speed(),
                         summary.figures()));
     }
 
     /** One run of this case, and what it has found so far. */
-    private record Runs(BenchSettings settings, BenchSink sink, List<AutoTimes> times) {
+    private record Runs(Settings settings, Sink sink, List<AutoTimes> times) {
 
         void threads() {
             for (RandomProblem problem : problems(Launcher.THREADS, 4)) {
@@ -66,27 +64,16 @@ final class AutoCase implements BenchCase {
 
         void processes() throws IOException, InterruptedException {
             for (List<RandomProblem> start : starts(Launcher.PROCESSES, RandomProblem::ranks)) {
-                List<String> command =
-                        new ArrayList<>(
-                                List.of(
-                                        "launch",
-                                        "-n",
-                                        Integer.toString(start.getFirst().ranks()),
-                                        "--"));
+                String ranks = Integer.toString(start.getFirst().ranks());
+                List<String> command = new ArrayList<>(List.of("launch", "-n", ranks, "--"));
                 command.addAll(rank(start).command());
                 found(ChildCommand.weft(command, settings.folder()), start);
             }
         }
 
         void lab(Lab lab) throws IOException, InterruptedException {
-            Mpi mpi;
             try {
-                mpi = Mpi.find(settings.folder());
-            } catch (Mpi.MissingException e) {
-                sink.skipped(ITEM, e.getMessage());
-                return;
-            }
-            try {
+                Mpi mpi = Mpi.find(settings.folder());
                 for (List<RandomProblem> start :
                         starts(Launcher.LAB, p -> p.rate() + " " + p.ranks())) {
                     RandomProblem first = start.getFirst();
@@ -96,13 +83,15 @@ final class AutoCase implements BenchCase {
                     command.addAll(rank(start, "--mpi").command());
                     found(new ChildCommand(command, settings.folder()), start);
                 }
+            } catch (SkippedException e) {
+                sink.skipped(ITEM, e.getMessage());
             } finally {
                 lab.rate("none", settings.folder());
             }
         }
 
         private List<RandomProblem> problems(Launcher launcher, int quickly) {
-            return RandomProblems.of(launcher, settings.quick() ? quickly : Integer.MAX_VALUE);
+            return RandomProblem.of(launcher, settings.quick() ? quickly : Integer.MAX_VALUE);
         }
 
         /** Problems that can share a start, since they agree in {@code key}. */
@@ -114,15 +103,12 @@ final class AutoCase implements BenchCase {
         }
 
         private ChildCommand rank(List<RandomProblem> problems, String... more) {
+            String indexes =
+                    problems.stream()
+                            .map(problem -> Integer.toString(problem.index()))
+                            .collect(Collectors.joining(","));
             List<String> arguments =
-                    new ArrayList<>(
-                            List.of(
-                                    "bench",
-                                    AutoRanksCommand.NAME,
-                                    "--problems",
-                                    problems.stream()
-                                            .map(problem -> Integer.toString(problem.index()))
-                                            .collect(Collectors.joining(","))));
+                    new ArrayList<>(List.of("bench", AutoRanksCommand.NAME, "--problems", indexes));
             arguments.addAll(List.of(more));
             if (settings.quick()) {
                 arguments.add("--quick");
@@ -143,16 +129,14 @@ final class AutoCase implements BenchCase {
 
         private void found(AutoTimes found) {
             times.add(found);
-            Map<String, Double> figures = found.figures();
+            String name = RandomProblem.all().get(found.problem()).describe();
             sink.row(
                     new BenchRow(
                             ITEM,
-                            RandomProblems.all().get(found.problem()).describe()
-                                    + ", auto "
-                                    + found.chosen(),
+                            name + ", auto " + found.chosen(),
                             found.best(),
                             1 / found.overBest(),
-                            figures));
+                            found.figures()));
         }
     }
 }

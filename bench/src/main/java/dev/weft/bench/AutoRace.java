@@ -8,7 +8,6 @@ import dev.weft.plan.Algorithm;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,13 +15,13 @@ import java.util.Optional;
 
 /**
  * {@code auto} beside every algorithm that the hosts allow, in turns, on one of the {@link
- * RandomProblems}. All must give the same bits. Collective; used by one thread of each rank.
+ * RandomProblem}s. All must give the same bits. Collective; used by one thread of each rank.
  */
 final class AutoRace implements AutoCloseable {
 
     private final Fabric fabric;
     private final RandomProblem problem;
-    private final Arena arena = Arena.ofShared();
+    private final Resources opened = new Resources();
     private final Map<String, AllGatherMatmul> operators = new LinkedHashMap<>();
 
     private AutoRace(Fabric fabric, RandomProblem problem) {
@@ -56,7 +55,7 @@ final class AutoRace implements AutoCloseable {
                         problem.inner(),
                         problem.columns(),
                         problem.dtype(),
-                        arena);
+                        opened.add(Arena.ofShared()));
         add(Algorithm.AUTO.label(), Algorithm.AUTO, data);
         for (Algorithm algorithm : Algorithm.values()) {
             boolean runs = algorithm != Algorithm.DIRECT || fabric.sharesMemory();
@@ -68,7 +67,7 @@ final class AutoRace implements AutoCloseable {
     }
 
     private void add(String name, Algorithm algorithm, RankData data) {
-        operators.put(name, data.prepare(algorithm, problem.keepGathered()));
+        operators.put(name, opened.add(data.prepare(algorithm, problem.keepGathered())));
     }
 
     private AutoTimes measure(Interleaved.Effort effort) throws IOException, InterruptedException {
@@ -117,20 +116,12 @@ final class AutoRace implements AutoCloseable {
 
     private IllegalStateException different(String name, String what) {
         return new IllegalStateException(
-                problem.describe()
-                        + ": rank "
-                        + fabric.rank()
-                        + " has another "
-                        + what
-                        + " with "
-                        + name
-                        + " than with auto");
+                "%s: rank %d has another %s with %s than with auto"
+                        .formatted(problem.describe(), fabric.rank(), what, name));
     }
 
     @Override
     public void close() {
-        try (arena) {
-            Cleanup.closeAll(new ArrayList<>(operators.values()));
-        }
+        opened.close();
     }
 }

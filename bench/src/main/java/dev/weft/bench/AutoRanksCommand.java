@@ -33,7 +33,7 @@ final class AutoRanksCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        List<RandomProblem> all = RandomProblems.all();
+        List<RandomProblem> all = RandomProblem.all();
         for (int index : problems) {
             if (index < 0 || index >= all.size()) {
                 throw new IllegalArgumentException(

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * What {@code auto} and every algorithm took for one of the {@link RandomProblems}. Immutable; any
+ * What {@code auto} and every algorithm took for one of the {@link RandomProblem}s. Immutable; any
  * thread may call it.
  *
  * @param problem its index

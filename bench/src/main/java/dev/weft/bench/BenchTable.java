@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
  * Keeps what the cases find, and prints it as it comes: a table with columns of fixed width, since
  * later rows are not known yet. Used by one thread.
  */
-final class BenchTable implements BenchSink {
+final class BenchTable implements BenchCase.Sink {
 
     private static final String FORM = "%-8s %-58s %-36s %8s  %s";
 

@@ -4,24 +4,19 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
-import java.util.concurrent.Callable;
+import java.util.Map;
+import java.util.OptionalInt;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code weft bench cpu}: runs the cases one after the other and writes the record. */
 @Command(
@@ -42,22 +37,9 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 measured, 1 failed or a wrong product, 2 wrong usage."
         })
-final class CpuCommand implements Callable<Integer> {
+final class CpuCommand extends DeviceBench {
 
     private static final double BUSY = 0.5;
-
-    @Spec CommandSpec spec;
-
-    @Option(
-            names = "--quick",
-            description = "Small problems and few rounds: shows that it works, not how fast.")
-    boolean quick;
-
-    @Option(
-            names = "--json",
-            paramLabel = "FILE",
-            description = "Write the record there; - is standard output (docs/bench-record.md).")
-    String json;
 
     @Option(
             names = "--only",
@@ -85,13 +67,34 @@ final class CpuCommand implements Callable<Integer> {
         private static final long serialVersionUID = 1L;
 
         Items() {
-            super(BenchCases.items());
+            super(items());
         }
+    }
+
+    /**
+     * All cases, in the order in which they run.
+     *
+     * @param plots the folder for plots, or null for none
+     */
+    private static List<BenchCase> cases(Path plots) {
+        return List.of(
+                new ProductCase(),
+                new FusedCase(),
+                new OverlapCase(),
+                new LabCase(),
+                new PredictCase(Effort::thorough),
+                new AutoCase(),
+                new StartupCase(),
+                new RanksCase(plots));
+    }
+
+    private static List<String> items() {
+        return cases(null).stream().map(BenchCase::item).toList();
     }
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        Set<String> items = checkedItems();
+        List<String> items = checkedItems(only, items());
         int available = Runtime.getRuntime().availableProcessors();
         int used = checkedCores(available);
         checkPlots();
@@ -100,30 +103,37 @@ final class CpuCommand implements Callable<Integer> {
         checkOutputs();
         Console console = new Console(out, target.toStandardOutput());
         BenchTable table = new BenchTable(console::print);
-        String startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
+        String startedAt = now();
         noteLoad(table, console);
         table.head();
         try (BenchFolder folder = BenchFolder.create()) {
-            BenchSettings settings = new BenchSettings(quick, used, folder.path());
-            for (BenchCase each : BenchCases.all(plots)) {
+            BenchCase.Settings settings = new BenchCase.Settings(quick, used, folder.path());
+            for (BenchCase each : cases(plots)) {
                 if (items.contains(each.item())) {
-                    each.run(settings, table);
+                    run(each, settings, table);
                 }
             }
         }
         table.summary(quick);
         BenchRecord bench =
                 new BenchRecord(
-                        Version.number(),
-                        Runtime.version().toString(),
-                        machine(available, used),
+                        machine(used, table.figures()),
                         quick,
+                        OptionalInt.empty(),
                         startedAt,
                         table.rows(),
-                        table.skipped(),
-                        table.figures());
+                        table.skipped());
         target.write(bench::write);
         return 0;
+    }
+
+    private static void run(BenchCase each, BenchCase.Settings settings, BenchTable table)
+            throws IOException, InterruptedException {
+        try {
+            each.run(settings, table);
+        } catch (SkippedException e) {
+            table.skipped(each.item(), e.getMessage());
+        }
     }
 
     /**
@@ -141,28 +151,11 @@ final class CpuCommand implements Callable<Integer> {
         }
     }
 
-    private Set<String> checkedItems() {
-        if (only == null) {
-            return Set.copyOf(BenchCases.items());
-        }
-        for (String item : only) {
-            if (!BenchCases.items().contains(item)) {
-                throw new ParameterException(
-                        spec.commandLine(),
-                        "--only '"
-                                + item
-                                + "': expected some of "
-                                + String.join(", ", BenchCases.items()));
-            }
-        }
-        return new LinkedHashSet<>(only);
-    }
-
     private int checkedCores(int available) {
         if (cores != null && (cores < 1 || cores > available)) {
-            throw new ParameterException(
-                    spec.commandLine(),
-                    "--cores " + cores + ": expected 1 to " + available + ", the cores there are");
+            throw refused(
+                    "--cores %d: expected 1 to %d, the cores there are"
+                            .formatted(cores, available));
         }
         return cores == null ? available : cores;
     }
@@ -177,19 +170,17 @@ final class CpuCommand implements Callable<Integer> {
 
     private void checkPlots() {
         if (plots != null && !(Files.isDirectory(plots) && Files.isWritable(plots))) {
-            throw new ParameterException(
-                    spec.commandLine(),
+            throw refused(
                     "--plots " + plots + ": expected a folder that exists and can be written to");
         }
     }
 
-    private static BenchRecord.Machine machine(int available, int used) throws IOException {
-        return new BenchRecord.Machine(
-                System.getProperty("os.name"),
-                System.getProperty("os.arch"),
-                Processor.name(),
-                available,
-                used,
-                WeftProduct.engine().name());
+    private static Map<String, Object> machine(int used, Map<String, Double> figures)
+            throws IOException {
+        Map<String, Object> machine = BenchRecord.host();
+        machine.put("coresUsed", used);
+        machine.put("engine", WeftRanks.engine().name());
+        machine.put("figures", figures);
+        return machine;
     }
 }

@@ -1,13 +1,13 @@
 package dev.weft.bench;
 
 import dev.weft.op.View;
+import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.ToDoubleFunction;
 
 /**
  * Gather and product in one call, beside MPI's gather and then OpenBLAS's product, on all cores.
@@ -48,28 +48,19 @@ final class FusedCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
+    public void run(Settings settings, Sink sink)
+            throws SkippedException, IOException, InterruptedException {
         if (settings.cores() < 2) {
-            sink.skipped(item(), "needs two cores or more, a rank each");
-            return;
+            throw new SkippedException("needs two cores or more, a rank each");
         }
         Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
         if (noOpenBlas.isPresent()) {
-            sink.skipped(item(), "OpenBLAS: " + noOpenBlas.get());
-            return;
+            throw new SkippedException("OpenBLAS: " + noOpenBlas.get());
         }
         OpenBlasLibrary library = OpenBlasLibrary.loaded();
-        Mpi mpi;
-        Path program;
-        try {
-            mpi = Mpi.find(settings.folder());
-            Path source = Programs.copy(MpiProduct.SOURCE, settings.folder());
-            program = mpi.compile(source, library.file(), settings.folder());
-        } catch (Mpi.MissingException e) {
-            sink.skipped(item(), e.getMessage());
-            return;
-        }
+        Mpi mpi = Mpi.find(settings.folder());
+        Path source = Programs.source(MpiProduct.SOURCE, settings.folder());
+        Path program = mpi.compile(source, library.file(), settings.folder());
         int factor = settings.cores() >= MANY_CORES && !settings.quick() ? 2 : 1;
         for (Shape base : settings.quick() ? QUICK_SHAPES : SHAPES) {
             Shape shape = new Shape(base.m() * factor, base.n(), base.k());
@@ -82,15 +73,16 @@ final class FusedCase implements BenchCase {
     }
 
     private void measure(
-            BenchSettings settings,
+            Settings settings,
             Mpi mpi,
             Path program,
             OpenBlasLibrary library,
             Shape shape,
-            BenchSink sink)
+            Sink sink)
             throws IOException, InterruptedException {
         int ranks = settings.cores();
-        try (WeftRanks weft = new WeftRanks(shape, ranks);
+        try (Operands operands = Operands.of(shape, DType.FP32);
+                WeftRanks weft = new WeftRanks(ranks, operands, false, op -> op.computeWorkers(1));
                 MpiProduct peer =
                         new MpiProduct(
                                 mpi.startCommands(ranks),
@@ -98,9 +90,12 @@ final class FusedCase implements BenchCase {
                                 library,
                                 shape,
                                 settings.folder())) {
+            ProductCheck.require("Weft", operands.a(), operands.b(), weft.product());
+            weft.requireBits(weft.product());
             peer.takeNs();
             String peerName = mpi.kind().label() + " + " + library.name();
-            MadeUpData.requireSame(peerName, shape, weft.checksum(), peer.checksum());
+            MadeUpData.requireSame(
+                    peerName, shape, MadeUpData.checksum(weft.product()), peer.checksum());
             Interleaved.Outcome outcome =
                     new Interleaved(Interleaved.Effort.of(settings.quick()))
                             .measure(
@@ -108,40 +103,35 @@ final class FusedCase implements BenchCase {
                                             () -> weft.takeNs(View.PIPELINED),
                                             () -> weft.takeNs(View.COMPUTE_ONLY),
                                             peer::takeNs));
-            Map<String, Double> figures = figures(outcome, peer.latest(outcome.rounds()));
+            Map<String, Double> figures = figures(outcome, peer);
             figures.put("ranks", (double) ranks);
             figures.put("peerPinned", peer.pinned() ? 1.0 : 0.0);
-            String name = shape + ", " + ranks + " ranks, " + weft.algorithm();
+            String name =
+                    "%s, %d ranks, %s"
+                            .formatted(shape, ranks, weft.operator().plan().algorithm().label());
             sink.row(new BenchRow(item(), name, peerName, outcome.speed(FUSED, PEER), figures));
         }
     }
 
-    private static Map<String, Double> figures(
-            Interleaved.Outcome outcome, List<MpiProduct.Step> steps) {
-        double[] gatherNs = values(steps, MpiProduct.Step::gatherNs);
-        double[] productNs = values(steps, MpiProduct.Step::productNs);
-        double[] weftProductNs = new double[steps.size()];
-        for (int round = 0; round < weftProductNs.length; round++) {
-            weftProductNs[round] = outcome.ns()[PRODUCT][round];
-        }
+    private static Map<String, Double> figures(Interleaved.Outcome outcome, MpiProduct peer) {
+        double[] gatherNs = peer.latest(outcome.rounds(), MpiProduct.Step::gatherNs);
+        double[] productNs = peer.latest(outcome.rounds(), MpiProduct.Step::productNs);
         // What the gather adds to the product. The slowest rank's gather is another rank's than the
         // slowest product: their sum would be more than the peer ever takes.
-        double[] addedNs = new double[steps.size()];
+        double[] addedNs = new double[outcome.rounds()];
         for (int round = 0; round < addedNs.length; round++) {
             addedNs[round] = outcome.ns()[PEER][round] - productNs[round];
         }
         double gatherOverProduct = Interleaved.medianRatio(addedNs, productNs);
-        double productRatio = Interleaved.medianRatio(productNs, weftProductNs);
+        double productRatio = Interleaved.medianRatio(productNs, outcome.values(PRODUCT));
         double needed = REQUIRED * productRatio * (1 + gatherOverProduct);
         double ratio = outcome.speed(FUSED, PEER);
         boolean pass = ratio >= needed && (gatherOverProduct < LARGE_GATHER || ratio > VISIBLE);
         Map<String, Double> figures = new LinkedHashMap<>();
         figures.put("rounds", (double) outcome.rounds());
-        figures.put("weftMedianNs", outcome.medianNs(FUSED));
-        figures.put("weftSpreadNs", outcome.spreadNs(FUSED));
+        outcome.put(figures, "weft", FUSED);
         figures.put("weftProductNs", outcome.medianNs(PRODUCT));
-        figures.put("peerMedianNs", outcome.medianNs(PEER));
-        figures.put("peerSpreadNs", outcome.spreadNs(PEER));
+        outcome.put(figures, "peer", PEER);
         figures.put("peerGatherNs", Interleaved.quantile(gatherNs, 0.5));
         figures.put("peerProductNs", Interleaved.quantile(productNs, 0.5));
         figures.put("gatherOverProduct", gatherOverProduct);
@@ -149,10 +139,5 @@ final class FusedCase implements BenchCase {
         figures.put("needed", needed);
         figures.put("pass", pass ? 1.0 : 0.0);
         return figures;
-    }
-
-    private static double[] values(
-            List<MpiProduct.Step> steps, ToDoubleFunction<MpiProduct.Step> part) {
-        return steps.stream().mapToDouble(part).toArray();
     }
 }

@@ -29,13 +29,4 @@ record GpuBench(
     boolean isPytorchsCard() {
         return gpu.name().contains("H200");
     }
-
-    /** Closes what was open when {@code failure} came, which stays the one that is told. */
-    static void closeAfter(Throwable failure, List<? extends AutoCloseable> resources) {
-        try {
-            Cleanup.closeAll(resources);
-        } catch (RuntimeException e) {
-            failure.addSuppressed(e);
-        }
-    }
 }

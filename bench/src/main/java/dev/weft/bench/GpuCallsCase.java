@@ -3,7 +3,9 @@ package dev.weft.bench;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceCheck;
 import dev.weft.plan.Shards;
+import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,61 +37,57 @@ final class GpuCallsCase implements GpuCase {
     }
 
     @Override
-    public void run(GpuBench bench, Consumer<GpuRow> sink) {
+    public void run(GpuBench bench, Consumer<BenchRow> sink)
+            throws IOException, InterruptedException {
         int calls = bench.quick() ? QUICK_CALLS : CALLS;
-        sink.accept(GpuRow.attempt(ITEM, name(calls), () -> measured(bench, calls)));
+        sink.accept(GpuCase.attempt(ITEM, name(calls), () -> measured(bench, calls)));
     }
 
     private static String name(int calls) {
-        return calls + " calls, W " + RANKS + ", M " + M + " K " + K + " N " + N + ", fp16";
+        return "%d calls, W %d, M %d K %d N %d, fp16".formatted(calls, RANKS, M, K, N);
     }
 
-    private static GpuRow measured(GpuBench bench, int calls) {
-        double[] us = new double[calls];
-        List<GpuCheck> failed = new ArrayList<>();
+    private static BenchRow measured(GpuBench bench, int calls) {
+        List<Double> us = new ArrayList<>();
+        List<BenchRow.Check> failed = new ArrayList<>();
         try (GpuData data = new GpuData(bench, DType.FP16, Shards.even(M, RANKS), K, N);
-                CudaAllGatherMatmul operator =
-                        CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                                .a(data.shards(), DType.FP16)
-                                .b(data.b(), false)
-                                .deadline(GpuBench.DEADLINE)
-                                .prepare()) {
+                CudaAllGatherMatmul operator = data.operator().prepare()) {
             for (int call = 0; call < calls; call++) {
                 data.refill(FIRST_SEED + call);
                 data.placePeers(operator);
                 bench.check().poison(operator.product(0));
                 operator.call(data.shard(0));
-                us[call] = operator.elapsedUs();
+                us.add(operator.elapsedUs());
                 DeviceCheck.Verdict verdict =
                         bench.check().product(data.a(), data.b(), false, operator.product(0));
                 if (!verdict.passed()) {
-                    failed.add(GpuCheck.within("call " + call + ": product", verdict));
+                    failed.add(GpuJudge.within("call " + call + ": product", verdict));
                 }
             }
         }
-        return row(us, failed);
+        return row(new Samples(us), failed);
     }
 
     /** A row from what was measured for it. Pure. */
-    static GpuRow row(double[] us, List<GpuCheck> failed) {
-        int passed = us.length - failed.size();
-        List<GpuCheck> checks = new ArrayList<>();
+    static BenchRow row(Samples times, List<BenchRow.Check> failed) {
+        int calls = times.us().size();
+        int passed = calls - failed.size();
+        List<BenchRow.Check> checks = new ArrayList<>();
         checks.add(
-                new GpuCheck(
+                new BenchRow.Check(
                         "product of every call",
                         failed.isEmpty(),
-                        passed + " of " + us.length + " calls are right"));
+                        passed + " of " + calls + " calls are right"));
         checks.addAll(failed.subList(0, Math.min(TOLD, failed.size())));
         Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put("calls", (double) us.length);
+        figures.put("calls", (double) calls);
         figures.put("passed", (double) passed);
-        return new GpuRow(
+        return new BenchRow(
                 ITEM,
-                name(us.length),
+                name(calls),
                 "every call right",
-                (double) passed / us.length,
-                Map.of("call", GpuTurns.samples(us)),
-                figures,
+                (double) passed / calls,
+                GpuCase.figures(figures, Map.of("call", times)),
                 checks,
                 List.of());
     }

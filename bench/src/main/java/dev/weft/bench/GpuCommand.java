@@ -7,20 +7,17 @@ import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.ffi.CublasLt;
+import dev.weft.ffi.CudaDevices;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** {@code weft bench gpu}: runs the cases one after the other and writes the record. */
 @Command(
@@ -45,25 +42,12 @@ import picocli.CommandLine.Spec;
                     + " no",
             "GPU or cublasLt. A row that is slower than it should be says MISSES and is no failure."
         })
-final class GpuCommand implements Callable<Integer> {
+final class GpuCommand extends DeviceBench {
 
     private static final int ITERATIONS = 15;
     private static final int QUICK_ITERATIONS = 3;
     private static final int MAX_ITERATIONS = 100_000;
     private static final int QUICK_ROWS = 3;
-
-    @Spec CommandSpec spec;
-
-    @Option(
-            names = "--quick",
-            description = "Few rounds and the small rows: shows that it works, not how fast.")
-    boolean quick;
-
-    @Option(
-            names = "--json",
-            paramLabel = "FILE",
-            description = "Write the record there; - is standard output (docs/bench-record.md).")
-    String json;
 
     @Option(
             names = "--only",
@@ -91,8 +75,8 @@ final class GpuCommand implements Callable<Integer> {
     }
 
     @Override
-    public Integer call() throws IOException {
-        List<String> items = checkedItems();
+    public Integer call() throws IOException, InterruptedException {
+        List<String> items = checkedItems(only, cases().stream().map(GpuCase::item).toList());
         List<Integer> numbers = checkedRows();
         int rounds = checkedIterations();
         PrintWriter out = spec.commandLine().getOut();
@@ -106,12 +90,13 @@ final class GpuCommand implements Callable<Integer> {
         }
         Console console = new Console(out, target.toStandardOutput());
         GpuTable table = new GpuTable(console::print);
-        String startedAt = Instant.now().truncatedTo(ChronoUnit.SECONDS).toString();
+        String startedAt = now();
         // Never closed: cublasLt's handle needs the context as long as the process lives.
         Gpu gpu = Gpu.open(0);
-        GpuRecord.Machine machine = GpuRecord.Machine.of(gpu);
+        Map<String, Object> machine = machine(gpu);
         console.print(
-                gpu + ", driver for CUDA " + machine.driver() + ", cublasLt " + machine.cublasLt());
+                "%s, driver for CUDA %s, cublasLt %s"
+                        .formatted(gpu, machine.get("driver"), machine.get("cublasLt")));
         console.print(
                 rounds
                         + " rounds; times in us, median/distance between the quartiles; PyTorch's"
@@ -119,40 +104,42 @@ final class GpuCommand implements Callable<Integer> {
         try (DeviceCheck check = new DeviceCheck(gpu);
                 GpuStream stream = GpuStream.create()) {
             GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers);
-            cases().stream()
-                    .filter(each -> items.contains(each.item()))
-                    .forEach(each -> each.run(bench, table));
-        }
-        table.summary(quick);
-        GpuRecord record =
-                new GpuRecord(
-                        Version.number(),
-                        Runtime.version().toString(),
-                        machine,
-                        quick,
-                        rounds,
-                        startedAt,
-                        table.rows());
-        target.write(record::write);
-        return table.rows().stream().allMatch(GpuRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
-    }
-
-    private List<String> checkedItems() {
-        List<String> known = cases().stream().map(GpuCase::item).toList();
-        if (only == null) {
-            return known;
-        }
-        for (String item : only) {
-            if (!known.contains(item)) {
-                throw refused(
-                        "--only '" + item + "': expected some of " + String.join(", ", known));
+            for (GpuCase each : cases()) {
+                if (items.contains(each.item())) {
+                    each.run(bench, table);
+                }
             }
         }
-        return only;
+        table.summary(quick);
+        BenchRecord record =
+                new BenchRecord(
+                        machine,
+                        quick,
+                        OptionalInt.of(rounds),
+                        startedAt,
+                        table.rows().stream().map(BenchRow::rounded).toList(),
+                        List.of());
+        target.write(record::write);
+        return table.rows().stream().allMatch(BenchRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    private static Map<String, Object> machine(Gpu gpu) throws IOException {
+        int driver = CudaDevices.driverVersion();
+        long cublas = CublasLt.version();
+        Map<String, Object> machine = BenchRecord.host();
+        machine.put("engine", "gated");
+        machine.put("gpu", gpu.name());
+        machine.put("capability", gpu.capability());
+        machine.put("multiprocessors", gpu.multiprocessors());
+        machine.put("memoryBytes", CudaDevices.totalMemory(gpu.ordinal()));
+        machine.put("driver", driver / 1000 + "." + driver % 1000 / 10);
+        machine.put("cublasLt", cublas / 10_000 + "." + cublas / 100 % 100 + "." + cublas % 100);
+        machine.put("clocks", "unknown");
+        return machine;
     }
 
     private List<Integer> checkedRows() {
-        int last = GpuShape.ROWS.size();
+        int last = GpuOverlapRow.ROWS.size();
         if (rows == null) {
             return IntStream.rangeClosed(1, quick ? QUICK_ROWS : last).boxed().toList();
         }
@@ -169,9 +156,5 @@ final class GpuCommand implements Callable<Integer> {
             throw refused("--iterations " + iterations + ": expected 1 to " + MAX_ITERATIONS);
         }
         return iterations != null ? iterations : quick ? QUICK_ITERATIONS : ITERATIONS;
-    }
-
-    private ParameterException refused(String message) {
-        return new ParameterException(spec.commandLine(), message);
     }
 }

@@ -6,10 +6,10 @@ import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.io.IOException;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.function.DoubleSupplier;
+import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The product of all rows by cublasLt alone, in the best of the ways that it proposes: as fast as a
@@ -32,7 +32,7 @@ final class GpuCublas implements AutoCloseable {
     private final long end = CudaStreams.createEvent(true, false);
     private final int best;
 
-    GpuCublas(GpuBench bench, GpuData data, DType out) {
+    GpuCublas(GpuBench bench, GpuData data, DType out) throws IOException, InterruptedException {
         this.bench = bench;
         this.data = data;
         long m = data.a().rows();
@@ -57,16 +57,16 @@ final class GpuCublas implements AutoCloseable {
         best = fastest();
     }
 
-    private int fastest() {
-        Map<String, DoubleSupplier> turns = new LinkedHashMap<>();
-        for (int i = 0; i < product.candidates(); i++) {
-            int candidate = i;
-            turns.put(Integer.toString(candidate), () -> takeUs(candidate));
-        }
-        return GpuTurns.take(turns, WARMUP, ROUNDS).entrySet().stream()
-                .min(Comparator.comparingDouble(each -> each.getValue().median()))
-                .map(each -> Integer.parseInt(each.getKey()))
-                .orElseThrow();
+    private int fastest() throws IOException, InterruptedException {
+        List<Integer> candidates = IntStream.range(0, product.candidates()).boxed().toList();
+        Interleaved.Outcome outcome =
+                Interleaved.take(
+                        candidates.stream()
+                                .<Interleaved.Turn>map(each -> () -> takeNs(each))
+                                .toList(),
+                        WARMUP,
+                        ROUNDS);
+        return candidates.stream().min(Comparator.comparingDouble(outcome::medianNs)).orElseThrow();
     }
 
     DeviceMatrix product() {
@@ -79,18 +79,18 @@ final class GpuCublas implements AutoCloseable {
     }
 
     /** One product; its time on the device. */
-    double takeUs() {
-        return takeUs(best);
+    long takeNs() {
+        return takeNs(best);
     }
 
-    private double takeUs(int candidate) {
+    private long takeNs(int candidate) {
         long stream = bench.stream().handle();
         CudaStreams.record(begin, stream);
         product.run(
                 candidate, data.a().address(), data.b().address(), c.address(), workspace, stream);
         CudaStreams.record(end, stream);
         CudaStreams.synchronizeEvent(end);
-        return 1e3 * CudaStreams.elapsedMs(begin, end);
+        return Math.round(1e6 * CudaStreams.elapsedMs(begin, end));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.weft.bench;
 
 import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.plan.Shards;
@@ -49,6 +50,14 @@ final class GpuData implements AutoCloseable {
 
     DeviceMatrix shard(int rank) {
         return a.rows(shards.firstRow(rank), shards.rows(rank));
+    }
+
+    /** Rank 0's operator, its peers in host memory. */
+    CudaAllGatherMatmulBuilder operator() {
+        return CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
+                .a(shards, a.dtype())
+                .b(b, false)
+                .deadline(GpuBench.DEADLINE);
     }
 
     /** Other rows of A; operators keep the ones that they have. */

@@ -3,6 +3,7 @@ package dev.weft.bench;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -22,7 +23,7 @@ final class GpuOverlapCase implements GpuCase {
     /**
      * A small problem, until the JVM has compiled what issues calls: else it shows in the times.
      */
-    private static final GpuShape HOST_WARMUP = new GpuShape(0, 4, 1024, 512, 512, 0, 0);
+    private static final GpuOverlapRow HOST_WARMUP = new GpuOverlapRow(0, 4, 1024, 512, 512, 0, 0);
 
     private static final int HOST_WARMUP_ROUNDS = 3000;
     private static final int QUICK_HOST_WARMUP_ROUNDS = 100;
@@ -38,23 +39,24 @@ final class GpuOverlapCase implements GpuCase {
     }
 
     @Override
-    public void run(GpuBench bench, Consumer<GpuRow> sink) {
+    public void run(GpuBench bench, Consumer<BenchRow> sink)
+            throws IOException, InterruptedException {
         for (int number : bench.rows()) {
-            GpuShape shape = GpuShape.row(number);
+            GpuOverlapRow shape = GpuOverlapRow.of(number);
             for (DType out : List.of(DType.FP16, DType.FP32)) {
-                String name = GpuOverlapRow.name(shape, out);
-                sink.accept(GpuRow.attempt(item(), name, () -> measured(bench, shape, out)));
+                String name = shape.name(out);
+                sink.accept(GpuCase.attempt(item(), name, () -> measured(bench, shape, out)));
             }
         }
     }
 
-    private GpuRow measured(GpuBench bench, GpuShape shape, DType out) {
+    private BenchRow measured(GpuBench bench, GpuOverlapRow shape, DType out)
+            throws IOException, InterruptedException {
         warmHostUp(bench);
         try (GpuData data = data(bench, shape);
                 GpuOverlapSides sides = new GpuOverlapSides(bench, data, out, TIMED_SEED)) {
             Map<String, Samples> times = sides.take(warmup(bench, shape), bench.iterations());
-            return GpuOverlapRow.of(
-                    shape,
+            return shape.measured(
                     out,
                     times,
                     sides.counts(),
@@ -63,14 +65,14 @@ final class GpuOverlapCase implements GpuCase {
         }
     }
 
-    private static int warmup(GpuBench bench, GpuShape shape) {
+    private static int warmup(GpuBench bench, GpuOverlapRow shape) {
         long bytesPerRound = 4 * shape.m() * shape.k() * DType.FP16.bytes();
         return bench.quick()
                 ? MIN_WARMUP
                 : Math.toIntExact(Math.max(MIN_WARMUP, WARMUP_BYTES / bytesPerRound));
     }
 
-    private void warmHostUp(GpuBench bench) {
+    private void warmHostUp(GpuBench bench) throws IOException, InterruptedException {
         if (warm) {
             return;
         }
@@ -81,7 +83,7 @@ final class GpuOverlapCase implements GpuCase {
         warm = true;
     }
 
-    private static GpuData data(GpuBench bench, GpuShape shape) {
+    private static GpuData data(GpuBench bench, GpuOverlapRow shape) {
         Shards shards = Shards.even(shape.m(), shape.ranks());
         return new GpuData(bench, DType.FP16, shards, shape.k(), shape.n());
     }

@@ -7,11 +7,11 @@ import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
-import java.util.ArrayList;
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.DoubleSupplier;
+import java.util.function.UnaryOperator;
 
 /**
  * All that takes turns in one row of the overlap table: rank 0 on the GPU, its peers' rows in host
@@ -31,43 +31,35 @@ final class GpuOverlapSides implements AutoCloseable {
 
     private final GpuBench bench;
     private final GpuData data;
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    private final Resources opened = new Resources();
     private final GpuCublas cublas;
     private final CudaAllGatherMatmul sequential;
     private final CudaAllGatherMatmul pipelined;
     private final CudaAllGatherMatmul pipelinedCublas;
 
-    GpuOverlapSides(GpuBench bench, GpuData data, DType out, long seed) {
+    GpuOverlapSides(GpuBench bench, GpuData data, DType out, long seed)
+            throws IOException, InterruptedException {
         this.bench = bench;
         this.data = data;
         data.refill(seed);
         try {
-            cublas = new GpuCublas(bench, data, out);
-            opened.add(cublas);
+            cublas = opened.add(new GpuCublas(bench, data, out));
             long shardRows = data.shards().maxRows();
-            sequential = open(describe(out).algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
+            sequential = open(out, op -> op.algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
             requireOneCopyPerPeer();
-            pipelined = open(describe(out).algorithm(Algorithm.MESH_PULL));
+            pipelined = open(out, op -> op.algorithm(Algorithm.MESH_PULL));
             pipelinedCublas =
-                    open(describe(out).algorithm(Algorithm.MESH_PULL).engine(CudaEngine.CUBLAS));
-        } catch (RuntimeException | Error e) {
-            GpuBench.closeAfter(e, opened);
+                    open(out, op -> op.algorithm(Algorithm.MESH_PULL).engine(CudaEngine.CUBLAS));
+        } catch (Throwable e) {
+            opened.closeAfter(e);
             throw e;
         }
     }
 
-    private CudaAllGatherMatmulBuilder describe(DType out) {
-        return CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                .a(data.shards(), data.a().dtype())
-                .b(data.b(), false)
-                .output(out)
-                .deadline(GpuBench.DEADLINE);
-    }
-
     /** From now on every call finds the rows of all ranks in place. */
-    private CudaAllGatherMatmul open(CudaAllGatherMatmulBuilder builder) {
-        CudaAllGatherMatmul operator = builder.prepare();
-        opened.add(operator);
+    private CudaAllGatherMatmul open(DType out, UnaryOperator<CudaAllGatherMatmulBuilder> more) {
+        CudaAllGatherMatmul operator =
+                opened.add(more.apply(data.operator().output(out)).prepare());
         data.placePeers(operator);
         for (int slot = 0; slot < SLOTS; slot++) {
             operator.call(data.shard(0));
@@ -80,11 +72,8 @@ final class GpuOverlapSides implements AutoCloseable {
         int peers = data.shards().ranks() - 1;
         if (sequential.copiesPerCall() != peers) {
             throw new IllegalStateException(
-                    "the gather alone makes "
-                            + sequential.copiesPerCall()
-                            + " copies: expected "
-                            + peers
-                            + ", one per peer");
+                    "the gather alone makes %d copies: expected %d, one per peer"
+                            .formatted(sequential.copiesPerCall(), peers));
         }
     }
 
@@ -96,26 +85,26 @@ final class GpuOverlapSides implements AutoCloseable {
                 "cublasCandidate", (double) cublas.best());
     }
 
-    Map<String, Samples> take(int warmup, int rounds) {
-        Map<String, DoubleSupplier> turns = new LinkedHashMap<>();
-        turns.put(CUBLAS, cublas::takeUs);
-        turns.put(GATED, () -> takeUs(pipelined, View.COMPUTE_ONLY));
-        turns.put(GATHER, () -> takeUs(sequential, View.COMM_ONLY));
-        turns.put(SEQUENTIAL, () -> takeUs(sequential, View.PIPELINED));
-        turns.put(PIPELINED, () -> takeUs(pipelined, View.PIPELINED));
-        turns.put(PIPELINED_CUBLAS, () -> takeUs(pipelinedCublas, View.PIPELINED));
-        return GpuTurns.take(turns, warmup, rounds);
+    Map<String, Samples> take(int warmup, int rounds) throws IOException, InterruptedException {
+        Map<String, Interleaved.Turn> turns = new LinkedHashMap<>();
+        turns.put(CUBLAS, cublas::takeNs);
+        turns.put(GATED, () -> takeNs(pipelined, View.COMPUTE_ONLY));
+        turns.put(GATHER, () -> takeNs(sequential, View.COMM_ONLY));
+        turns.put(SEQUENTIAL, () -> takeNs(sequential, View.PIPELINED));
+        turns.put(PIPELINED, () -> takeNs(pipelined, View.PIPELINED));
+        turns.put(PIPELINED_CUBLAS, () -> takeNs(pipelinedCublas, View.PIPELINED));
+        return GpuCase.take(turns, warmup, rounds);
     }
 
     /** One call on an idle stream; its time on the device. */
-    private double takeUs(CudaAllGatherMatmul operator, View view) {
+    private long takeNs(CudaAllGatherMatmul operator, View view) {
         operator.start(operator.nextShard(), bench.stream(), view);
         operator.await();
-        return operator.elapsedUs();
+        return Math.round(1e3 * operator.elapsedUs());
     }
 
     /** Calls everything once more with other rows on poisoned outputs, and looks at all of it. */
-    List<GpuCheck> verify(long otherSeed) {
+    List<BenchRow.Check> verify(long otherSeed) {
         data.refill(otherSeed);
         GpuJudge judge = new GpuJudge(bench, data);
         callPoisoned(pipelined);
@@ -127,13 +116,13 @@ final class GpuOverlapSides implements AutoCloseable {
         judge.sameBits(
                 "pipelined and sequential: bits", pipelined.product(0), sequential.product(0));
         bench.check().poison(pipelined.product(0));
-        takeUs(pipelined, View.COMPUTE_ONLY);
+        takeNs(pipelined, View.COMPUTE_ONLY);
         judge.sameBits("gated and sequential: bits", pipelined.product(0), sequential.product(0));
         callPoisoned(pipelinedCublas);
         judge.product(PIPELINED_CUBLAS, pipelinedCublas.product(0));
         judge.gathered(PIPELINED_CUBLAS, pipelinedCublas);
         bench.check().poison(cublas.product());
-        cublas.takeUs();
+        cublas.takeNs();
         judge.product(CUBLAS, cublas.product());
         return judge.checks();
     }
@@ -146,6 +135,6 @@ final class GpuOverlapSides implements AutoCloseable {
 
     @Override
     public void close() {
-        Cleanup.closeAll(opened);
+        opened.close();
     }
 }

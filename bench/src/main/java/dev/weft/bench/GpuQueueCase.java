@@ -6,6 +6,7 @@ import dev.weft.op.View;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,45 +38,38 @@ final class GpuQueueCase implements GpuCase {
     }
 
     @Override
-    public void run(GpuBench bench, Consumer<GpuRow> sink) {
+    public void run(GpuBench bench, Consumer<BenchRow> sink)
+            throws IOException, InterruptedException {
         for (long n : COLUMNS.subList(0, bench.quick() ? 1 : COLUMNS.size())) {
-            sink.accept(GpuRow.attempt(ITEM, name(n), () -> measured(bench, n)));
+            sink.accept(GpuCase.attempt(ITEM, name(n), () -> measured(bench, n)));
         }
     }
 
     private static String name(long n) {
-        return CALLS + " calls, W " + RANKS + ", M " + M + " K " + K + " N " + n + ", fp16";
+        return "%d calls, W %d, M %d K %d N %d, fp16".formatted(CALLS, RANKS, M, K, n);
     }
 
-    private static GpuRow measured(GpuBench bench, long n) {
+    private static BenchRow measured(GpuBench bench, long n)
+            throws IOException, InterruptedException {
         try (GpuData data = new GpuData(bench, DType.FP16, Shards.even(M, RANKS), K, n);
-                CudaAllGatherMatmul operator =
-                        CudaAllGatherMatmul.withHostPeers(bench.gpu(), 0)
-                                .a(data.shards(), DType.FP16)
-                                .b(data.b(), false)
-                                .deadline(GpuBench.DEADLINE)
-                                .prepare()) {
+                CudaAllGatherMatmul operator = data.operator().prepare()) {
             data.refill(SEED);
             data.placePeers(operator);
             operator.call(data.shard(0));
             operator.call(data.shard(0));
-            int rounds = bench.iterations();
-            double[] awaited = new double[rounds];
-            double[] queued = new double[rounds];
-            for (int round = -1; round < rounds; round++) {
-                // The first round warms up and is replaced.
-                awaited[Math.max(0, round)] = usPerCall(bench, operator, 1);
-                queued[Math.max(0, round)] = usPerCall(bench, operator, 2);
-            }
+            Map<String, Interleaved.Turn> turns = new LinkedHashMap<>();
+            turns.put(AWAITED, () -> nsPerCall(bench, operator, 1));
+            turns.put(QUEUED, () -> nsPerCall(bench, operator, 2));
+            Map<String, Samples> times = GpuCase.take(turns, 1, bench.iterations());
             bench.check().poison(operator.product(0));
-            usPerCall(bench, operator, 2);
+            nsPerCall(bench, operator, 2);
             DeviceCheck.Verdict verdict =
                     bench.check().product(data.a(), data.b(), false, operator.product(0));
-            return row(n, awaited, queued, List.of(GpuCheck.within("the last product", verdict)));
+            return row(n, times, List.of(GpuJudge.within("the last product", verdict)));
         }
     }
 
-    private static double usPerCall(GpuBench bench, CudaAllGatherMatmul operator, int deep) {
+    private static long nsPerCall(GpuBench bench, CudaAllGatherMatmul operator, int deep) {
         long start = System.nanoTime();
         int open = 0;
         for (int call = 0; call < CALLS; call++) {
@@ -89,24 +83,18 @@ final class GpuQueueCase implements GpuCase {
         for (; open > 0; open--) {
             operator.await();
         }
-        return (System.nanoTime() - start) / 1e3 / CALLS;
+        return (System.nanoTime() - start) / CALLS;
     }
 
     /** A row from what was measured for it. Pure. */
-    static GpuRow row(long n, double[] awaitedUs, double[] queuedUs, List<GpuCheck> checks) {
-        Samples awaited = GpuTurns.samples(awaitedUs);
-        Samples queued = GpuTurns.samples(queuedUs);
-        Map<String, Samples> times = new LinkedHashMap<>();
-        times.put(AWAITED, awaited);
-        times.put(QUEUED, queued);
-        double gain = awaited.median() / queued.median();
-        return new GpuRow(
+    static BenchRow row(long n, Map<String, Samples> times, List<BenchRow.Check> checks) {
+        double gain = times.get(AWAITED).median() / times.get(QUEUED).median();
+        return new BenchRow(
                 ITEM,
                 name(n),
                 AWAITED,
                 gain,
-                times,
-                Map.of("n", (double) n, "gain", gain),
+                GpuCase.figures(Map.of("n", (double) n, "gain", gain), times),
                 checks,
                 List.of());
     }

@@ -4,6 +4,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,6 +24,9 @@ final class GpuSharedCase implements GpuCase {
     private static final long K = 4096;
     private static final long N = 4096;
 
+    /** So many times the products' own time at most. */
+    private static final double NEEDED = 1.2;
+
     /** Enough for the JVM to compile what issues calls. */
     private static final int WARMUP = 200;
 
@@ -39,17 +43,19 @@ final class GpuSharedCase implements GpuCase {
     }
 
     @Override
-    public void run(GpuBench bench, Consumer<GpuRow> sink) {
+    public void run(GpuBench bench, Consumer<BenchRow> sink)
+            throws IOException, InterruptedException {
         for (int ranks : bench.quick() ? List.of(2) : List.of(2, 4, 8)) {
-            sink.accept(GpuRow.attempt(ITEM, name(ranks), () -> measured(bench, ranks)));
+            sink.accept(GpuCase.attempt(ITEM, name(ranks), () -> measured(bench, ranks)));
         }
     }
 
     private static String name(int ranks) {
-        return ranks + " ranks on one GPU, M " + M + " K " + K + " N " + N + ", bf16";
+        return "%d ranks on one GPU, M %d K %d N %d, bf16".formatted(ranks, M, K, N);
     }
 
-    private static GpuRow measured(GpuBench bench, int ranks) {
+    private static BenchRow measured(GpuBench bench, int ranks)
+            throws IOException, InterruptedException {
         try (GpuData data = new GpuData(bench, DType.BF16, Shards.even(M, ranks), K, N);
                 GpuSharedRanks shared = new GpuSharedRanks(bench, data, TIMED_SEED)) {
             int warmup = bench.quick() ? QUICK_WARMUP : WARMUP;
@@ -68,11 +74,11 @@ final class GpuSharedCase implements GpuCase {
      *
      * @param automatic what Weft chose
      */
-    static GpuRow row(
+    static BenchRow row(
             int ranks,
             String automatic,
             Map<String, Samples> times,
-            List<GpuCheck> checks,
+            List<BenchRow.Check> checks,
             boolean pytorchsCard) {
         double products = ranks * times.get(GpuSharedRanks.CUBLAS).median();
         Map<String, Double> figures = new LinkedHashMap<>();
@@ -85,28 +91,27 @@ final class GpuSharedCase implements GpuCase {
             String name = GpuSharedRanks.timeName(algorithm);
             figures.put(name + "OverProducts", times.get(name).median() / products);
         }
-        figures.put("needed", GpuRules.SHARED_NEEDED);
+        figures.put("needed", NEEDED);
         if (pytorchsCard) {
             figures.put("pytorchFusedUs", PYTORCH_US.get(ranks));
         }
         List<String> misses = new ArrayList<>();
         double over = figures.get("autoOverProducts");
-        if (!(over <= GpuRules.SHARED_NEEDED)) {
+        if (!(over <= NEEDED)) {
             misses.add(
                     String.format(
                             Locale.ROOT,
                             "%s takes %.3f times the products' own time, needed %.1f at most",
                             automatic,
                             over,
-                            GpuRules.SHARED_NEEDED));
+                            NEEDED));
         }
-        return new GpuRow(
+        return new BenchRow(
                 ITEM,
                 name(ranks) + ", " + automatic,
                 "cuBLAS",
                 1 / over,
-                times,
-                figures,
+                GpuCase.figures(figures, times),
                 checks,
                 misses);
     }

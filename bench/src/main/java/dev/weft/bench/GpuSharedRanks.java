@@ -7,6 +7,7 @@ import dev.weft.fabric.World;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,24 +31,26 @@ final class GpuSharedRanks implements AutoCloseable {
     private final GpuCublas cublas;
     private final World world;
     private final List<GpuStream> streams = new ArrayList<>();
+    private final Resources opened = new Resources();
 
     /** By rank and algorithm. */
     private final List<List<CudaAllGatherMatmul>> operators;
 
-    GpuSharedRanks(GpuBench bench, GpuData data, long seed) {
+    GpuSharedRanks(GpuBench bench, GpuData data, long seed)
+            throws IOException, InterruptedException {
         this.bench = bench;
         this.data = data;
         data.refill(seed);
         int ranks = data.shards().ranks();
-        cublas = new GpuCublas(bench, data, data.a().dtype());
-        for (int rank = 0; rank < ranks; rank++) {
-            streams.add(GpuStream.create());
-        }
-        world = World.threads(ranks);
         try {
+            for (int rank = 0; rank < ranks; rank++) {
+                streams.add(opened.add(GpuStream.create()));
+            }
+            cublas = opened.add(new GpuCublas(bench, data, data.a().dtype()));
+            world = opened.add(World.threads(ranks));
             operators = world.call(this::prepare);
-        } catch (RuntimeException | Error e) {
-            GpuBench.closeAfter(e, closing(List.of(world, cublas)));
+        } catch (Throwable e) {
+            opened.closeAfter(e);
             throw e;
         }
     }
@@ -86,7 +89,7 @@ final class GpuSharedRanks implements AutoCloseable {
     /** cuBLAS's product on the device; of the algorithms the time until all ranks have theirs. */
     Map<String, Samples> take(int warmup, int rounds) {
         int ranks = data.shards().ranks();
-        double[] cublasUs = new double[rounds];
+        long[] cublasNs = new long[rounds];
         long[][][] startNs = new long[ALGORITHMS.size()][rounds][ranks];
         long[][][] endNs = new long[ALGORITHMS.size()][rounds][ranks];
         world.run(
@@ -98,20 +101,20 @@ final class GpuSharedRanks implements AutoCloseable {
                         // Warm-up rounds land in the first sample, which is replaced later.
                         int sample = Math.max(0, round);
                         for (int position = 0; position < things; position++) {
-                            int thing = GpuTurns.thing(round, position, things);
+                            int thing = Interleaved.thing(round, position, things);
                             fabric.barrier();
                             if (thing < ALGORITHMS.size()) {
                                 startNs[thing][sample][rank] = System.nanoTime();
                                 call(rank, thing);
                                 endNs[thing][sample][rank] = System.nanoTime();
                             } else if (rank == 0) {
-                                cublasUs[sample] = cublas.takeUs();
+                                cublasNs[sample] = cublas.takeNs();
                             }
                         }
                     }
                 });
         Map<String, Samples> times = new LinkedHashMap<>();
-        times.put(CUBLAS, GpuTurns.samples(cublasUs));
+        times.put(CUBLAS, Samples.ofNs(cublasNs));
         for (int thing = 0; thing < ALGORITHMS.size(); thing++) {
             long[] wallNs = new long[rounds];
             for (int round = 0; round < rounds; round++) {
@@ -138,7 +141,7 @@ final class GpuSharedRanks implements AutoCloseable {
     }
 
     /** Calls every operator once more with other rows, and looks at every rank's product. */
-    List<GpuCheck> verify(long otherSeed) {
+    List<BenchRow.Check> verify(long otherSeed) {
         data.refill(otherSeed);
         GpuJudge judge = new GpuJudge(bench, data);
         operators.forEach(own -> own.forEach(op -> bench.check().poison(op.product(0))));
@@ -167,20 +170,8 @@ final class GpuSharedRanks implements AutoCloseable {
 
     @Override
     public void close() {
-        AutoCloseable ofAllRanks =
-                () ->
-                        world.run(
-                                fabric ->
-                                        operators
-                                                .get(fabric.rank())
-                                                .forEach(CudaAllGatherMatmul::close));
-        Cleanup.closeAll(closing(List.of(ofAllRanks, world, cublas)));
-    }
-
-    /** These, and the streams. */
-    private List<AutoCloseable> closing(List<AutoCloseable> resources) {
-        List<AutoCloseable> all = new ArrayList<>(resources);
-        all.addAll(streams);
-        return all;
+        try (opened) {
+            world.run(fabric -> operators.get(fabric.rank()).forEach(CudaAllGatherMatmul::close));
+        }
     }
 }

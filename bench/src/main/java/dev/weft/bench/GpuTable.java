@@ -1,6 +1,5 @@
 package dev.weft.bench;
 
-import dev.weft.report.Samples;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,11 +14,11 @@ import java.util.stream.Collectors;
  * microseconds as median and, behind a slash, the distance between the quartiles. Used by one
  * thread.
  */
-final class GpuTable implements Consumer<GpuRow> {
+final class GpuTable implements Consumer<BenchRow> {
 
     private static final String NONE = "-";
 
-    private record Column(String head, int width, Function<GpuRow, String> text) {
+    private record Column(String head, int width, Function<BenchRow, String> text) {
 
         String cell(String content) {
             return " ".repeat(Math.max(1, width - content.length())) + content;
@@ -87,7 +86,7 @@ final class GpuTable implements Consumer<GpuRow> {
                     GpuQueueCase.ITEM, QUEUE);
 
     private final Consumer<String> out;
-    private final List<GpuRow> rows = new ArrayList<>();
+    private final List<BenchRow> rows = new ArrayList<>();
 
     /**
      * @param out takes lines
@@ -96,12 +95,12 @@ final class GpuTable implements Consumer<GpuRow> {
         this.out = out;
     }
 
-    List<GpuRow> rows() {
+    List<BenchRow> rows() {
         return rows;
     }
 
     @Override
-    public void accept(GpuRow row) {
+    public void accept(BenchRow row) {
         List<Column> columns = COLUMNS.get(row.item());
         if (rows.isEmpty() || !rows.getLast().item().equals(row.item())) {
             out.accept("");
@@ -109,9 +108,9 @@ final class GpuTable implements Consumer<GpuRow> {
             out.accept(line(columns, Column::head));
         }
         rows.add(row);
-        // Without times there is nothing to align, and the name says what it was.
+        // Without figures there is nothing to align, and the name says what it was.
         out.accept(
-                row.times().isEmpty()
+                row.figures().isEmpty()
                         ? "     " + row.name() + ": " + verdict(row)
                         : line(columns, column -> column.text.apply(row)));
         row.checks().stream()
@@ -133,13 +132,13 @@ final class GpuTable implements Consumer<GpuRow> {
         rows.stream()
                 .collect(
                         Collectors.groupingBy(
-                                GpuRow::item, LinkedHashMap::new, Collectors.toList()))
+                                BenchRow::item, LinkedHashMap::new, Collectors.toList()))
                 .forEach((item, group) -> out.accept(summary(item, group)));
     }
 
-    private static String summary(String item, List<GpuRow> group) {
-        long verified = group.stream().filter(GpuRow::verified).count();
-        long passed = group.stream().filter(GpuRow::pass).count();
+    private static String summary(String item, List<BenchRow> group) {
+        long verified = group.stream().filter(BenchRow::verified).count();
+        long passed = group.stream().filter(BenchRow::pass).count();
         return text(
                 "%s: %d of %d rows verified, %d reach all that they should",
                 item, verified, group.size(), passed);
@@ -162,23 +161,26 @@ final class GpuTable implements Consumer<GpuRow> {
     }
 
     private static Column time(String head, int width, String name) {
-        return new Column(head, width, row -> time(row.times().get(name)));
+        return new Column(
+                head,
+                width,
+                row -> {
+                    Double median = row.figures().get(name + "Us");
+                    Double spread = row.figures().get(name + "SpreadUs");
+                    return median == null ? NONE : text("%.1f/%.1f", median, spread);
+                });
     }
 
-    private static String time(Samples samples) {
-        return samples == null ? NONE : text("%.1f/%.1f", samples.median(), samples.spread());
-    }
-
-    private static String outType(GpuRow row) {
+    private static String outType(BenchRow row) {
         return row.figures().get("outBytes") == 2 ? "fp16" : "fp32";
     }
 
-    private static String faster(GpuRow row) {
+    private static String faster(BenchRow row) {
         Double faster = row.figures().get("fasterThanPytorch");
         return faster == null ? NONE : faster == 1 ? "yes" : "NO";
     }
 
-    private static String verdict(GpuRow row) {
+    private static String verdict(BenchRow row) {
         return !row.verified() ? "FAILED" : row.misses().isEmpty() ? "ok" : "MISSES";
     }
 

@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 
 /**
  * Measures several things that take turns, so that a disturbance of the machine meets all of them.
- * Who begins changes from round to round. First they take turns until none of them gets faster any
- * more; these rounds do not count. Used by one thread.
+ * Who begins changes, and every other round goes backwards, so that nobody always follows the same
+ * neighbour. First they take turns until none of them gets faster any more; these rounds do not
+ * count. Used by one thread.
  */
 final class Interleaved {
 
@@ -83,7 +85,13 @@ final class Interleaved {
             return medianRatio(values(other), values(thing));
         }
 
-        private double[] values(int thing) {
+        /** Adds {@code nameMedianNs} and {@code nameSpreadNs}. */
+        void put(Map<String, Double> figures, String name, int thing) {
+            figures.put(name + "MedianNs", medianNs(thing));
+            figures.put(name + "SpreadNs", spreadNs(thing));
+        }
+
+        double[] values(int thing) {
             return Arrays.stream(ns[thing]).asDoubleStream().toArray();
         }
     }
@@ -109,15 +117,34 @@ final class Interleaved {
     Outcome measure(List<Turn> turns) throws IOException, InterruptedException {
         long roundNs = warmUp(turns);
         long fitting = effort.measureNs / Math.max(1, roundNs);
-        int rounds = Math.clamp(fitting, effort.minRounds, effort.maxRounds);
+        return take(turns, 0, Math.clamp(fitting, effort.minRounds, effort.maxRounds));
+    }
+
+    /**
+     * So many rounds.
+     *
+     * @param warmup rounds before them that do not count
+     */
+    static Outcome take(List<Turn> turns, int warmup, int rounds)
+            throws IOException, InterruptedException {
         long[][] ns = new long[turns.size()][rounds];
-        for (int round = 0; round < rounds; round++) {
+        for (int round = -warmup; round < rounds; round++) {
             long[] taken = round(turns, round);
-            for (int thing = 0; thing < taken.length; thing++) {
+            for (int thing = 0; thing < taken.length && round >= 0; thing++) {
                 ns[thing][round] = taken[thing];
             }
         }
         return new Outcome(ns);
+    }
+
+    /**
+     * Which of {@code count} things has the turn at {@code position} of a round.
+     *
+     * @param round negative ones are allowed
+     */
+    static int thing(int round, int position, int count) {
+        int step = Math.floorMod(round, 2) == 0 ? position : -position;
+        return Math.floorMod(Math.floorDiv(round, 2) + step, count);
     }
 
     /** How long one round took at last, by the clock. */
@@ -136,12 +163,12 @@ final class Interleaved {
         return roundNs;
     }
 
-    /** Every thing has one turn; the one that begins is another one in the next round. */
+    /** Every thing has one turn. */
     private static long[] round(List<Turn> turns, int number)
             throws IOException, InterruptedException {
         long[] ns = new long[turns.size()];
         for (int i = 0; i < ns.length; i++) {
-            int thing = Math.floorMod(number + i, ns.length);
+            int thing = thing(number, i, ns.length);
             ns[thing] = turns.get(thing).takeNs();
         }
         return ns;

@@ -43,7 +43,7 @@ record Lab(String link, int hosts) {
      * @param folder for what the program prints
      */
     void rate(String rate, Path folder) throws IOException, InterruptedException {
-        Tool.Output output = Tool.run(folder, link, "rate", rate);
+        Programs.Output output = Programs.run(folder, link, "rate", rate);
         if (!output.ok()) {
             throw new IllegalStateException("the lab's links: " + output.lastLine());
         }

@@ -31,22 +31,12 @@ final class LabCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
-        Optional<Lab> around = Lab.current();
-        if (around.isEmpty()) {
-            sink.skipped(ITEM, Lab.missing(ITEM));
-            return;
-        }
-        Mpi mpi;
-        try {
-            mpi = Mpi.find(settings.folder());
-        } catch (Mpi.MissingException e) {
-            sink.skipped(ITEM, e.getMessage());
-            return;
-        }
+    public void run(Settings settings, Sink sink)
+            throws SkippedException, IOException, InterruptedException {
+        Lab around = Lab.current().orElseThrow(() -> new SkippedException(Lab.missing(ITEM)));
+        Mpi mpi = Mpi.find(settings.folder());
         Shape shape = settings.quick() ? new Shape(256, 256, 256) : new Shape(2048, 8192, 2048);
-        int ranks = around.get().hosts();
+        int ranks = around.hosts();
         OverlapRuns runs =
                 new OverlapRuns(
                         settings.folder(),
@@ -56,7 +46,7 @@ final class LabCase implements BenchCase {
                         1,
                         settings.quick() ? 1 : 3,
                         settings.quick() ? 3 : 9);
-        Hosts lab = new Hosts(settings, sink, around.get(), mpi, shape, runs);
+        Hosts lab = new Hosts(settings, sink, around, mpi, shape, runs);
         lab.rate("none");
         double productNs = lab.weft().medianNs("sequential/compute");
         Optional<Path> plain = lab.plainProgram();
@@ -68,12 +58,7 @@ final class LabCase implements BenchCase {
 
     /** The lab that this process is in, with the problem that is measured there. */
     private record Hosts(
-            BenchSettings settings,
-            BenchSink sink,
-            Lab lab,
-            Mpi mpi,
-            Shape shape,
-            OverlapRuns runs) {
+            Settings settings, Sink sink, Lab lab, Mpi mpi, Shape shape, OverlapRuns runs) {
 
         void rate(String rate) throws IOException, InterruptedException {
             lab.rate(rate, settings.folder());
@@ -89,15 +74,15 @@ final class LabCase implements BenchCase {
         }
 
         Optional<Path> plainProgram() throws IOException, InterruptedException {
-            if (OpenBlasLibrary.unavailable().isPresent()) {
-                sink.skipped(ITEM, "the C program: " + OpenBlasLibrary.unavailable().get());
-                return Optional.empty();
-            }
             try {
-                Path source = Programs.copy(MpiProduct.SOURCE, settings.folder());
+                Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
+                if (noOpenBlas.isPresent()) {
+                    throw new SkippedException(noOpenBlas.get());
+                }
+                Path source = Programs.source(MpiProduct.SOURCE, settings.folder());
                 Path library = OpenBlasLibrary.loaded().file();
                 return Optional.of(mpi.compile(source, library, settings.folder()));
-            } catch (Mpi.MissingException e) {
+            } catch (SkippedException e) {
                 sink.skipped(ITEM, "the C program: " + e.getMessage());
                 return Optional.empty();
             }
@@ -159,8 +144,7 @@ final class LabCase implements BenchCase {
                 for (int i = 0; i < runs.warmup() + rounds; i++) {
                     peer.takeNs();
                 }
-                double[] totals = values(peer.latest(rounds), MpiProduct.Step::totalNs);
-                double total = Interleaved.quantile(totals, 0.5);
+                double total = median(peer, rounds, MpiProduct.Step::totalNs);
                 Map<String, Double> figures = new LinkedHashMap<>();
                 figures.put("weftMedianNs", pipelinedNs);
                 figures.put("peerMedianNs", total);
@@ -180,12 +164,7 @@ final class LabCase implements BenchCase {
 
         private static double median(
                 MpiProduct peer, int rounds, ToDoubleFunction<MpiProduct.Step> part) {
-            return Interleaved.quantile(values(peer.latest(rounds), part), 0.5);
-        }
-
-        private static double[] values(
-                List<MpiProduct.Step> steps, ToDoubleFunction<MpiProduct.Step> part) {
-            return steps.stream().mapToDouble(part).toArray();
+            return Interleaved.quantile(peer.latest(rounds, part), 0.5);
         }
     }
 }

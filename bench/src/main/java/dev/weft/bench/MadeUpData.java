@@ -71,15 +71,8 @@ final class MadeUpData {
         // Not "> tolerance": a NaN must count as wrong.
         if (!(Math.abs(weft - peer) <= tolerance(shape))) {
             throw new IllegalStateException(
-                    who
-                            + " and Weft differ at "
-                            + shape
-                            + ": weighted sums of the product "
-                            + peer
-                            + " and "
-                            + weft
-                            + ", expected within "
-                            + tolerance(shape));
+                    "%s and Weft differ at %s: weighted sums of the product %s and %s, expected within %s"
+                            .formatted(who, shape, peer, weft, tolerance(shape)));
         }
     }
 }

@@ -56,39 +56,29 @@ record Mpi(Kind kind, Path compiler, Path starter) {
         }
     }
 
-    /** None here: one line that says why. */
-    static final class MissingException extends Exception {
-
-        private static final long serialVersionUID = 1L;
-
-        MissingException(String message) {
-            super(message);
-        }
-    }
-
-    static Mpi find(Path folder) throws MissingException, IOException, InterruptedException {
+    static Mpi find(Path folder) throws SkippedException, IOException, InterruptedException {
         Path compiler =
-                Tool.onPath("mpicc")
+                Programs.onPath("mpicc")
                         .orElseThrow(
                                 () ->
-                                        new MissingException(
+                                        new SkippedException(
                                                 "no mpicc on the PATH (Debian: libopenmpi-dev or"
                                                         + " libmpich-dev)"));
-        Tool.Output shown = Tool.run(folder, compiler.toString(), "-show");
+        Programs.Output shown = Programs.run(folder, compiler.toString(), "-show");
         Kind kind =
                 Kind.of(shown.text())
                         .orElseThrow(
                                 () ->
-                                        new MissingException(
+                                        new SkippedException(
                                                 "mpicc -show names neither Open MPI nor MPICH: "
                                                         + shown.lastLine()));
         for (Path starter : starters(compiler, kind)) {
-            Tool.Output version = Tool.run(folder, starter.toString(), "--version");
+            Programs.Output version = Programs.run(folder, starter.toString(), "--version");
             if (Kind.of(version.text()).equals(Optional.of(kind))) {
                 return new Mpi(kind, compiler, starter);
             }
         }
-        throw new MissingException("no mpirun of " + kind.label() + ", to which mpicc belongs");
+        throw new SkippedException("no mpirun of " + kind.label() + ", to which mpicc belongs");
     }
 
     /** Beside the compiler first, then on the PATH. */
@@ -99,17 +89,17 @@ record Mpi(Kind kind, Path compiler, Path starter) {
                 .filter(Files::isExecutable)
                 .forEach(found::add);
         Stream.of("mpirun", kind.ownStarter)
-                .flatMap(name -> Tool.onPath(name).stream())
+                .flatMap(name -> Programs.onPath(name).stream())
                 .forEach(found::add);
         return found;
     }
 
     /** Compiles a C program against a library and returns it. */
     Path compile(Path source, Path library, Path folder)
-            throws MissingException, IOException, InterruptedException {
+            throws SkippedException, IOException, InterruptedException {
         Path program = folder.resolve("allgather_sgemm");
-        Tool.Output output =
-                Tool.run(
+        Programs.Output output =
+                Programs.run(
                         folder,
                         compiler.toString(),
                         "-O2",
@@ -120,7 +110,7 @@ record Mpi(Kind kind, Path compiler, Path starter) {
                         "-Wl,-rpath," + library.getParent(),
                         "-lm");
         if (!output.ok()) {
-            throw new MissingException("mpicc failed: " + output.lastLine());
+            throw new SkippedException("mpicc failed: " + output.lastLine());
         }
         return program;
     }

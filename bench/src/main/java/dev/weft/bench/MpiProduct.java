@@ -2,11 +2,11 @@ package dev.weft.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
@@ -16,9 +16,6 @@ import java.util.stream.Stream;
 final class MpiProduct implements AutoCloseable {
 
     static final String SOURCE = "allgather_sgemm.c";
-
-    private static final Duration START = Duration.ofSeconds(60);
-    private static final Duration STEP = Duration.ofSeconds(120);
 
     private final SteppedProcess process;
     private final boolean pinned;
@@ -77,15 +74,7 @@ final class MpiProduct implements AutoCloseable {
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put("OPENBLAS_NUM_THREADS", "1");
         library.coreType().ifPresent(type -> environment.put("OPENBLAS_CORETYPE", type));
-        SteppedProcess process =
-                new SteppedProcess("the MPI program", command, environment, folder);
-        try {
-            process.ready(START);
-            return process;
-        } catch (Throwable e) {
-            process.close();
-            throw e;
-        }
+        return SteppedProcess.started("the MPI program", command, environment, folder);
     }
 
     /** Whether every rank has a core, or a hardware thread, of its own. */
@@ -94,19 +83,21 @@ final class MpiProduct implements AutoCloseable {
     }
 
     long takeNs() throws IOException, InterruptedException {
-        Step step = Step.parse(process.ask("s", STEP));
+        Step step = Step.parse(process.ask("s"));
         steps.add(step);
         return step.totalNs;
     }
 
-    /** The latest steps, as many as asked for. */
-    List<Step> latest(int count) {
-        return steps.subList(steps.size() - count, steps.size());
+    /** A part of the latest steps, as many as asked for. */
+    double[] latest(int count, ToDoubleFunction<Step> part) {
+        return steps.subList(steps.size() - count, steps.size()).stream()
+                .mapToDouble(part)
+                .toArray();
     }
 
     /** The weighted sum of the latest product, which all ranks must share. */
     double checksum() throws IOException, InterruptedException {
-        String[] words = process.ask("c", STEP).split(" ");
+        String[] words = process.ask("c").split(" ");
         if (words.length != 2 || !words[1].equals("same")) {
             throw new IllegalStateException(
                     "the ranks of the MPI program have different products: sum " + words[0]);

@@ -47,12 +47,12 @@ final class OverlapCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
+    public void run(Settings settings, Sink sink)
+            throws SkippedException, IOException, InterruptedException {
         int ranks = Math.min(MOST_RANKS, settings.cores());
         if (ranks < 2) {
-            sink.skipped(ITEM, settings.cores() + " core: overlap needs two ranks, a core each");
-            return;
+            throw new SkippedException(
+                    settings.cores() + " core: overlap needs two ranks, a core each");
         }
         OverlapRuns runs = runs(settings, ranks);
         OverlapSizes sizes = calibrate(runs);
@@ -67,11 +67,8 @@ final class OverlapCase implements BenchCase {
             if (!done.add(columns)) {
                 sink.skipped(
                         ITEM,
-                        "gather : product of "
-                                + ratio
-                                + ": here no N comes nearer to it than "
-                                + columns
-                                + ", measured already");
+                        "gather : product of %s: here no N comes nearer to it than %d, measured already"
+                                .formatted(ratio, columns));
                 continue;
             }
             for (String launcher : LAUNCHERS) {
@@ -81,7 +78,7 @@ final class OverlapCase implements BenchCase {
         }
     }
 
-    private static OverlapRuns runs(BenchSettings settings, int ranks) throws IOException {
+    private static OverlapRuns runs(Settings settings, int ranks) throws IOException {
         long size = settings.quick() ? 128 : 4096;
         return new OverlapRuns(
                 Files.createDirectories(settings.folder().resolve(ITEM)),
@@ -108,7 +105,7 @@ final class OverlapCase implements BenchCase {
     }
 
     private static void measureDirect(
-            OverlapRuns runs, String launcher, long columns, boolean freeGather, BenchSink sink)
+            OverlapRuns runs, String launcher, long columns, boolean freeGather, Sink sink)
             throws IOException, InterruptedException {
         String name = runs.describe(DIRECT, launcher, columns);
         RunFigures run = runs.run(DIRECT, launcher, columns);
@@ -120,7 +117,7 @@ final class OverlapCase implements BenchCase {
     }
 
     /** Rows come when all of them are there: only then is the best of them known. */
-    private void measureCopying(OverlapRuns runs, String launcher, long columns, BenchSink sink)
+    private void measureCopying(OverlapRuns runs, String launcher, long columns, Sink sink)
             throws IOException, InterruptedException {
         List<BenchRow> rows = new ArrayList<>();
         for (String algorithm : copying) {

@@ -38,34 +38,17 @@ record OverlapRuns(
         List<String> arguments =
                 new ArrayList<>(
                         List.of(
-                                "run",
-                                "-n",
-                                Integer.toString(ranks),
-                                "--gm",
-                                Long.toString(rows),
-                                "--gk",
-                                Long.toString(inner),
-                                "--gn",
-                                Long.toString(columns),
-                                "--dtype",
-                                "fp32",
-                                "--algorithm",
-                                algorithm,
-                                "--launcher",
-                                launcher,
-                                "--compute-blocks",
-                                Integer.toString(workersPerRank),
-                                "--warmup",
-                                Integer.toString(warmup),
-                                "--iterations",
-                                Integer.toString(iterations),
-                                "--data-dir",
-                                // The next N writes over it: never two problems on the disk at
-                                // once.
-                                folder.resolve("data").toString(),
-                                "--json",
-                                record.toString(),
-                                "--quiet"));
+                                "run -n %d --gm %d --gk %d --gn %d --dtype fp32 --quiet"
+                                        .formatted(ranks, rows, inner, columns)
+                                        .split(" ")));
+        arguments.addAll(
+                List.of(
+                        "--algorithm %s --launcher %s --compute-blocks %d --warmup %d --iterations %d"
+                                .formatted(algorithm, launcher, workersPerRank, warmup, iterations)
+                                .split(" ")));
+        arguments.addAll(List.of("--json", record.toString()));
+        // The next N writes over it: never two problems on the disk at once.
+        arguments.addAll(List.of("--data-dir", folder.resolve("data").toString()));
         arguments.addAll(List.of(more));
         try {
             ChildCommand.weft(arguments, folder).run(LIMIT);
@@ -97,17 +80,7 @@ record OverlapRuns(
     }
 
     String describe(String algorithm, String launcher, long columns) {
-        return algorithm
-                + ", "
-                + ranks
-                + " ranks as "
-                + launcher
-                + ", "
-                + rows
-                + " x "
-                + inner
-                + " x "
-                + columns
-                + " fp32";
+        return "%s, %d ranks as %s, %d x %d x %d fp32"
+                .formatted(algorithm, ranks, launcher, rows, inner, columns);
     }
 }

@@ -44,7 +44,7 @@ final class PredictCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink) {
+    public void run(Settings settings, Sink sink) {
         List<PredictRun> runs = PredictRun.all();
         List<Prediction> pipelined = new ArrayList<>();
         List<Prediction> sequential = new ArrayList<>();
@@ -93,7 +93,7 @@ final class PredictCase implements BenchCase {
     }
 
     private static Prediction row(
-            BenchSink sink, String name, Machine machine, PredictMeasurement measured, int which) {
+            Sink sink, String name, Machine machine, PredictMeasurement measured, int which) {
         Scenario scenario =
                 which == PredictMeasurement.PIPELINED
                         ? measured.pipelined()
@@ -118,7 +118,7 @@ final class PredictCase implements BenchCase {
         return prediction;
     }
 
-    private static void summary(BenchSink sink, String which, PredictSummary summary) {
+    private static void summary(Sink sink, String which, PredictSummary summary) {
         if (summary.isEmpty()) {
             sink.skipped(ITEM, "errors of " + which + " runs: none has enough to gather");
             return;

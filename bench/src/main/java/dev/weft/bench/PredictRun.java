@@ -66,17 +66,14 @@ record PredictRun(
     }
 
     String describe() {
-        return algorithm.label()
-                + ", "
-                + ranks
-                + " ranks, "
-                + rows
-                + " x "
-                + inner
-                + " x "
-                + columns
-                + " "
-                + dtype.label()
-                + (even ? "" : " uneven");
+        return "%s, %d ranks, %d x %d x %d %s%s"
+                .formatted(
+                        algorithm.label(),
+                        ranks,
+                        rows,
+                        inner,
+                        columns,
+                        dtype.label(),
+                        even ? "" : " uneven");
     }
 }

@@ -27,8 +27,7 @@ final class ProductCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
         Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
         noOpenBlas.ifPresent(why -> sink.skipped(item(), "OpenBLAS: " + why));
         OpenBlasLibrary openBlas = noOpenBlas.isPresent() ? null : OpenBlasLibrary.loaded();
@@ -60,7 +59,7 @@ final class ProductCase implements BenchCase {
             int threads,
             OpenBlasLibrary openBlas,
             List<String> python,
-            BenchSettings settings)
+            Settings settings)
             throws IOException, InterruptedException {
         turns.addWeft(DType.FP32);
         if (openBlas != null) {
@@ -90,17 +89,17 @@ final class ProductCase implements BenchCase {
         return List.copyOf(counts);
     }
 
-    private List<String> pythonModules(Path folder, BenchSink sink)
+    private List<String> pythonModules(Path folder, Sink sink)
             throws IOException, InterruptedException {
         List<String> found = new ArrayList<>();
-        if (Tool.onPath("python3").isEmpty()) {
+        if (Programs.onPath("python3").isEmpty()) {
             sink.skipped(item(), "NumPy and PyTorch: no python3 on the PATH");
             return found;
         }
         for (String module : List.of("numpy", "torch")) {
             // PyTorch's program makes its numbers with NumPy.
             String script = "import numpy, " + module;
-            Tool.Output output = Tool.run(folder, "python3", "-c", script);
+            Programs.Output output = Programs.run(folder, "python3", "-c", script);
             if (output.ok()) {
                 found.add(module);
             } else {

@@ -32,7 +32,8 @@ final class ProductCheck {
         }
     }
 
-    private static long[] sample(long rows) {
+    /** Some rows, evenly spread, with the first and the last one. */
+    static long[] sample(long rows) {
         return LongStream.range(0, SAMPLED_ROWS)
                 .map(i -> i * (rows - 1) / (SAMPLED_ROWS - 1))
                 .distinct()

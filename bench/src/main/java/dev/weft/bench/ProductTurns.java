@@ -1,5 +1,6 @@
 package dev.weft.bench;
 
+import dev.weft.op.View;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -19,10 +20,11 @@ final class ProductTurns implements AutoCloseable {
 
     private final Shape shape;
     private final int threads;
-    private final List<AutoCloseable> resources = new ArrayList<>();
+    private final Resources opened = new Resources();
     private final List<Interleaved.Turn> turns = new ArrayList<>();
     private final List<Comparison> comparisons = new ArrayList<>();
-    private WeftProduct weft;
+    private Operands operands;
+    private WeftRanks weft;
     private FmaPeak peak;
     private int peakTurn = NONE;
 
@@ -36,24 +38,30 @@ final class ProductTurns implements AutoCloseable {
 
     /** Weft itself; with narrow inputs as a row against Weft in fp32. */
     void addWeft(DType type) {
-        WeftProduct product = keep(new WeftProduct(shape, type, threads));
+        Operands own = opened.add(Operands.of(shape, type));
+        WeftRanks ranks =
+                opened.add(new WeftRanks(1, own, false, op -> op.computeWorkers(threads)));
+        ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
         if (weft == null) {
-            weft = product;
+            operands = own;
+            weft = ranks;
         } else {
             comparisons.add(new Comparison(type.label(), "weft fp32", turns.size(), WEFT));
         }
-        turns.add(product::takeNs);
+        turns.add(() -> ranks.takeNs(View.PIPELINED));
     }
 
     void addOpenBlas(OpenBlasLibrary library) {
-        OpenBlasProduct product = keep(new OpenBlasProduct(library, weft.a(), weft.b(), threads));
+        OpenBlasProduct product =
+                opened.add(new OpenBlasProduct(library, operands.a(), operands.b(), threads));
         comparisons.add(new Comparison("fp32", library.name(), WEFT, turns.size()));
         turns.add(product::takeNs);
     }
 
     void addPython(String module, Path folder) throws IOException, InterruptedException {
-        Path program = Programs.copy(PythonProduct.PROGRAM, folder);
-        PythonProduct product = keep(new PythonProduct(module, program, folder, shape, threads));
+        Path program = Programs.source(PythonProduct.PROGRAM, folder);
+        PythonProduct product =
+                opened.add(new PythonProduct(module, program, folder, shape, threads));
         product.takeNs();
         MadeUpData.requireSame(
                 product.name(), shape, MadeUpData.checksum(weft.product()), product.checksum());
@@ -63,18 +71,13 @@ final class ProductTurns implements AutoCloseable {
 
     /** What the cores could do at most, measured between the others. */
     void addPeak() throws InterruptedException {
-        peak = keep(new FmaPeak(threads));
+        peak = opened.add(new FmaPeak(threads));
         peakTurn = turns.size();
         turns.add(peak::takeNs);
     }
 
-    private <T extends AutoCloseable> T keep(T resource) {
-        resources.add(resource);
-        return resource;
-    }
-
     /** Hands over all rows; what the cores could do at most in GFLOP/s, or 0 where not measured. */
-    double measure(Interleaved.Effort effort, String item, BenchSink sink)
+    double measure(Interleaved.Effort effort, String item, BenchCase.Sink sink)
             throws IOException, InterruptedException {
         Interleaved.Outcome outcome = new Interleaved(effort).measure(turns);
         String name = shape + ", " + threads + (threads == 1 ? " thread" : " threads");
@@ -99,10 +102,8 @@ final class ProductTurns implements AutoCloseable {
         double gflops = shape.gflops(outcome.medianNs(row.faster));
         figures.put("threads", (double) threads);
         figures.put("rounds", (double) outcome.rounds());
-        figures.put("weftMedianNs", outcome.medianNs(row.faster));
-        figures.put("weftSpreadNs", outcome.spreadNs(row.faster));
-        figures.put("peerMedianNs", outcome.medianNs(row.other));
-        figures.put("peerSpreadNs", outcome.spreadNs(row.other));
+        outcome.put(figures, "weft", row.faster);
+        outcome.put(figures, "peer", row.other);
         figures.put("weftGflops", gflops);
         figures.put("peerGflops", shape.gflops(outcome.medianNs(row.other)));
         if (peakTurn != NONE) {
@@ -112,9 +113,8 @@ final class ProductTurns implements AutoCloseable {
         return figures;
     }
 
-    /** The last one first: operands belong to the first. */
     @Override
     public void close() {
-        Cleanup.closeAll(resources.reversed());
+        opened.close();
     }
 }

@@ -2,17 +2,14 @@ package dev.weft.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** The product as a user of NumPy or PyTorch calls it, in a Python process. Used by one thread. */
 final class PythonProduct implements AutoCloseable {
 
     static final String PROGRAM = "product_peer.py";
-
-    private static final Duration START = Duration.ofSeconds(60);
-    private static final Duration STEP = Duration.ofSeconds(120);
 
     private final SteppedProcess process;
     private final String name;
@@ -23,23 +20,12 @@ final class PythonProduct implements AutoCloseable {
     PythonProduct(String module, Path program, Path folder, Shape shape, int threads)
             throws IOException, InterruptedException {
         List<String> command =
-                List.of(
-                        "python3",
-                        program.toString(),
-                        module,
-                        Long.toString(shape.m()),
-                        Long.toString(shape.n()),
-                        Long.toString(shape.k()),
-                        Integer.toString(threads));
-        process = new SteppedProcess(module, command, environment(threads), folder);
-        try {
-            // "ready NumPy 2.4.6"
-            String[] words = process.ready(START).split(" ");
-            name = words[1] + " " + words[2];
-        } catch (Throwable e) {
-            process.close();
-            throw e;
-        }
+                Stream.of("python3", program, module, shape.m(), shape.n(), shape.k(), threads)
+                        .map(String::valueOf)
+                        .toList();
+        process = SteppedProcess.started(module, command, environment(threads), folder);
+        // "ready NumPy 2.4.6"
+        name = process.ready().replaceFirst("^ready ", "");
     }
 
     /** The library as installed, but its idle threads must not spin while others are measured. */
@@ -68,12 +54,12 @@ final class PythonProduct implements AutoCloseable {
     }
 
     long takeNs() throws IOException, InterruptedException {
-        return Long.parseLong(process.ask("s", STEP));
+        return Long.parseLong(process.ask("s"));
     }
 
     /** The weighted sum of the latest product. */
     double checksum() throws IOException, InterruptedException {
-        return Double.parseDouble(process.ask("c", STEP));
+        return Double.parseDouble(process.ask("c"));
     }
 
     @Override

@@ -1,12 +1,10 @@
 package dev.weft.bench;
 
+import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
-import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,7 +14,7 @@ import java.util.Map;
 /**
  * What more ranks and more chunks cost, the work of all ranks together staying the same: the time
  * of a call against the number of ranks as threads of one JVM, and of two ranks against the chunks
- * of a shard. All worlds are prepared before, and take turns.
+ * of a shard. All ranks are prepared before, and take turns.
  */
 final class RanksCase implements BenchCase {
 
@@ -43,50 +41,45 @@ final class RanksCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink) throws IOException {
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
         againstRanks(settings, sink);
         againstChunks(settings, sink);
     }
 
     /** Wide: 64 columns are left for each of 64 ranks. */
-    private void againstRanks(BenchSettings settings, BenchSink sink) throws IOException {
+    private void againstRanks(Settings settings, Sink sink)
+            throws IOException, InterruptedException {
         List<Integer> counts =
                 settings.quick() ? List.of(1, 2, 4, 8) : List.of(1, 2, 4, 8, 16, 32, 64);
-        List<SvgPlot.Series> curves = new ArrayList<>();
-        try (Arena arena = Arena.ofShared();
-                Turns turns = new Turns()) {
-            Matrix a = data(arena, 0, settings.quick() ? 256 : 1024, settings.quick() ? 128 : 1024);
-            Matrix b = data(arena, 1, a.cols(), settings.quick() ? 512 : 4096);
+        Shape shape = settings.quick() ? new Shape(256, 512, 128) : new Shape(1024, 4096, 1024);
+        try (Worlds worlds = new Worlds(shape, settings.cores())) {
             for (Algorithm algorithm : ALGORITHMS) {
                 for (int ranks : counts) {
-                    turns.add(new RankWorld(ranks, settings.cores(), algorithm, 0, a, b));
+                    worlds.add(ranks, algorithm, 0);
                 }
             }
-            List<Samples> samples = turns.take(settings.quick());
+            Interleaved.Outcome outcome = worlds.measure(settings.quick());
+            Map<String, Map<Integer, Double>> curves = new LinkedHashMap<>();
             for (int i = 0; i < ALGORITHMS.size(); i++) {
-                List<Samples> own = samples.subList(i * counts.size(), (i + 1) * counts.size());
-                List<SvgPlot.Point> points = new ArrayList<>();
-                for (int j = 0; j < own.size(); j++) {
-                    BenchRow row =
-                            row(
-                                    ALGORITHMS.get(i).label()
-                                            + ", "
-                                            + counts.get(j)
-                                            + (counts.get(j) == 1 ? " rank, " : " ranks, ")
-                                            + describe(a, b),
-                                    "1 rank",
-                                    own.get(j),
-                                    own.getFirst(),
-                                    Map.entry("ranks", (double) counts.get(j)));
-                    points.add(new SvgPlot.Point(counts.get(j), row.ratio()));
+                String algorithm = ALGORITHMS.get(i).label();
+                int one = i * counts.size();
+                Map<Integer, Double> points = new LinkedHashMap<>();
+                for (int j = 0; j < counts.size(); j++) {
+                    int ranks = counts.get(j);
+                    String name =
+                            "%s, %d rank%s, %s"
+                                    .formatted(
+                                            algorithm, ranks, ranks == 1 ? "" : "s", worlds.what());
+                    BenchRow row = row(name, "1 rank", outcome, one + j, one, "ranks", ranks);
                     sink.row(row);
+                    points.put(ranks, row.ratio());
                 }
-                curves.add(new SvgPlot.Series(ALGORITHMS.get(i).label(), points));
+                curves.put(algorithm, points);
             }
             plot(
                     PLOTS.get(0),
                     new SvgPlot(
-                            "The same work on more ranks: " + describe(a, b),
+                            "The same work on more ranks: " + worlds.what(),
                             "ranks, as threads on " + settings.cores() + " cores",
                             "speed, of that of 1 rank",
                             curves));
@@ -94,68 +87,109 @@ final class RanksCase implements BenchCase {
     }
 
     /** Tall and narrow: enough to gather for the cut to matter. */
-    private void againstChunks(BenchSettings settings, BenchSink sink) throws IOException {
+    private void againstChunks(Settings settings, Sink sink)
+            throws IOException, InterruptedException {
         List<Integer> splits =
                 settings.quick() ? List.of(1, 4, 16) : List.of(1, 2, 4, 8, 16, 32, 64, 128, 256);
-        List<SvgPlot.Point> points = new ArrayList<>();
-        try (Arena arena = Arena.ofShared();
-                Turns turns = new Turns()) {
-            Matrix a = data(arena, 0, settings.quick() ? 512 : 4096, settings.quick() ? 256 : 1024);
-            Matrix b = data(arena, 1, a.cols(), settings.quick() ? 64 : 512);
-            turns.add(new RankWorld(1, settings.cores(), Algorithm.RING, 0, a, b));
-            RankWorld automatic = new RankWorld(2, settings.cores(), Algorithm.RING, 0, a, b);
-            turns.add(automatic);
+        Shape shape = settings.quick() ? new Shape(512, 64, 256) : new Shape(4096, 512, 1024);
+        try (Worlds worlds = new Worlds(shape, settings.cores())) {
+            worlds.add(1, Algorithm.RING, 0);
+            WeftRanks automatic = worlds.add(2, Algorithm.RING, 0);
             for (int count : splits) {
-                turns.add(new RankWorld(2, settings.cores(), Algorithm.RING, count, a, b));
+                worlds.add(2, Algorithm.RING, count);
             }
-            List<Samples> samples = turns.take(settings.quick());
+            Interleaved.Outcome outcome = worlds.measure(settings.quick());
+            int chunks = automatic.operator().plan().chunks().count(0);
+            String peer = "the default cut, " + chunks + " chunks per shard";
+            Map<Integer, Double> points = new LinkedHashMap<>();
             for (int i = 0; i < splits.size(); i++) {
-                BenchRow row =
-                        row(
-                                "ring, 2 ranks, "
-                                        + splits.get(i)
-                                        + " chunks per shard, "
-                                        + describe(a, b),
-                                "the default cut, " + automatic.chunks() + " chunks per shard",
-                                samples.get(i + 2),
-                                samples.get(1),
-                                Map.entry("chunksPerShard", (double) splits.get(i)));
-                points.add(new SvgPlot.Point(splits.get(i), row.ratio()));
+                int count = splits.get(i);
+                String name =
+                        "ring, 2 ranks, %d chunks per shard, %s".formatted(count, worlds.what());
+                BenchRow row = row(name, peer, outcome, i + 2, 1, "chunksPerShard", count);
                 sink.row(row);
+                points.put(count, row.ratio());
             }
             plot(
                     PLOTS.get(1),
                     new SvgPlot(
-                            "The same work in more chunks: " + describe(a, b),
+                            "The same work in more chunks: " + worlds.what(),
                             "chunks per shard",
                             "speed, of that of the default cut",
-                            List.of(new SvgPlot.Series("ring, 2 ranks", points))));
+                            Map.of("ring, 2 ranks", points)));
         }
     }
 
-    private static Matrix data(Arena arena, int stream, long rows, long cols) {
-        Matrix matrix = Matrix.allocate(arena, DType.FP32, rows, cols);
-        new NormalData(1, stream).fill(matrix);
-        return matrix;
-    }
+    /** Ranks in several numbers that take turns; the first has the product of a single rank. */
+    private static final class Worlds implements AutoCloseable {
 
-    private static String describe(Matrix a, Matrix b) {
-        return a.rows() + " x " + a.cols() + " x " + b.cols() + " fp32";
+        private final Resources opened = new Resources();
+        private final Shape shape;
+        private final int cores;
+        private final Operands operands;
+        private final List<WeftRanks> worlds = new ArrayList<>();
+
+        Worlds(Shape shape, int cores) {
+            this.shape = shape;
+            this.cores = cores;
+            this.operands = opened.add(Operands.of(shape, DType.FP32));
+        }
+
+        /**
+         * @param splits chunks per shard; 0 for Weft's own choice
+         */
+        WeftRanks add(int ranks, Algorithm algorithm, int splits) {
+            WeftRanks world =
+                    opened.add(
+                            new WeftRanks(
+                                    ranks,
+                                    operands,
+                                    true,
+                                    op -> {
+                                        op.algorithm(algorithm);
+                                        op.computeWorkers(Math.max(1, cores / ranks));
+                                        return splits > 0 ? op.splitsPerRank(splits) : op;
+                                    }));
+            worlds.add(world);
+            return world;
+        }
+
+        Interleaved.Outcome measure(boolean quick) throws IOException, InterruptedException {
+            Interleaved.Outcome outcome =
+                    new Interleaved(Interleaved.Effort.of(quick))
+                            .measure(
+                                    worlds.stream()
+                                            .<Interleaved.Turn>map(
+                                                    world -> () -> world.takeNs(View.PIPELINED))
+                                            .toList());
+            Matrix product = worlds.getFirst().product();
+            worlds.forEach(world -> world.requireBits(product));
+            return outcome;
+        }
+
+        String what() {
+            return "%d x %d x %d fp32".formatted(shape.m(), shape.k(), shape.n());
+        }
+
+        @Override
+        public void close() {
+            opened.close();
+        }
     }
 
     private static BenchRow row(
             String name,
             String peer,
-            Samples weft,
-            Samples other,
-            Map.Entry<String, Double> varied) {
+            Interleaved.Outcome outcome,
+            int weft,
+            int other,
+            String varied,
+            int value) {
         Map<String, Double> figures = new LinkedHashMap<>();
-        figures.put(varied.getKey(), varied.getValue());
-        figures.put("weftMedianNs", weft.median() * 1e3);
-        figures.put("weftSpreadNs", weft.spread() * 1e3);
-        figures.put("peerMedianNs", other.median() * 1e3);
-        figures.put("peerSpreadNs", other.spread() * 1e3);
-        return new BenchRow(ITEM, name, peer, other.median() / weft.median(), figures);
+        figures.put(varied, (double) value);
+        outcome.put(figures, "weft", weft);
+        outcome.put(figures, "peer", other);
+        return new BenchRow(ITEM, name, peer, outcome.speed(weft, other), figures);
     }
 
     private void plot(String name, SvgPlot plot) throws IOException {

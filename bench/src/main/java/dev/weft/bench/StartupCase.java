@@ -63,8 +63,7 @@ final class StartupCase implements BenchCase {
     }
 
     @Override
-    public void run(BenchSettings settings, BenchSink sink)
-            throws IOException, InterruptedException {
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
         if (launcher == null) {
             sink.skipped(ITEM, "start to end: not started by the script weft, which it would time");
         } else if (!Files.isExecutable(launcher)) {
@@ -79,7 +78,7 @@ final class StartupCase implements BenchCase {
         }
     }
 
-    private BenchRow startToEnd(BenchSettings settings) throws IOException, InterruptedException {
+    private BenchRow startToEnd(Settings settings) throws IOException, InterruptedException {
         Path folder = Files.createDirectories(settings.folder().resolve(ITEM));
         start(folder, FIRST_LIMIT);
         long[] tookNs = new long[settings.quick() ? 2 : 5];

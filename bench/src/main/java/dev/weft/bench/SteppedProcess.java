@@ -20,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 final class SteppedProcess implements AutoCloseable {
 
     private static final String END = "\0end";
+    private static final Duration START = Duration.ofSeconds(60);
+    private static final Duration STEP = Duration.ofSeconds(120);
     private static final Duration LEAVE = Duration.ofSeconds(5);
 
     private final String name;
@@ -27,6 +29,7 @@ final class SteppedProcess implements AutoCloseable {
     private final Process process;
     private final BufferedWriter lines;
     private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
+    private String ready;
     private boolean silent;
 
     /** A program that did not answer, or answered something else: one line that says why. */
@@ -39,12 +42,8 @@ final class SteppedProcess implements AutoCloseable {
         }
     }
 
-    /**
-     * @param name for messages
-     * @param environment on top of this process's own; an empty value removes a variable
-     * @param folder for what it writes to its standard error
-     */
-    SteppedProcess(String name, List<String> command, Map<String, String> environment, Path folder)
+    private SteppedProcess(
+            String name, List<String> command, Map<String, String> environment, Path folder)
             throws IOException {
         this.name = name;
         this.errors = Files.createTempFile(folder, "peer", ".err");
@@ -54,6 +53,31 @@ final class SteppedProcess implements AutoCloseable {
         this.process = Children.start(builder);
         this.lines = process.outputWriter(StandardCharsets.UTF_8);
         Thread.ofPlatform().daemon().name("weft-peer").start(this::read);
+    }
+
+    /**
+     * Starts one and waits until it says that it is ready.
+     *
+     * @param name for messages
+     * @param environment on top of this process's own; an empty value removes a variable
+     * @param folder for what it writes to its standard error
+     */
+    static SteppedProcess started(
+            String name, List<String> command, Map<String, String> environment, Path folder)
+            throws IOException, InterruptedException {
+        SteppedProcess process = new SteppedProcess(name, command, environment, folder);
+        try {
+            process.ready = process.answer(START);
+            return process;
+        } catch (Throwable e) {
+            process.close();
+            throw e;
+        }
+    }
+
+    /** The line that said that it is ready. */
+    String ready() {
+        return ready;
     }
 
     private void read() {
@@ -67,12 +91,11 @@ final class SteppedProcess implements AutoCloseable {
         }
     }
 
-    /** The line that says that it is ready. */
-    String ready(Duration deadline) throws PeerException, InterruptedException {
-        return answer(deadline);
+    /** Gives it one line and waits for its answer, for some minutes at most. */
+    String ask(String line) throws PeerException, InterruptedException {
+        return ask(line, STEP);
     }
 
-    /** Gives it one line and waits for its answer. */
     String ask(String line, Duration deadline) throws PeerException, InterruptedException {
         try {
             lines.write(line);
@@ -101,7 +124,7 @@ final class SteppedProcess implements AutoCloseable {
     /** The last line of its standard error that says something. */
     private String lastWords() {
         try {
-            return Tool.lastLine(Files.readString(errors, StandardCharsets.ISO_8859_1))
+            return Programs.lastLine(Files.readString(errors, StandardCharsets.ISO_8859_1))
                     .map(line -> ": " + line)
                     .orElse("");
         } catch (IOException e) {

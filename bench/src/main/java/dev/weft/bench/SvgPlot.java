@@ -6,50 +6,25 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
- * A plot of a few lines as an SVG picture: x by powers of two, y from zero on. Immutable; any
- * thread may call it.
+ * A plot of a few lines as an SVG picture, for pages that run no scripts: x by powers of two, y
+ * from zero on. The words in it are the bench's own and need no escapes. Immutable; any thread may
+ * call it.
+ *
+ * @param lines by name, y by x; each x is a power of two
  */
-record SvgPlot(String title, String xLabel, String yLabel, List<Series> series) {
+record SvgPlot(
+        String title, String xLabel, String yLabel, Map<String, Map<Integer, Double>> lines) {
 
-    private static final int WIDTH = 720;
-    private static final int HEIGHT = 440;
-    static final int LEFT = 70;
-    static final int RIGHT = 560;
-    static final int TOP = 50;
-    static final int BOTTOM = 370;
-    private static final int LEGEND_STEP = 22;
+    private static final int LEFT = 70;
+    private static final int RIGHT = 560;
+    private static final int TOP = 50;
+    private static final int BOTTOM = 370;
 
     /** Told apart also by most who see few colours. */
-    private static final List<String> COLOURS =
-            List.of("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b58900");
-
-    /** A place on a line. {@code x} is above zero, {@code y} not below. */
-    record Point(double x, double y) {}
-
-    /** One line with its name in the legend. */
-    record Series(String name, List<Point> points) {
-
-        Series {
-            points = List.copyOf(points);
-        }
-    }
-
-    SvgPlot {
-        series = List.copyOf(series);
-        for (Series line : series) {
-            for (Point point : line.points()) {
-                if (!(point.x() > 0 && point.y() >= 0 && Double.isFinite(point.x() + point.y()))) {
-                    throw new IllegalArgumentException(
-                            line.name() + ": " + point + ": expected x above 0 and y from 0 on");
-                }
-            }
-        }
-        if (series.stream().allMatch(line -> line.points().isEmpty())) {
-            throw new IllegalArgumentException(title + ": no points, expected at least one");
-        }
-    }
+    private static final List<String> COLOURS = List.of("#0072b2", "#d55e00", "#009e73");
 
     /** Writes the picture, whole or not at all; makes the folder. */
     void write(Path file) throws IOException {
@@ -59,130 +34,90 @@ record SvgPlot(String title, String xLabel, String yLabel, List<Series> series) 
     }
 
     String svg() {
-        PlotScale scale = PlotScale.of(series);
+        int lastPower =
+                lines.values().stream()
+                        .flatMap(line -> line.keySet().stream())
+                        .mapToInt(Math::getExponent)
+                        .max()
+                        .orElseThrow();
+        double highest =
+                lines.values().stream()
+                        .flatMap(line -> line.values().stream())
+                        .mapToDouble(Double::doubleValue)
+                        .max()
+                        .orElseThrow();
+        double step = step(highest);
+        int ticks = (int) Math.ceil(highest / step);
+        double xScale = (RIGHT - LEFT) / (double) Math.max(1, lastPower);
+        double yScale = (BOTTOM - TOP) / (ticks * step);
         StringBuilder svg = new StringBuilder();
-        add(
-                svg,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\""
-                        + " viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">",
-                WIDTH,
-                HEIGHT,
-                WIDTH,
-                HEIGHT);
-        add(svg, "<rect width=\"%d\" height=\"%d\" fill=\"#fcfcfa\"/>", WIDTH, HEIGHT);
+        svg.append(
+                """
+                <svg xmlns="http://www.w3.org/2000/svg" width="720" height="440" viewBox="0 0 720 440" \
+                font-family="sans-serif" font-size="13">
+                <rect width="720" height="440" fill="#fcfcfa"/>
+                """);
         text(svg, LEFT, TOP - 22, "font-size=\"15\" font-weight=\"bold\"", title);
-        grid(svg, scale);
-        for (int i = 0; i < series.size(); i++) {
-            line(svg, scale, series.get(i), COLOURS.get(i % COLOURS.size()), i);
+        for (int power = 0; power <= lastPower; power++) {
+            double x = LEFT + power * xScale;
+            add(svg, "<path d=\"M%.1f %d V%d\" stroke=\"#d0d0cc\"/>", x, TOP, BOTTOM);
+            text(svg, x, BOTTOM + 20, "text-anchor=\"middle\"", "" + (1 << power));
+        }
+        for (int tick = 0; tick <= ticks; tick++) {
+            double y = BOTTOM - tick * step * yScale;
+            add(svg, "<path d=\"M%d %.1f H%d\" stroke=\"#d0d0cc\"/>", LEFT, y, RIGHT);
+            text(svg, LEFT - 8, y + 4, "text-anchor=\"end\"", number(tick * step));
+        }
+        text(svg, (LEFT + RIGHT) / 2.0, BOTTOM + 46, "text-anchor=\"middle\"", xLabel);
+        double middle = (TOP + BOTTOM) / 2.0;
+        String upright = "text-anchor=\"middle\" transform=\"rotate(-90 22 " + middle + ")\"";
+        text(svg, 22, middle, upright, yLabel);
+        int index = 0;
+        for (Map.Entry<String, Map<Integer, Double>> line : lines.entrySet()) {
+            String colour = COLOURS.get(index % COLOURS.size());
+            StringBuilder places = new StringBuilder();
+            line.getValue()
+                    .forEach(
+                            (x, y) -> {
+                                double atX = LEFT + Math.getExponent(x) * xScale;
+                                double atY = BOTTOM - y * yScale;
+                                add(places, "%.1f,%.1f", atX, atY);
+                                dot(svg, atX, atY, colour);
+                            });
+            String form =
+                    "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>";
+            add(svg, form, places.toString().strip(), colour);
+            double legendY = TOP + 10 + index * 22;
+            dot(svg, RIGHT + 24, legendY, colour);
+            text(svg, RIGHT + 36, legendY + 4, "", line.getKey());
+            index++;
         }
         return svg.append("</svg>\n").toString();
     }
 
-    private void grid(StringBuilder svg, PlotScale scale) {
-        for (int power = scale.firstPower(); power <= scale.lastPower(); power++) {
-            double x = scale.x(Math.scalb(1.0, power));
-            stroke(svg, x, TOP, x, BOTTOM);
-            text(svg, x, BOTTOM + 20, "text-anchor=\"middle\"", number(Math.scalb(1.0, power)));
-        }
-        for (int tick = 0; tick <= scale.ticks(); tick++) {
-            double y = scale.y(tick * scale.step());
-            stroke(svg, LEFT, y, RIGHT, y);
-            text(svg, LEFT - 8, y + 4, "text-anchor=\"end\"", number(tick * scale.step()));
-        }
-        double middleX = (LEFT + RIGHT) / 2.0;
-        double middleY = (TOP + BOTTOM) / 2.0;
-        text(svg, middleX, BOTTOM + 46, "text-anchor=\"middle\"", xLabel);
-        String upright =
-                format("text-anchor=\"middle\" transform=\"rotate(-90 %.1f %.1f)\"", 22.0, middleY);
-        text(svg, 22, middleY, upright, yLabel);
-    }
-
-    private static void line(
-            StringBuilder svg, PlotScale scale, Series line, String colour, int index) {
-        StringBuilder places = new StringBuilder();
-        for (Point point : line.points()) {
-            places.append(format("%.1f,%.1f ", scale.x(point.x()), scale.y(point.y())));
-        }
-        add(
-                svg,
-                "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>",
-                places.toString().strip(),
-                colour);
-        for (Point point : line.points()) {
-            dot(svg, scale.x(point.x()), scale.y(point.y()), colour);
-        }
-        double y = TOP + 10.0 + index * LEGEND_STEP;
-        dot(svg, RIGHT + 24.0, y, colour);
-        text(svg, RIGHT + 36.0, y + 4, "", line.name());
+    /** 1, 2 or 5 times a power of ten, so that there are four to ten ticks. */
+    private static double step(double highest) {
+        double rough = Math.max(highest, 1e-9) / 5;
+        double ten = Math.pow(10, Math.floor(Math.log10(rough)));
+        double digit = rough / ten;
+        return ten * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : 5);
     }
 
     private static void dot(StringBuilder svg, double x, double y, String colour) {
         add(svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>", x, y, colour);
     }
 
-    private static void stroke(StringBuilder svg, double x1, double y1, double x2, double y2) {
-        add(
-                svg,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#d0d0cc\"/>",
-                x1,
-                y1,
-                x2,
-                y2);
-    }
-
-    private static void text(
-            StringBuilder svg, double x, double y, String attributes, String words) {
-        String more = attributes.isEmpty() ? "" : " " + attributes;
-        add(
-                svg,
-                "<text x=\"%.1f\" y=\"%.1f\" fill=\"#222222\"%s>%s</text>",
-                x,
-                y,
-                more,
-                escape(words));
+    private static void text(StringBuilder svg, double x, double y, String more, String words) {
+        add(svg, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#222222\" %s>%s</text>", x, y, more, words);
     }
 
     /** Ticks without needless decimals: 1, 0.2. */
     private static String number(double value) {
-        return value == Math.rint(value)
-                ? format("%.0f", value)
-                : Double.toString(Math.round(value * 1e6) / 1e6);
-    }
-
-    static String escape(String text) {
-        StringBuilder escaped = new StringBuilder();
-        text.codePoints()
-                .forEach(
-                        character -> {
-                            switch (character) {
-                                case '&' -> escaped.append("&amp;");
-                                case '<' -> escaped.append("&lt;");
-                                case '>' -> escaped.append("&gt;");
-                                case '"' -> escaped.append("&quot;");
-                                default ->
-                                        escaped.appendCodePoint(
-                                                allowed(character) ? character : 0xFFFD);
-                            }
-                        });
-        return escaped.toString();
-    }
-
-    /** XML has no way at all to write the others. */
-    private static boolean allowed(int character) {
-        return character == '\t'
-                || character == '\n'
-                || character == '\r'
-                || character >= 0x20 && character <= 0xD7FF
-                || character >= 0xE000 && character <= 0xFFFD
-                || character >= 0x10000;
-    }
-
-    private static void add(StringBuilder svg, String format, Object... values) {
-        svg.append(format(format, values)).append('\n');
+        return String.format(Locale.ROOT, "%.6f", value).replaceFirst("\\.?0+$", "");
     }
 
     /** Decimal points, whatever the user's language. */
-    private static String format(String format, Object... values) {
-        return String.format(Locale.ROOT, format, values);
+    private static void add(StringBuilder svg, String form, Object... values) {
+        svg.append(String.format(Locale.ROOT, form, values)).append('\n');
     }
 }

@@ -21,12 +21,12 @@ class AutoCaseIT {
             throws IOException, InterruptedException {
         Assumptions.assumeTrue(Lab.current().isEmpty(), "in a lab: more rows");
         Collected found = new Collected();
-        new AutoCase().run(new BenchSettings(true, 2, folder), found);
+        new AutoCase().run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("auto");
         assertEquals(4 + 2 + 1, found.rows.size());
         BenchRow summary = found.rows.getLast();
         assertEquals(6, summary.figures().get("problems"));
-        assertTrue(summary.name().contains("seed " + RandomProblems.SEED), summary.name());
+        assertTrue(summary.name().contains("seed " + RandomProblem.SEED), summary.name());
         assertEquals(1, found.skipped.size(), "the lab");
     }
 }

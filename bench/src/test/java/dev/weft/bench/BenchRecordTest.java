@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.Version;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 class BenchRecordTest {
@@ -19,18 +21,18 @@ class BenchRecordTest {
     private final BenchTable table = new BenchTable(printed::add);
 
     private String json() throws IOException {
-        BenchRecord.Machine machine =
-                new BenchRecord.Machine("Linux", "amd64", "a \"CPU\"", 4, 2, "vector-512");
+        Map<String, Object> machine = new LinkedHashMap<>();
+        machine.put("processor", "a \"CPU\"");
+        machine.put("cores", 4);
+        machine.put("figures", table.figures());
         BenchRecord bench =
                 new BenchRecord(
-                        "0.1.0",
-                        "25",
                         machine,
                         true,
+                        OptionalInt.empty(),
                         "2026-01-02T03:04:05Z",
                         table.rows(),
-                        table.skipped(),
-                        table.figures());
+                        table.skipped());
         StringWriter text = new StringWriter();
         try (JsonGenerator json = new JsonFactory().createGenerator(text)) {
             json.writeStartObject();
@@ -50,9 +52,9 @@ class BenchRecordTest {
         table.skipped("fused", "no mpicc\nand more");
         table.machine("fmaPeakGflopsThreads1", 100.25);
         assertEquals(
-                "{'schema':'weft.bench/1','weft':'0.1.0','java':'25',"
-                        + "'machine':{'os':'Linux','arch':'amd64','processor':'a \\'CPU\\'',"
-                        + "'cores':4,'coresUsed':2,'engine':'vector-512',"
+                "{'schema':'weft.bench/1','weft':'%s','java':'%s',"
+                                .formatted(Version.number(), Runtime.version())
+                        + "'machine':{'processor':'a \\'CPU\\'','cores':4,"
                         + "'figures':{'fmaPeakGflopsThreads1':100.25}},"
                         + "'quick':true,'startedAt':'2026-01-02T03:04:05Z',"
                         + "'rows':[{'item':'product','case':'fp32 8 x 8 x 8','peer':'OpenBLAS',"

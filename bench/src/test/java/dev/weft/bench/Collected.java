@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Keeps what a case finds. */
-final class Collected implements BenchSink {
+final class Collected implements BenchCase.Sink {
 
     final List<BenchRow> rows = new ArrayList<>();
     final List<String> skipped = new ArrayList<>();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.Version;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import java.io.IOException;
@@ -13,22 +14,25 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.stream.Collectors;
+import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Test;
 
 /** The record and the printed table, from rows that are made up. */
 class GpuRecordTest {
 
-    private static final List<GpuCheck> RIGHT = List.of(new GpuCheck("product", true, "fine"));
+    private static final List<BenchRow.Check> RIGHT =
+            List.of(new BenchRow.Check("product", true, "fine"));
 
     private final List<String> printed = new ArrayList<>();
     private final GpuTable table = new GpuTable(printed::add);
 
     private static Samples us(double... values) {
-        return GpuTurns.samples(values);
+        return new Samples(DoubleStream.of(values).boxed().toList());
     }
 
-    private static GpuRow overlap(int number, double pipelined) {
+    private static BenchRow overlap(int number, double pipelined) {
         Map<String, Samples> times = new LinkedHashMap<>();
         times.put("cublas", us(300, 310, 320));
         times.put("gated", us(312, 312, 312));
@@ -36,26 +40,22 @@ class GpuRecordTest {
         times.put("sequential", us(950, 950, 950));
         times.put("pipelined", us(pipelined));
         times.put("pipelinedCublas", us(680));
-        return GpuOverlapRow.of(
-                GpuShape.row(number), DType.FP16, times, Map.of("copies", 8.0), RIGHT, true);
+        return GpuOverlapRow.of(number)
+                .measured(DType.FP16, times, Map.of("copies", 8.0), RIGHT, true);
     }
 
     private String json() throws IOException {
-        GpuRecord.Machine machine =
-                new GpuRecord.Machine(
-                        "Linux",
-                        "amd64",
-                        "a CPU",
-                        16,
-                        "NVIDIA H200",
-                        90,
-                        132,
-                        1L << 37,
-                        "13.0",
-                        "13.0.2");
-        GpuRecord record =
-                new GpuRecord(
-                        "0.1.0", "25", machine, false, 15, "2026-01-02T03:04:05Z", table.rows());
+        Map<String, Object> machine = new LinkedHashMap<>();
+        machine.put("gpu", "NVIDIA H200");
+        machine.put("memoryBytes", 1L << 37);
+        BenchRecord record =
+                new BenchRecord(
+                        machine,
+                        false,
+                        OptionalInt.of(15),
+                        "2026-01-02T03:04:05Z",
+                        table.rows().stream().map(BenchRow::rounded).toList(),
+                        List.of());
         StringWriter text = new StringWriter();
         try (JsonGenerator json = new JsonFactory().createGenerator(text)) {
             json.writeStartObject();
@@ -69,11 +69,9 @@ class GpuRecordTest {
     void everyFieldHasItsPlace() throws IOException {
         table.accept(overlap(3, 640));
         assertEquals(
-                "{'schema':'weft.bench/1','weft':'0.1.0','java':'25',"
-                        + "'machine':{'os':'Linux','arch':'amd64','processor':'a CPU','cores':16,"
-                        + "'engine':'gated','gpu':'NVIDIA H200','capability':90,"
-                        + "'multiprocessors':132,'memoryBytes':137438953472,'driver':'13.0',"
-                        + "'cublasLt':'13.0.2','clocks':'unknown'},"
+                "{'schema':'weft.bench/1','weft':'%s','java':'%s',"
+                                .formatted(Version.number(), Runtime.version())
+                        + "'machine':{'gpu':'NVIDIA H200','memoryBytes':137438953472},"
                         + "'quick':false,'iterations':15,'startedAt':'2026-01-02T03:04:05Z',"
                         + "'rows':[{'item':'overlap',"
                         + "'case':'row 3: W 2, M 8192 K 4096 N 4096, fp16 to fp16',"
@@ -94,7 +92,7 @@ class GpuRecordTest {
     }
 
     @Test
-    void aRowThatCouldNotRunIsInTheRecord() throws IOException {
+    void aRowThatCouldNotRunIsInTheRecord() throws Exception {
         table.accept(failed());
         assertTrue(
                 json().contains(
@@ -104,8 +102,8 @@ class GpuRecordTest {
                 json());
     }
 
-    private static GpuRow failed() {
-        return GpuRow.attempt(
+    private static BenchRow failed() throws Exception {
+        return GpuCase.attempt(
                 "overlap",
                 "row 2",
                 () -> {
@@ -114,11 +112,11 @@ class GpuRecordTest {
     }
 
     @Test
-    void rowsArePrintedBelowTheirHeadWithWhatIsWrong() {
+    void rowsArePrintedBelowTheirHeadWithWhatIsWrong() throws Exception {
         table.accept(overlap(3, 640));
         table.accept(overlap(3, 750));
         table.accept(failed());
-        table.accept(GpuCallsCase.row(new double[] {20, 30, 40}, List.of()));
+        table.accept(GpuCallsCase.row(us(20, 30, 40), List.of()));
         table.summary(false);
         String text = String.join("\n", printed);
         assertEquals(1, count("of limit"), text);

@@ -15,25 +15,26 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What rows say, from times that are made up. */
 class GpuRowsTest {
 
-    private static final List<GpuCheck> RIGHT = List.of(new GpuCheck("product", true, "fine"));
+    private static final List<BenchRow.Check> RIGHT =
+            List.of(new BenchRow.Check("product", true, "fine"));
 
-    private static Samples us(double value) {
-        return new Samples(List.of(value));
+    private static Samples us(Double... values) {
+        return new Samples(List.of(values));
     }
 
     /** Row 5 needs 0.97 of cuBLAS and, with such a gather, 0.97 of the limit. */
-    private static GpuRow overlap(
-            DType out, double gated, double pipelined, List<GpuCheck> checks, boolean card) {
+    private static BenchRow overlap(
+            DType out, double gated, double pipelined, List<BenchRow.Check> checks, boolean card) {
         Map<String, Samples> times =
                 Map.of(
-                        "cublas", us(400),
+                        "cublas", us(400.0),
                         "gated", us(gated),
-                        "gather", us(1000),
-                        "sequential", us(1400),
+                        "gather", us(1000.0),
+                        "sequential", us(1400.0),
                         "pipelined", us(pipelined),
-                        "pipelinedCublas", us(1100));
-        return GpuOverlapRow.of(
-                GpuShape.row(5), out, times, Map.of("pipelinedCopies", 7.0), checks, card);
+                        "pipelinedCublas", us(1100.0));
+        return GpuOverlapRow.of(5)
+                .measured(out, times, Map.of("pipelinedCopies", 7.0), checks, card);
     }
 
     @ParameterizedTest
@@ -48,18 +49,18 @@ class GpuRowsTest {
         "94, 0.75",
     })
     void theNeededPartGrowsWithTheLimit(double limitUs, double needed) {
-        assertEquals(needed, GpuRules.pipelinedNeeded(limitUs));
+        assertEquals(needed, GpuOverlapRow.pipelinedNeeded(limitUs));
     }
 
     @ParameterizedTest
     @CsvSource({"2048, 0.93", "4095, 0.93", "4096, 0.97", "16384, 0.97"})
     void theNeededSpeedGrowsWithTheRows(long m, double needed) {
-        assertEquals(needed, GpuRules.gatedNeeded(m));
+        assertEquals(needed, GpuOverlapRow.gatedNeeded(m));
     }
 
     @Test
     void aRowThatReachesEverythingPasses() {
-        GpuRow row = overlap(DType.FP16, 400, 1020, RIGHT, true);
+        BenchRow row = overlap(DType.FP16, 400, 1020, RIGHT, true);
         assertTrue(row.pass(), row.toString());
         assertEquals(1000, row.figures().get("limitUs"), "the gather is longer than the product");
         assertEquals(1000.0 / 1020, row.ratio());
@@ -70,7 +71,7 @@ class GpuRowsTest {
 
     @Test
     void everyMissIsNamed() {
-        GpuRow row = overlap(DType.FP16, 500, 1200, RIGHT, true);
+        BenchRow row = overlap(DType.FP16, 500, 1200, RIGHT, true);
         assertEquals(
                 List.of(
                         "gated at 0.800 of cuBLAS's speed, needed 0.97",
@@ -102,15 +103,16 @@ class GpuRowsTest {
 
     @Test
     void aFailedCheckOrNoneAtAllIsNotVerified() {
-        List<GpuCheck> wrong = List.of(RIGHT.getFirst(), new GpuCheck("bits", false, "2 wrong"));
+        List<BenchRow.Check> wrong =
+                List.of(RIGHT.getFirst(), new BenchRow.Check("bits", false, "2 wrong"));
         assertFalse(overlap(DType.FP16, 400, 1020, wrong, true).verified());
         assertFalse(overlap(DType.FP16, 400, 1020, List.of(), true).verified());
     }
 
     @Test
-    void aRowThatCannotRunIsWrongAndSaysWhy() {
-        GpuRow row =
-                GpuRow.attempt(
+    void aRowThatCannotRunIsWrongAndSaysWhy() throws Exception {
+        BenchRow row =
+                GpuCase.attempt(
                         "overlap",
                         "row 1",
                         () -> {
@@ -122,10 +124,10 @@ class GpuRowsTest {
 
     @Test
     void allRowsAreThereWithTheirNumbers() {
-        assertEquals(9, GpuShape.ROWS.size());
+        assertEquals(9, GpuOverlapRow.ROWS.size());
         for (int number = 1; number <= 9; number++) {
-            assertEquals(number, GpuShape.row(number).number());
-            assertEquals(0, GpuShape.row(number).m() % GpuShape.row(number).ranks());
+            assertEquals(number, GpuOverlapRow.of(number).number());
+            assertEquals(0, GpuOverlapRow.of(number).m() % GpuOverlapRow.of(number).ranks());
         }
     }
 
@@ -134,11 +136,11 @@ class GpuRowsTest {
     void ranksThatShareAreComparedWithAllTheirProducts(double autoUs, boolean pass) {
         Map<String, Samples> times =
                 Map.of(
-                        "cublas", us(400),
+                        "cublas", us(400.0),
                         "auto", us(autoUs),
-                        "meshPull", us(1600),
-                        "ring", us(2400));
-        GpuRow row = GpuSharedCase.row(2, "direct", times, RIGHT, true);
+                        "meshPull", us(1600.0),
+                        "ring", us(2400.0));
+        BenchRow row = GpuSharedCase.row(2, "direct", times, RIGHT, true);
         assertEquals(pass, row.pass(), row.toString());
         assertEquals(800, row.figures().get("productsUs"));
         assertEquals(2, row.figures().get("meshPullOverProducts"));
@@ -156,23 +158,23 @@ class GpuRowsTest {
 
     @Test
     void queuedCallsAreComparedWithAwaitedOnes() {
-        GpuRow row =
+        BenchRow row =
                 GpuQueueCase.row(
                         4096,
-                        new double[] {30, 20, 40},
-                        new double[] {20, 10, 30},
-                        List.of(new GpuCheck("product", true, "")));
+                        Map.of("awaited", us(30.0, 20.0, 40.0), "queued", us(20.0, 10.0, 30.0)),
+                        List.of(new BenchRow.Check("product", true, "")));
         assertEquals(1.5, row.ratio());
         assertTrue(row.pass());
     }
 
     @Test
     void callsAreCountedAndTheFirstWrongOnesTold() {
-        GpuRow right = GpuCallsCase.row(new double[] {3, 1, 2}, List.of());
+        BenchRow right = GpuCallsCase.row(us(3.0, 1.0, 2.0), List.of());
         assertTrue(right.pass(), right.toString());
-        assertEquals(2, right.times().get("call").median());
-        List<GpuCheck> wrong = List.of(new GpuCheck("call 2: product", false, "8 wrong"));
-        GpuRow row = GpuCallsCase.row(new double[] {3, 1, 2, 4}, wrong);
+        assertEquals(2, right.figures().get("callUs"));
+        List<BenchRow.Check> wrong =
+                List.of(new BenchRow.Check("call 2: product", false, "8 wrong"));
+        BenchRow row = GpuCallsCase.row(us(3.0, 1.0, 2.0, 4.0), wrong);
         assertFalse(row.verified());
         assertEquals(3, row.figures().get("passed"));
         assertEquals(0.75, row.ratio());

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 /** Made-up clocks: a turn moves the clock by what it says it took. */
@@ -51,11 +53,29 @@ class InterleavedTest {
     }
 
     @Test
-    void whoBeginsChangesFromRoundToRound() throws Exception {
-        var effort = new Interleaved.Effort(0, 0, 0, 3, 3);
+    void whoBeginsChangesAndEveryOtherRoundGoesBackwards() throws Exception {
+        var effort = new Interleaved.Effort(0, 0, 0, 4, 4);
         measure(effort, turn("a", 1), turn("b", 2), turn("c", 3));
-        // One warm-up round, then three that count.
-        assertEquals("abc abc bca cab", String.join("", order).replaceAll("...(?=.)", "$0 "));
+        // One warm-up round, then four that count.
+        assertEquals("abc abc acb bca bac", String.join("", order).replaceAll("...(?=.)", "$0 "));
+    }
+
+    @Test
+    void everyThingHasOneTurnInEveryRound() {
+        for (int round = -7; round < 7; round++) {
+            Set<Integer> things = new TreeSet<>();
+            for (int position = 0; position < 5; position++) {
+                things.add(Interleaved.thing(round, position, 5));
+            }
+            assertEquals(5, things.size(), "round " + round);
+        }
+    }
+
+    @Test
+    void roundsOfTheWarmUpDoNotCount() throws Exception {
+        var outcome = Interleaved.take(List.of(turn("a", 9, 9, 1, 2, 3), turn("b", 8, 8, 4)), 2, 3);
+        assertArrayEquals(new long[] {1, 2, 3}, outcome.ns()[0]);
+        assertArrayEquals(new long[] {4, 4, 4}, outcome.ns()[1]);
     }
 
     @Test

@@ -15,7 +15,7 @@ class PredictCaseIT {
     @Test
     void everyRunIsPredictedOverlappedAndSequential() {
         Collected found = new Collected();
-        new PredictCase(Effort::quick).run(new BenchSettings(true, 2, folder), found);
+        new PredictCase(Effort::quick).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("predict");
         long predictions =
                 found.rows.stream().filter(row -> row.figures().containsKey("predictedNs")).count();

@@ -3,7 +3,6 @@ package dev.weft.bench;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -14,10 +13,10 @@ class RanksCaseTest {
     @TempDir Path folder;
 
     @Test
-    void measuresBothCurvesAndPlotsThem() throws IOException {
+    void measuresBothCurvesAndPlotsThem() throws Exception {
         Collected found = new Collected();
         Path plots = folder.resolve("plots");
-        new RanksCase(plots).run(new BenchSettings(true, 2, folder), found);
+        new RanksCase(plots).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("ranks");
         assertEquals(3 * 4 + 3, found.rows.size());
         assertEquals(
@@ -32,8 +31,8 @@ class RanksCaseTest {
     }
 
     @Test
-    void plotsOnlyWhereAsked() throws IOException {
-        new RanksCase(null).run(new BenchSettings(true, 2, folder), new Collected());
+    void plotsOnlyWhereAsked() throws Exception {
+        new RanksCase(null).run(new BenchCase.Settings(true, 2, folder), new Collected());
         try (var files = Files.list(folder)) {
             assertEquals(0, files.count());
         }

@@ -31,7 +31,7 @@ class StartupCaseTest {
     void startsTheLauncherAndCountsBytes() throws IOException, InterruptedException {
         Collected found = new Collected();
         Path weft = script("echo \"$@\" >>arguments");
-        new StartupCase(weft).run(new BenchSettings(true, 2, folder), found);
+        new StartupCase(weft).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("startup");
         assertEquals(List.of(), found.skipped);
         assertEquals(1 + ALGORITHMS, found.rows.size());
@@ -48,7 +48,7 @@ class StartupCaseTest {
     @Test
     void aMissingLauncherIsSkippedWithItsReason() throws IOException, InterruptedException {
         Collected found = new Collected();
-        new StartupCase(folder.resolve("none")).run(new BenchSettings(true, 2, folder), found);
+        new StartupCase(folder.resolve("none")).run(new BenchCase.Settings(true, 2, folder), found);
         assertEquals(ALGORITHMS, found.rows.size());
         assertTrue(found.skipped.getFirst().endsWith("is not there to be started"));
     }

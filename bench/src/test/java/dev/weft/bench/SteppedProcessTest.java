@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -22,8 +21,8 @@ class SteppedProcessTest {
 
     @TempDir Path folder;
 
-    private SteppedProcess shell(String script) throws IOException {
-        return new SteppedProcess(
+    private SteppedProcess shell(String script) throws Exception {
+        return SteppedProcess.started(
                 "shell", List.of("sh", "-c", script), Map.of("WORD", "blue", "HOME", ""), folder);
     }
 
@@ -31,7 +30,7 @@ class SteppedProcessTest {
     void everyLineIsAnswered() throws Exception {
         String script = "echo ready $WORD ${HOME-gone}; while read x; do echo did $x; done";
         try (SteppedProcess process = shell(script)) {
-            assertEquals("ready blue gone", process.ready(LONG));
+            assertEquals("ready blue gone", process.ready());
             assertEquals("did a", process.ask("a", LONG));
             assertEquals("did b", process.ask("b", LONG));
         }
@@ -39,18 +38,16 @@ class SteppedProcessTest {
 
     @Test
     void aProgramThatEndsIsToldWithItsLastWords() throws Exception {
-        try (SteppedProcess process = shell("echo no luck >&2; echo ---- >&2; exit 3")) {
-            var failure =
-                    assertThrows(SteppedProcess.PeerException.class, () -> process.ready(LONG));
-            assertEquals("shell has ended: no luck", failure.getMessage());
-        }
+        String script = "echo no luck >&2; echo ---- >&2; exit 3";
+        var failure = assertThrows(SteppedProcess.PeerException.class, () -> shell(script));
+        assertEquals("shell has ended: no luck", failure.getMessage());
     }
 
     @Test
     void aProgramThatDoesNotAnswerIsEndedWithAllItStarted() throws Exception {
         ProcessHandle below;
         try (SteppedProcess process = shell("sleep 1000 & echo $!; read never; wait")) {
-            below = ProcessHandle.of(Long.parseLong(process.ready(LONG))).orElseThrow();
+            below = ProcessHandle.of(Long.parseLong(process.ready())).orElseThrow();
             assertTrue(below.isAlive());
             var failure =
                     assertThrows(

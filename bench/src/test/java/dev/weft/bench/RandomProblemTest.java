@@ -15,9 +15,9 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-class RandomProblemsTest {
+class RandomProblemTest {
 
-    private static final List<RandomProblem> ALL = RandomProblems.all();
+    private static final List<RandomProblem> ALL = RandomProblem.all();
 
     private static <T> Map<T, Long> counts(Function<RandomProblem, T> what) {
         return ALL.stream().collect(Collectors.groupingBy(what, Collectors.counting()));
@@ -25,11 +25,11 @@ class RandomProblemsTest {
 
     @Test
     void areTheSameInEveryProcess() {
-        assertEquals(ALL, RandomProblems.all());
+        assertEquals(ALL, RandomProblem.all());
         assertEquals(
                 "#0 threads 3: 236 x 760 x 160 bf16 even",
                 ALL.getFirst().describe(),
-                "seed " + RandomProblems.SEED);
+                "seed " + RandomProblem.SEED);
     }
 
     @Test
@@ -89,20 +89,20 @@ class RandomProblemsTest {
             assertTrue(p.inner() >= 64 && p.inner() <= 4096, what);
             assertTrue(p.columns() >= 16 && p.columns() <= 2048, what);
             double operations = 2.0 * p.ranks() * rows * p.inner() * p.columns();
-            assertTrue(operations <= RandomProblems.MOST_OPERATIONS, what);
+            assertTrue(operations <= RandomProblem.MOST_OPERATIONS, what);
             long bytes = rows * p.inner() * p.dtype().bytes();
-            assertTrue(p.ranks() * bytes <= RandomProblems.MOST_BYTES, what);
+            assertTrue(p.ranks() * bytes <= RandomProblem.MOST_BYTES, what);
         }
     }
 
     @Test
     void ofTheLabHaveTwoHostsAndAllRates() {
-        List<RandomProblem> lab = RandomProblems.of(Launcher.LAB, Integer.MAX_VALUE);
+        List<RandomProblem> lab = RandomProblem.of(Launcher.LAB, Integer.MAX_VALUE);
         for (RandomProblem p : lab) {
-            assertEquals(p.ranks(), RandomProblems.LAB_HOSTS * p.ranksPerHost());
+            assertEquals(p.ranks(), RandomProblem.LAB_HOSTS * p.ranksPerHost());
             long bytes = p.shards().totalRows() * p.inner() * p.dtype().bytes();
-            double seconds = RandomProblems.linkSeconds(bytes, p.rate());
-            assertTrue(seconds <= RandomProblems.MOST_LINK_SECONDS, p.describe());
+            double seconds = RandomProblem.linkSeconds(bytes, p.rate());
+            assertTrue(seconds <= RandomProblem.MOST_LINK_SECONDS, p.describe());
         }
         Map<String, Long> starts =
                 lab.stream()
@@ -110,19 +110,19 @@ class RandomProblemsTest {
                                 Collectors.groupingBy(
                                         p -> p.rate() + " " + p.ranksPerHost(),
                                         Collectors.counting()));
-        assertEquals(RandomProblems.LAB_RATES.size() * 2, starts.size(), starts.toString());
+        assertEquals(RandomProblem.LAB_RATES.size() * 2, starts.size(), starts.toString());
         assertFalse(starts.values().stream().anyMatch(count -> count != 4), starts.toString());
     }
 
     @Test
     void timeOnALink() {
         // Half of it each way: 10^6 bytes at 100 Mbit/s.
-        assertEquals(0.08, RandomProblems.linkSeconds(2_000_000, "100mbit"), 1e-12);
-        assertEquals(0.004, RandomProblems.linkSeconds(2_000_000, "2gbit"), 1e-12);
+        assertEquals(0.08, RandomProblem.linkSeconds(2_000_000, "100mbit"), 1e-12);
+        assertEquals(0.004, RandomProblem.linkSeconds(2_000_000, "2gbit"), 1e-12);
     }
 
     @Test
     void areFewerWhereAskedFor() {
-        assertEquals(ALL.subList(22, 24), RandomProblems.of(Launcher.PROCESSES, 2));
+        assertEquals(ALL.subList(22, 24), RandomProblem.of(Launcher.PROCESSES, 2));
     }
 }
