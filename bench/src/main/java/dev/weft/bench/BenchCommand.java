@@ -1,5 +1,8 @@
 package dev.weft.bench;
 
+import dev.weft.bench.cpu.AutoRanksCommand;
+import dev.weft.bench.cpu.CpuCommand;
+import dev.weft.bench.gpu.GpuCommand;
 import dev.weft.cli.AddOnCommand;
 import dev.weft.cli.console.Version;
 import picocli.CommandLine.Command;

@@ -1,6 +1,6 @@
 /**
- * {@code weft bench}: Weft beside what a user has today, interleaved in one run. Invariant: a row
- * never compares figures of two runs. A wrong product ends the CPU bench; in the GPU bench its row
- * says FAILED, and the exit code is 1.
+ * {@code weft bench}: Weft beside what a user has today, interleaved in one run. Arrows: the
+ * benches of the devices, {@code cpu} and {@code gpu}, know {@code measure}, and {@code cpu} also
+ * {@code peers}, which know {@code measure}.
  */
 package dev.weft.bench;

@@ -1,6 +1,6 @@
 package dev.weft.fuzz;
 
-import dev.weft.bench.FuzzedFigures;
+import dev.weft.bench.cpu.FuzzedFigures;
 import dev.weft.cli.run.FuzzedCommand;
 import dev.weft.fabric.FuzzedRendezvous;
 import dev.weft.ffi.MpiEnvironment;

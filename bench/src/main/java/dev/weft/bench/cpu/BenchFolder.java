@@ -1,0 +1,67 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.peers.Children;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * A folder for one bench's own files. It is removed when it is closed, and when the JVM ends
+ * otherwise than by being killed.
+ */
+final class BenchFolder implements AutoCloseable {
+
+    private final Path path;
+    private final Thread hook = new Thread(this::removeAtEnd, "weft-bench-folder");
+
+    private BenchFolder(Path path) {
+        this.path = path;
+    }
+
+    static BenchFolder create() throws IOException {
+        BenchFolder folder = new BenchFolder(Files.createTempDirectory("weft-bench-"));
+        Runtime.getRuntime().addShutdownHook(folder.hook);
+        return folder;
+    }
+
+    Path path() {
+        return path;
+    }
+
+    private void removeAtEnd() {
+        Children.endAll();
+        try {
+            remove();
+        } catch (IOException | UncheckedIOException e) {
+            System.err.println("weft: cannot remove " + path + ": " + e.getMessage());
+        }
+    }
+
+    private void remove() throws IOException {
+        if (!Files.exists(path)) {
+            return;
+        }
+        List<Path> deepestFirst;
+        try (Stream<Path> files = Files.walk(path)) {
+            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+        }
+        for (Path file : deepestFirst) {
+            Files.deleteIfExists(file);
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        remove();
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The JVM is going down already, and the hook finds nothing left to do.
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
+        }
+    }
+}

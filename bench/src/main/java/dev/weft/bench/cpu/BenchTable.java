@@ -1,0 +1,167 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.BenchRecord;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Interleaved;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/**
+ * Keeps what the cases find, and prints it as it comes: a table with columns of fixed width, since
+ * later rows are not known yet. Used by one thread.
+ */
+final class BenchTable implements BenchCase.Sink {
+
+    private static final String FORM = "%-8s %-58s %-36s %8s  %s";
+
+    /** Figures that are worth a look at once, by name, with their words. */
+    private static final Map<String, String> KEY_FIGURES = keyFigures();
+
+    /** Rows with fewer key figures than this show others, up to so many in all. */
+    private static final int FIGURES = 4;
+
+    private final Consumer<String> out;
+    private final List<BenchRow> rows = new ArrayList<>();
+    private final List<BenchRecord.Skipped> skipped = new ArrayList<>();
+    private final Map<String, Double> figures = new LinkedHashMap<>();
+
+    /**
+     * @param out takes lines
+     */
+    BenchTable(Consumer<String> out) {
+        this.out = out;
+    }
+
+    private static Map<String, String> keyFigures() {
+        Map<String, String> words = new LinkedHashMap<>();
+        words.put("weftMedianNs", "weft");
+        words.put("peerMedianNs", "peer");
+        words.put("weftGflops", "weft GFLOP/s");
+        words.put("peakFraction", "of peak");
+        words.put("gatherOverProduct", "gather/product");
+        words.put("hidden", "hidden");
+        words.put("productRatio", "product ratio");
+        words.put("needed", "needed");
+        words.put("pipelinedNs", "pipelined");
+        words.put("limit", "limit");
+        words.put("copyLimit", "copy limit");
+        words.put("pass", "pass");
+        return words;
+    }
+
+    List<BenchRow> rows() {
+        return rows;
+    }
+
+    List<BenchRecord.Skipped> skipped() {
+        return skipped;
+    }
+
+    Map<String, Double> figures() {
+        return figures;
+    }
+
+    void head() {
+        out.accept(text(FORM, "item", "case", "peer", "ratio", "figures"));
+    }
+
+    @Override
+    public void row(BenchRow row) {
+        rows.add(row);
+        out.accept(
+                text(
+                        FORM,
+                        row.item(),
+                        row.name(),
+                        row.peer(),
+                        text("%.3f", row.ratio()),
+                        figures(row.figures())));
+    }
+
+    @Override
+    public void skipped(String item, String reason) {
+        String firstLine = reason.lines().findFirst().orElse("no reason given");
+        skipped.add(new BenchRecord.Skipped(item, firstLine));
+        out.accept(text("%-8s skipped: %s", item, firstLine));
+    }
+
+    @Override
+    public void machine(String name, double value) {
+        figures.put(name, value);
+    }
+
+    private static String figures(Map<String, Double> figures) {
+        List<String> words = new ArrayList<>();
+        KEY_FIGURES.forEach(
+                (name, word) -> {
+                    if (figures.containsKey(name)) {
+                        words.add(word + " " + figure(name, figures.get(name)));
+                    }
+                });
+        if (words.size() < FIGURES) {
+            figures.entrySet().stream()
+                    .filter(f -> !KEY_FIGURES.containsKey(f.getKey()))
+                    .filter(f -> !f.getKey().endsWith("SpreadNs"))
+                    .limit(FIGURES - words.size())
+                    .forEach(f -> words.add(f.getKey() + " " + figure(f.getKey(), f.getValue())));
+        }
+        return String.join(", ", words);
+    }
+
+    private static String figure(String name, double value) {
+        if (name.equals("pass")) {
+            return value == 1 ? "yes" : "NO";
+        }
+        if (value == Math.rint(value) && !name.endsWith("Ns")) {
+            return text("%.0f", value);
+        }
+        return name.endsWith("Ns") ? text("%.3f ms", value / 1e6) : text("%.4g", value);
+    }
+
+    /** By item and peer: how many rows, and between what their ratios lie. */
+    void summary(boolean quick) {
+        Map<String, List<BenchRow>> groups =
+                rows.stream()
+                        .collect(
+                                Collectors.groupingBy(
+                                        row -> row.item() + " beside " + row.peer(),
+                                        LinkedHashMap::new,
+                                        Collectors.toList()));
+        out.accept("");
+        out.accept("Ratio: speed of Weft over that of the peer, above 1 Weft is faster.");
+        if (quick) {
+            out.accept("These are --quick problems: they show that it works, not how fast.");
+        }
+        groups.forEach((name, group) -> out.accept(summary(name, group)));
+        if (!skipped.isEmpty()) {
+            out.accept("Skipped, with the reasons above: " + skipped.size());
+        }
+    }
+
+    private static String summary(String name, List<BenchRow> group) {
+        double[] ratios = group.stream().mapToDouble(BenchRow::ratio).toArray();
+        String line =
+                text(
+                        "%s: %d %s, ratio %.3f to %.3f, median %.3f",
+                        name,
+                        ratios.length,
+                        ratios.length == 1 ? "row" : "rows",
+                        Interleaved.quantile(ratios, 0),
+                        Interleaved.quantile(ratios, 1),
+                        Interleaved.quantile(ratios, 0.5));
+        long judged = group.stream().filter(row -> row.figures().containsKey("pass")).count();
+        long passed =
+                group.stream().filter(row -> row.figures().getOrDefault("pass", 0.0) == 1).count();
+        return judged == 0 ? line : line + text(", %d of %d pass", passed, judged);
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

@@ -1,0 +1,190 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.BenchRecord;
+import dev.weft.bench.measure.DeviceBench;
+import dev.weft.bench.measure.SkippedException;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Version;
+import dev.weft.cli.data.CommandFiles;
+import dev.weft.tune.Effort;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalInt;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code weft bench cpu}: runs the cases one after the other and writes the record. */
+@Command(
+        name = "cpu",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "Weft's CPU engine beside OpenBLAS, MPI, NumPy and PyTorch. They take turns, so"
+                        + " that a noisy machine disturbs all alike; what is not installed is"
+                        + " skipped. Leave the machine alone meanwhile.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft bench cpu --quick                     does it work here? (not how fast)",
+            "  ./weft bench cpu --json bench.json           everything, for the record",
+            "  ./weft bench cpu --only product,fused --cores 4",
+            "",
+            "Exit codes: 0 measured, 1 failed or a wrong product, 2 wrong usage."
+        })
+public final class CpuCommand extends DeviceBench {
+
+    private static final double BUSY = 0.5;
+
+    @Option(
+            names = "--only",
+            paramLabel = "ITEMS",
+            split = ",",
+            description = "Only these, separated by commas: ${COMPLETION-CANDIDATES}.",
+            completionCandidates = Items.class)
+    List<String> only;
+
+    @Option(
+            names = "--cores",
+            paramLabel = "N",
+            description = "Cores to use at most (default: all).")
+    Integer cores;
+
+    @Option(
+            names = "--plots",
+            paramLabel = "FOLDER",
+            description = "Draw the item ranks there, as ranks.svg and chunks.svg.")
+    Path plots;
+
+    /** The words for {@code --only}, for help and completion. */
+    static final class Items extends ArrayList<String> {
+
+        private static final long serialVersionUID = 1L;
+
+        Items() {
+            super(items());
+        }
+    }
+
+    /**
+     * All cases, in the order in which they run.
+     *
+     * @param plots the folder for plots, or null for none
+     */
+    private static List<BenchCase> cases(Path plots) {
+        return List.of(
+                new ProductCase(),
+                new FusedCase(),
+                new OverlapCase(),
+                new LabCase(),
+                new PredictCase(Effort::thorough),
+                new AutoCase(),
+                new StartupCase(),
+                new RanksCase(plots));
+    }
+
+    private static List<String> items() {
+        return cases(null).stream().map(BenchCase::item).toList();
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        List<String> items = checkedItems(only, items());
+        int available = Runtime.getRuntime().availableProcessors();
+        int used = checkedCores(available);
+        checkPlots();
+        PrintWriter out = spec.commandLine().getOut();
+        JsonTarget target = new JsonTarget(json, out);
+        checkOutputs();
+        Console console = new Console(out, target.toStandardOutput());
+        BenchTable table = new BenchTable(console::print);
+        String startedAt = now();
+        noteLoad(table, console);
+        table.head();
+        try (BenchFolder folder = BenchFolder.create()) {
+            BenchCase.Settings settings = new BenchCase.Settings(quick, used, folder.path());
+            for (BenchCase each : cases(plots)) {
+                if (items.contains(each.item())) {
+                    run(each, settings, table);
+                }
+            }
+        }
+        table.summary(quick);
+        BenchRecord bench =
+                new BenchRecord(
+                        machine(used, table.figures()),
+                        quick,
+                        OptionalInt.empty(),
+                        startedAt,
+                        table.rows(),
+                        table.skipped());
+        target.write(bench::write);
+        return 0;
+    }
+
+    private static void run(BenchCase each, BenchCase.Settings settings, BenchTable table)
+            throws IOException, InterruptedException {
+        try {
+            each.run(settings, table);
+        } catch (SkippedException e) {
+            table.skipped(each.item(), e.getMessage());
+        }
+    }
+
+    /**
+     * Others at work make a bench worthless, and a pinned peer suffers more from them than Weft.
+     */
+    private static void noteLoad(BenchTable table, Console console) {
+        double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
+        // Negative where the system does not tell.
+        if (load >= 0) {
+            table.machine("loadAverageBefore", load);
+        }
+        if (load > BUSY) {
+            String form = "The machine was busy just now: a load average of %.1f.";
+            console.print(String.format(Locale.ROOT, form, load));
+        }
+    }
+
+    private int checkedCores(int available) {
+        if (cores != null && (cores < 1 || cores > available)) {
+            throw refused(
+                    "--cores %d: expected 1 to %d, the cores there are"
+                            .formatted(cores, available));
+        }
+        return cores == null ? available : cores;
+    }
+
+    private void checkOutputs() {
+        CommandFiles files = new CommandFiles().writes("--json", json);
+        if (plots != null) {
+            RanksCase.PLOTS.forEach(
+                    name -> files.writes("--plots", plots.resolve(name).toString()));
+        }
+    }
+
+    private void checkPlots() {
+        if (plots != null && !(Files.isDirectory(plots) && Files.isWritable(plots))) {
+            throw refused(
+                    "--plots " + plots + ": expected a folder that exists and can be written to");
+        }
+    }
+
+    private static Map<String, Object> machine(int used, Map<String, Double> figures)
+            throws IOException {
+        Map<String, Object> machine = BenchRecord.host();
+        machine.put("coresUsed", used);
+        machine.put("engine", WeftRanks.engine().name());
+        machine.put("figures", figures);
+        return machine;
+    }
+}

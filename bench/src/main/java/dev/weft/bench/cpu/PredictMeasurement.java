@@ -1,0 +1,95 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.Interleaved;
+import dev.weft.fabric.Fabric;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.View;
+import dev.weft.plan.Algorithm;
+import dev.weft.sim.Scenario;
+import dev.weft.tune.Calibration;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What one {@link PredictRun} took, overlapped and sequential, in turns, and what the simulator
+ * must be told to price the same two plans. Immutable; any thread may call it.
+ *
+ * @param outcome of the two whole calls, then of the gather alone and of the product alone, both of
+ *     the sequential operator
+ */
+record PredictMeasurement(Scenario pipelined, Scenario sequential, Interleaved.Outcome outcome) {
+
+    static final int PIPELINED = 0;
+    static final int SEQUENTIAL = 1;
+
+    private static final int GATHER = 2;
+    private static final int PRODUCT = 3;
+
+    private static final int ROUNDS_PER_SLICE = 4;
+
+    /**
+     * Collective.
+     *
+     * @param calibration has a round before every few calls, so that both see the same machine; of
+     *     the first rank alone
+     * @param slices how often
+     */
+    static PredictMeasurement of(
+            Fabric fabric,
+            PredictRun run,
+            Calibration calibration,
+            Interleaved.Effort warmUp,
+            int slices)
+            throws IOException, InterruptedException {
+        try (RankOperators own =
+                new RankOperators(fabric, run.shards(), run.inner(), run.columns(), run.dtype())) {
+            AllGatherMatmul pipelined = own.prepare(run.algorithm(), false);
+            AllGatherMatmul sequential = own.prepare(Algorithm.SEQUENTIAL, false);
+            List<RankOperators.Side> sides =
+                    List.of(
+                            new RankOperators.Side(pipelined, View.PIPELINED),
+                            new RankOperators.Side(sequential, View.PIPELINED),
+                            new RankOperators.Side(sequential, View.COMM_ONLY),
+                            new RankOperators.Side(sequential, View.COMPUTE_ONLY));
+            own.measure(warmUp, sides);
+            long[][] ns = new long[sides.size()][slices * ROUNDS_PER_SLICE];
+            for (int slice = 0; slice < slices; slice++) {
+                fabric.barrier();
+                if (fabric.rank() == 0) {
+                    calibration.round();
+                }
+                fabric.barrier();
+                for (int i = 0; i < ROUNDS_PER_SLICE; i++) {
+                    long[] round = own.round(sides);
+                    for (int side = 0; side < round.length; side++) {
+                        ns[side][slice * ROUNDS_PER_SLICE + i] = round[side];
+                    }
+                }
+            }
+            return new PredictMeasurement(
+                    scenario(fabric, run, pipelined),
+                    scenario(fabric, run, sequential),
+                    new Interleaved.Outcome(ns));
+        }
+    }
+
+    /** The operator's plan, as {@code auto} would have it priced. */
+    private static Scenario scenario(Fabric fabric, PredictRun run, AllGatherMatmul operator) {
+        return new Scenario(
+                operator.plans(),
+                operator.plan().chunks(),
+                true,
+                fabric.hosts(),
+                run.dtype(),
+                operator.lastResult().product().dtype(),
+                List.of(run.columns()),
+                false,
+                operator.computeWorkers(),
+                Map.of());
+    }
+
+    double gatherOverProduct() {
+        return outcome.medianNs(GATHER) / outcome.medianNs(PRODUCT);
+    }
+}

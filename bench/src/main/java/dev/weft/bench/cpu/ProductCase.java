@@ -1,0 +1,117 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.Interleaved;
+import dev.weft.bench.measure.Shape;
+import dev.weft.bench.peers.OpenBlasLibrary;
+import dev.weft.bench.peers.Programs;
+import dev.weft.bench.peers.SteppedProcess;
+import dev.weft.tensor.DType;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeSet;
+
+/** The product alone, from one thread to all cores: Weft beside OpenBLAS, NumPy and PyTorch. */
+final class ProductCase implements BenchCase {
+
+    private static final List<Shape> SHAPES =
+            List.of(
+                    Shape.cube(1024),
+                    Shape.cube(2048),
+                    new Shape(512, 1024, 4096),
+                    new Shape(2048, 1024, 2048));
+
+    private static final List<Shape> QUICK_SHAPES =
+            List.of(Shape.cube(256), new Shape(192, 256, 320));
+
+    @Override
+    public String item() {
+        return "product";
+    }
+
+    @Override
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
+        Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
+        noOpenBlas.ifPresent(why -> sink.skipped(item(), "OpenBLAS: " + why));
+        OpenBlasLibrary openBlas = noOpenBlas.isPresent() ? null : OpenBlasLibrary.loaded();
+        if (!FmaPeak.available()) {
+            sink.skipped(item(), "peak of the cores: Java was started without the Vector API");
+        }
+        List<String> python = pythonModules(settings.folder(), sink);
+        for (int threads : threadCounts(settings.cores())) {
+            double peakGflops = 0;
+            for (Shape shape : settings.quick() ? QUICK_SHAPES : SHAPES) {
+                try (ProductTurns turns = new ProductTurns(shape, threads)) {
+                    add(turns, shape, threads, openBlas, python, settings);
+                    double gflops =
+                            turns.measure(Interleaved.Effort.of(settings.quick()), item(), sink);
+                    peakGflops = Math.max(peakGflops, gflops);
+                } catch (SteppedProcess.PeerException e) {
+                    sink.skipped(item(), shape + ": " + e.getMessage());
+                }
+            }
+            if (peakGflops > 0) {
+                sink.machine("fmaPeakGflopsThreads" + threads, peakGflops);
+            }
+        }
+    }
+
+    private static void add(
+            ProductTurns turns,
+            Shape shape,
+            int threads,
+            OpenBlasLibrary openBlas,
+            List<String> python,
+            Settings settings)
+            throws IOException, InterruptedException {
+        turns.addWeft(DType.FP32);
+        if (openBlas != null) {
+            turns.addOpenBlas(openBlas);
+        }
+        for (String module : python) {
+            turns.addPython(module, settings.folder());
+        }
+        // Narrow inputs are looked at with the fewest and the most threads.
+        boolean edge = threads == 1 || threads == settings.cores();
+        if (edge && shape.m() == shape.n() && shape.m() == shape.k()) {
+            turns.addWeft(DType.FP16);
+            turns.addWeft(DType.BF16);
+        }
+        if (FmaPeak.available()) {
+            turns.addPeak();
+        }
+    }
+
+    /** Powers of four, and all cores. */
+    static List<Integer> threadCounts(int cores) {
+        TreeSet<Integer> counts = new TreeSet<>();
+        for (int threads = 1; threads <= cores; threads *= 4) {
+            counts.add(threads);
+        }
+        counts.add(cores);
+        return List.copyOf(counts);
+    }
+
+    private List<String> pythonModules(Path folder, Sink sink)
+            throws IOException, InterruptedException {
+        List<String> found = new ArrayList<>();
+        if (Programs.onPath("python3").isEmpty()) {
+            sink.skipped(item(), "NumPy and PyTorch: no python3 on the PATH");
+            return found;
+        }
+        for (String module : List.of("numpy", "torch")) {
+            // PyTorch's program makes its numbers with NumPy.
+            String script = "import numpy, " + module;
+            Programs.Output output = Programs.run(folder, "python3", "-c", script);
+            if (output.ok()) {
+                found.add(module);
+            } else {
+                sink.skipped(item(), module + ": " + output.lastLine());
+            }
+        }
+        return found;
+    }
+}

@@ -1,0 +1,132 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.Interleaved;
+import dev.weft.bench.measure.MadeUpData;
+import dev.weft.bench.measure.Operands;
+import dev.weft.bench.measure.ProductCheck;
+import dev.weft.bench.measure.Resources;
+import dev.weft.bench.measure.Shape;
+import dev.weft.bench.peers.OpenBlasLibrary;
+import dev.weft.bench.peers.OpenBlasProduct;
+import dev.weft.bench.peers.Programs;
+import dev.weft.bench.peers.PythonProduct;
+import dev.weft.op.View;
+import dev.weft.tensor.DType;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Everything that computes one product of one shape with one number of threads, taking turns. Weft
+ * in fp32 comes first; all others are checked against float64 or its product. Used by one thread.
+ */
+final class ProductTurns implements AutoCloseable {
+
+    private static final int WEFT = 0;
+    private static final int NONE = -1;
+
+    private final Shape shape;
+    private final int threads;
+    private final Resources opened = new Resources();
+    private final List<Interleaved.Turn> turns = new ArrayList<>();
+    private final List<Comparison> comparisons = new ArrayList<>();
+    private Operands operands;
+    private WeftRanks weft;
+    private FmaPeak peak;
+    private int peakTurn = NONE;
+
+    /** A row to come: one turn's speed over another's. */
+    private record Comparison(String types, String peer, int faster, int other) {}
+
+    ProductTurns(Shape shape, int threads) {
+        this.shape = shape;
+        this.threads = threads;
+    }
+
+    /** Weft itself; with narrow inputs as a row against Weft in fp32. */
+    void addWeft(DType type) {
+        Operands own = opened.add(Operands.of(shape, type));
+        WeftRanks ranks =
+                opened.add(new WeftRanks(1, own, false, op -> op.computeWorkers(threads)));
+        ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
+        if (weft == null) {
+            operands = own;
+            weft = ranks;
+        } else {
+            comparisons.add(new Comparison(type.label(), "weft fp32", turns.size(), WEFT));
+        }
+        turns.add(() -> ranks.takeNs(View.PIPELINED));
+    }
+
+    void addOpenBlas(OpenBlasLibrary library) {
+        OpenBlasProduct product =
+                opened.add(new OpenBlasProduct(library, operands.a(), operands.b(), threads));
+        comparisons.add(new Comparison("fp32", library.name(), WEFT, turns.size()));
+        turns.add(product::takeNs);
+    }
+
+    void addPython(String module, Path folder) throws IOException, InterruptedException {
+        Path program = Programs.source(PythonProduct.PROGRAM, folder);
+        PythonProduct product =
+                opened.add(new PythonProduct(module, program, folder, shape, threads));
+        product.takeNs();
+        MadeUpData.requireSame(
+                product.name(), shape, MadeUpData.checksum(weft.product()), product.checksum());
+        comparisons.add(new Comparison("fp32", product.name(), WEFT, turns.size()));
+        turns.add(product::takeNs);
+    }
+
+    /** What the cores could do at most, measured between the others. */
+    void addPeak() throws InterruptedException {
+        peak = opened.add(new FmaPeak(threads));
+        peakTurn = turns.size();
+        turns.add(peak::takeNs);
+    }
+
+    /** Hands over all rows; what the cores could do at most in GFLOP/s, or 0 where not measured. */
+    double measure(Interleaved.Effort effort, String item, BenchCase.Sink sink)
+            throws IOException, InterruptedException {
+        Interleaved.Outcome outcome = new Interleaved(effort).measure(turns);
+        String name = shape + ", " + threads + (threads == 1 ? " thread" : " threads");
+        for (Comparison row : comparisons) {
+            sink.row(
+                    new BenchRow(
+                            item,
+                            row.types + " " + name,
+                            row.peer,
+                            outcome.speed(row.faster, row.other),
+                            figures(outcome, row)));
+        }
+        return peakTurn == NONE ? 0 : peakGflops(outcome);
+    }
+
+    private double peakGflops(Interleaved.Outcome outcome) {
+        return peak.flops() / outcome.medianNs(peakTurn);
+    }
+
+    private Map<String, Double> figures(Interleaved.Outcome outcome, Comparison row) {
+        Map<String, Double> figures = new LinkedHashMap<>();
+        double gflops = shape.gflops(outcome.medianNs(row.faster));
+        figures.put("threads", (double) threads);
+        figures.put("rounds", (double) outcome.rounds());
+        outcome.put(figures, "weft", row.faster);
+        outcome.put(figures, "peer", row.other);
+        figures.put("weftGflops", gflops);
+        figures.put("peerGflops", shape.gflops(outcome.medianNs(row.other)));
+        if (peakTurn != NONE) {
+            figures.put("fmaPeakGflops", peakGflops(outcome));
+            figures.put("peakFraction", gflops / peakGflops(outcome));
+        }
+        return figures;
+    }
+
+    @Override
+    public void close() {
+        opened.close();
+    }
+}

@@ -1,0 +1,86 @@
+package dev.weft.bench.cpu;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The numbers of a run record (docs/run-record.md), by JSON pointer, without samples and timelines.
+ * Immutable; any thread may call it.
+ */
+record RunFigures(Map<String, Double> numbers) {
+
+    /** Long lists of which the bench needs nothing. */
+    private static final Set<String> LEFT_OUT = Set.of("samplesUs", "tracks");
+
+    /** A record is shallow; where each number lies is told by a path as long as it is deep. */
+    private static final JsonFactory JSON =
+            JsonFactory.builder()
+                    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                    .streamReadConstraints(
+                            StreamReadConstraints.builder().maxNestingDepth(16).build())
+                    .build();
+
+    RunFigures {
+        numbers = Map.copyOf(numbers);
+    }
+
+    static RunFigures read(Path record) throws IOException {
+        Map<String, Double> numbers = new HashMap<>();
+        try (JsonParser json = JSON.createParser(record.toFile())) {
+            for (JsonToken token = json.nextToken(); token != null; token = json.nextToken()) {
+                if (token.isStructStart() && LEFT_OUT.contains(field(json))) {
+                    json.skipChildren();
+                } else if (token.isNumeric()) {
+                    String pointer = json.getParsingContext().pathAsPointer().toString();
+                    numbers.put(pointer, json.getDoubleValue());
+                }
+            }
+        } catch (JacksonException e) {
+            String why = e.getOriginalMessage().replaceAll("[\\p{Cc}\\u2028\\u2029]", "?");
+            throw new IOException(record + ": is not JSON: " + why, e);
+        }
+        return new RunFigures(numbers);
+    }
+
+    /** The name that the value at hand has in its object; empty where it has none. */
+    private static String field(JsonParser json) throws IOException {
+        String name = json.currentName();
+        return name == null ? "" : name;
+    }
+
+    /** The median of a view such as {@code pipelined} or {@code sequential/comm}. */
+    double medianNs(String view) {
+        return number("/views/" + view + "/medianUs") * 1e3;
+    }
+
+    /** The distance between a view's quartiles. */
+    double spreadNs(String view) {
+        return number("/views/" + view + "/spreadUs") * 1e3;
+    }
+
+    /** Cores that the thread took up which moves messages. */
+    double progressCpu() {
+        return number("/progressCpu");
+    }
+
+    /** Rows of a full chunk of the first rank's shard. */
+    long chunkRows() {
+        return (long) number("/ranks/0/chunkRows");
+    }
+
+    private double number(String pointer) {
+        Double value = numbers.get(pointer);
+        if (value == null) {
+            throw new IllegalStateException("the run record has no number at " + pointer);
+        }
+        return value;
+    }
+}

@@ -1,0 +1,122 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.peers.ChildCommand;
+import dev.weft.plan.Algorithm;
+import dev.weft.report.Samples;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What Weft costs beside the work itself: the time until a small run is done, from the start of the
+ * command to its end, when nothing has to be built any more; and what calls allocate on the heap.
+ */
+final class StartupCase implements BenchCase {
+
+    static final String ITEM = "startup";
+
+    private static final List<String> RUN =
+            List.of(
+                    "run",
+                    "--gm",
+                    "64",
+                    "--gk",
+                    "64",
+                    "--gn",
+                    "64",
+                    "--warmup",
+                    "1",
+                    "--iterations",
+                    "1");
+
+    /** The first start may have to build Weft. */
+    private static final Duration FIRST_LIMIT = Duration.ofMinutes(10);
+
+    private static final Duration LIMIT = Duration.ofMinutes(1);
+    private static final double WANTED_NS = 1e9;
+
+    private final Path launcher;
+
+    /** The launcher script that has started this process. */
+    StartupCase() {
+        this(System.getProperty("weft.home") == null ? null : launcherOfThisProcess());
+    }
+
+    /**
+     * @param launcher the script {@code weft}, or null where it is not known
+     */
+    StartupCase(Path launcher) {
+        this.launcher = launcher;
+    }
+
+    private static Path launcherOfThisProcess() {
+        return Path.of(System.getProperty("weft.home"), "weft");
+    }
+
+    @Override
+    public String item() {
+        return ITEM;
+    }
+
+    @Override
+    public void run(Settings settings, Sink sink) throws IOException, InterruptedException {
+        if (launcher == null) {
+            sink.skipped(ITEM, "start to end: not started by the script weft, which it would time");
+        } else if (!Files.isExecutable(launcher)) {
+            sink.skipped(ITEM, "start to end: " + launcher + " is not there to be started");
+        } else {
+            sink.row(startToEnd(settings));
+        }
+        for (Algorithm algorithm : Algorithm.values()) {
+            if (algorithm != Algorithm.AUTO) {
+                sink.row(heap(algorithm));
+            }
+        }
+    }
+
+    private BenchRow startToEnd(Settings settings) throws IOException, InterruptedException {
+        Path folder = Files.createDirectories(settings.folder().resolve(ITEM));
+        start(folder, FIRST_LIMIT);
+        long[] tookNs = new long[settings.quick() ? 2 : 5];
+        for (int i = 0; i < tookNs.length; i++) {
+            tookNs[i] = start(folder, LIMIT);
+        }
+        Samples samples = Samples.ofNs(tookNs);
+        double medianNs = samples.median() * 1e3;
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("weftMedianNs", medianNs);
+        figures.put("weftSpreadNs", samples.spread() * 1e3);
+        return new BenchRow(
+                ITEM,
+                "second start of ./weft " + String.join(" ", RUN),
+                "1.0 s",
+                WANTED_NS / medianNs,
+                figures);
+    }
+
+    /** In a folder of the bench's own: inputs go to the folder {@code out} of where it is run. */
+    private long start(Path folder, Duration limit) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(launcher.toString()));
+        command.addAll(RUN);
+        return new ChildCommand(command, folder).run(limit);
+    }
+
+    private static BenchRow heap(Algorithm algorithm) {
+        double bytesPerCall = HeapUse.bytesPerCall(algorithm);
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("bytesPerCall", bytesPerCall);
+        return new BenchRow(
+                ITEM,
+                "heap bytes per call, " + algorithm.label() + ", " + HeapUse.DESCRIPTION,
+                "no allocation",
+                bytesPerCall == 0 ? 1 : 0,
+                figures);
+    }
+}

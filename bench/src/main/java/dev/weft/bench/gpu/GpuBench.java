@@ -1,0 +1,32 @@
+package dev.weft.bench.gpu;
+
+import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What every case of the GPU bench is given. The GPU is bound to the command's thread.
+ *
+ * @param stream on which calls are timed; idle between them
+ * @param quick smaller problems and fewer rounds: shows that the bench works, not how fast Weft is
+ * @param iterations rounds that count
+ * @param rows numbers of the overlap table's rows
+ */
+record GpuBench(
+        Gpu gpu,
+        DeviceCheck check,
+        GpuStream stream,
+        boolean quick,
+        int iterations,
+        List<Integer> rows) {
+
+    /** After which a call that hangs has failed: far more than any call takes. */
+    static final Duration DEADLINE = Duration.ofSeconds(10);
+
+    /** Whether PyTorch's times, which are an H200's, mean anything here. */
+    boolean isPytorchsCard() {
+        return gpu.name().contains("H200");
+    }
+}

@@ -1,0 +1,163 @@
+package dev.weft.bench.gpu;
+
+import dev.weft.bench.measure.BenchRecord;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.DeviceBench;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.Version;
+import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.ffi.CublasLt;
+import dev.weft.ffi.CudaDevices;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Option;
+
+/** {@code weft bench gpu}: runs the cases one after the other and writes the record. */
+@Command(
+        name = "gpu",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "Weft on one GPU beside cuBLAS's product alone and the bare gather. They take"
+                        + " turns, and every row is verified. Leave the machine alone meanwhile.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft bench gpu --quick                     does it work here? (not how fast)",
+            "  ./weft bench gpu --json bench.json           everything, for the record",
+            "  ./weft bench gpu --only overlap --rows 1,5 --iterations 50",
+            "",
+            "Items: overlap (gather and product at once, peers in host memory), shared (ranks that",
+            "share the GPU), calls (1000 calls with changing inputs), queue (calls two deep).",
+            "",
+            "Exit codes: 0 measured and verified, 1 failed or a wrong product, 2 wrong usage, or"
+                    + " no",
+            "GPU or cublasLt. A row that is slower than it should be says MISSES and is no failure."
+        })
+public final class GpuCommand extends DeviceBench {
+
+    private static final int ITERATIONS = 15;
+    private static final int QUICK_ITERATIONS = 3;
+    private static final int MAX_ITERATIONS = 100_000;
+    private static final int QUICK_ROWS = 3;
+
+    @Option(
+            names = "--only",
+            paramLabel = "ITEMS",
+            split = ",",
+            description = "Only these, separated by commas: overlap, shared, calls, queue.")
+    List<String> only;
+
+    @Option(
+            names = "--rows",
+            paramLabel = "NUMBERS",
+            split = ",",
+            description = "Only these rows of overlap, 1 to 9 (default: all; --quick: 1,2,3).")
+    List<Integer> rows;
+
+    @Option(
+            names = "--iterations",
+            paramLabel = "N",
+            description = "Rounds that count, of overlap and shared (default: 15; --quick: 3).")
+    Integer iterations;
+
+    private static List<GpuCase> cases() {
+        return List.of(
+                new GpuOverlapCase(), new GpuSharedCase(), new GpuCallsCase(), new GpuQueueCase());
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        List<String> items = checkedItems(only, cases().stream().map(GpuCase::item).toList());
+        List<Integer> numbers = checkedRows();
+        int rounds = checkedIterations();
+        PrintWriter out = spec.commandLine().getOut();
+        JsonTarget target = new JsonTarget(json, out);
+        Optional<String> missing = Gpu.unavailable().or(CublasLt::unavailable);
+        if (missing.isPresent()) {
+            PrintWriter err = spec.commandLine().getErr();
+            err.println("weft: no GPU bench: " + missing.get().lines().findFirst().orElse(""));
+            err.flush();
+            return ExitCode.USAGE;
+        }
+        Console console = new Console(out, target.toStandardOutput());
+        GpuTable table = new GpuTable(console::print);
+        String startedAt = now();
+        // Never closed: cublasLt's handle needs the context as long as the process lives.
+        Gpu gpu = Gpu.open(0);
+        Map<String, Object> machine = machine(gpu);
+        console.print(
+                "%s, driver for CUDA %s, cublasLt %s"
+                        .formatted(gpu, machine.get("driver"), machine.get("cublasLt")));
+        console.print(
+                rounds
+                        + " rounds; times in us, median/distance between the quartiles; PyTorch's"
+                        + " were measured on an H200 before");
+        try (DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create()) {
+            GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers);
+            for (GpuCase each : cases()) {
+                if (items.contains(each.item())) {
+                    each.run(bench, table);
+                }
+            }
+        }
+        table.summary(quick);
+        BenchRecord record =
+                new BenchRecord(
+                        machine,
+                        quick,
+                        OptionalInt.of(rounds),
+                        startedAt,
+                        table.rows().stream().map(BenchRow::rounded).toList(),
+                        List.of());
+        target.write(record::write);
+        return table.rows().stream().allMatch(BenchRow::verified) ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    private static Map<String, Object> machine(Gpu gpu) throws IOException {
+        int driver = CudaDevices.driverVersion();
+        long cublas = CublasLt.version();
+        Map<String, Object> machine = BenchRecord.host();
+        machine.put("engine", "gated");
+        machine.put("gpu", gpu.name());
+        machine.put("capability", gpu.capability());
+        machine.put("multiprocessors", gpu.multiprocessors());
+        machine.put("memoryBytes", CudaDevices.totalMemory(gpu.ordinal()));
+        machine.put("driver", driver / 1000 + "." + driver % 1000 / 10);
+        machine.put("cublasLt", cublas / 10_000 + "." + cublas / 100 % 100 + "." + cublas % 100);
+        machine.put("clocks", "unknown");
+        return machine;
+    }
+
+    private List<Integer> checkedRows() {
+        int last = GpuOverlapRow.ROWS.size();
+        if (rows == null) {
+            return IntStream.rangeClosed(1, quick ? QUICK_ROWS : last).boxed().toList();
+        }
+        for (int row : rows) {
+            if (row < 1 || row > last) {
+                throw refused("--rows " + row + ": expected numbers from 1 to " + last);
+            }
+        }
+        return rows;
+    }
+
+    private int checkedIterations() {
+        if (iterations != null && (iterations < 1 || iterations > MAX_ITERATIONS)) {
+            throw refused("--iterations " + iterations + ": expected 1 to " + MAX_ITERATIONS);
+        }
+        return iterations != null ? iterations : quick ? QUICK_ITERATIONS : ITERATIONS;
+    }
+}

@@ -1,0 +1,78 @@
+package dev.weft.bench.gpu;
+
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.ProductCheck;
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Verifies what operators have computed from the rows that {@link GpuData} now has. For this the
+ * rows are others than those of the timed calls: who reads a row before it has arrived finds an old
+ * one, and is found out. Used by one thread.
+ */
+final class GpuJudge {
+
+    private final GpuBench bench;
+    private final GpuData data;
+    private final List<BenchRow.Check> checks = new ArrayList<>();
+
+    GpuJudge(GpuBench bench, GpuData data) {
+        this.bench = bench;
+        this.data = data;
+    }
+
+    /** Every element against a bound. */
+    static BenchRow.Check within(String what, DeviceCheck.Verdict verdict) {
+        String worst = String.format(Locale.ROOT, "at worst %.3g of the bound", verdict.worst());
+        return new BenchRow.Check(
+                what, verdict.passed(), verdict.passed() ? worst : wrong(verdict) + ", " + worst);
+    }
+
+    private static String wrong(DeviceCheck.Verdict verdict) {
+        return verdict.mismatches() + " wrong, the first is number " + verdict.firstIndex();
+    }
+
+    List<BenchRow.Check> checks() {
+        return List.copyOf(checks);
+    }
+
+    /** Every element of a product, on the device. */
+    void product(String who, DeviceMatrix c) {
+        checks.add(within(who + ": product", bench.check().product(data.a(), data.b(), false, c)));
+    }
+
+    /** Every byte of gathered A, where the operator has it. */
+    void gathered(String who, CudaAllGatherMatmul operator) {
+        operator.gathered().ifPresent(rows -> sameBits(who + ": gathered rows", rows, data.a()));
+    }
+
+    void sameBits(String what, DeviceMatrix x, DeviceMatrix y) {
+        DeviceCheck.Verdict verdict = bench.check().equal(x, y);
+        String detail = verdict.passed() ? "equal" : wrong(verdict);
+        checks.add(new BenchRow.Check(what, verdict.passed(), detail));
+    }
+
+    /** Some rows of a product, in float64 on the CPU. */
+    void float64(String who, DeviceMatrix c) {
+        long[] rows = ProductCheck.sample(c.rows());
+        // Shared, so that all cores take part.
+        try (Arena arena = Arena.ofShared()) {
+            Float64Oracle oracle =
+                    new Float64Oracle(
+                            data.download(data.a(), rows, arena), data.downloadB(arena), false);
+            Deviation deviation = oracle.check(data.download(c, rows, arena));
+            checks.add(
+                    new BenchRow.Check(
+                            who + ": " + rows.length + " rows in float64",
+                            deviation.withinBound(),
+                            deviation.describe()));
+        }
+    }
+}

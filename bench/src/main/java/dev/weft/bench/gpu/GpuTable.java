@@ -1,0 +1,191 @@
+package dev.weft.bench.gpu;
+
+import dev.weft.bench.measure.BenchRow;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/**
+ * Keeps the rows of a GPU bench and prints them as they come: a table per item, times in
+ * microseconds as median and, behind a slash, the distance between the quartiles. Used by one
+ * thread.
+ */
+final class GpuTable implements Consumer<BenchRow> {
+
+    private static final String NONE = "-";
+
+    private record Column(String head, int width, Function<BenchRow, String> text) {
+
+        String cell(String content) {
+            return " ".repeat(Math.max(1, width - content.length())) + content;
+        }
+    }
+
+    private static final List<Column> OVERLAP =
+            List.of(
+                    figure("row", 4, "row", "%.0f"),
+                    figure("W", 3, "ranks", "%.0f"),
+                    figure("M", 7, "m", "%.0f"),
+                    figure("K", 7, "k", "%.0f"),
+                    figure("N", 7, "n", "%.0f"),
+                    new Column("out", 6, GpuTable::outType),
+                    time("cublas", 13, GpuOverlapSides.CUBLAS),
+                    time("gated", 13, GpuOverlapSides.GATED),
+                    figure("speed", 7, "gatedSpeed", "%.3f"),
+                    time("gather", 13, GpuOverlapSides.GATHER),
+                    figure("limit", 8, "limitUs", "%.1f"),
+                    time("sequential", 13, GpuOverlapSides.SEQUENTIAL),
+                    time("pipelined", 13, GpuOverlapSides.PIPELINED),
+                    figure("of limit", 9, "ofLimit", "%.3f"),
+                    figure("needed", 7, "needed", "%.2f"),
+                    time("with cublas", 13, GpuOverlapSides.PIPELINED_CUBLAS),
+                    figure("PyTorch seq", 12, "pytorchSequentialUs", "%.0f"),
+                    figure("pipelined", 10, "pytorchPipelinedUs", "%.0f"),
+                    new Column("faster", 7, GpuTable::faster),
+                    new Column("verdict", 8, GpuTable::verdict));
+
+    private static final List<Column> SHARED =
+            List.of(
+                    figure("W", 4, "ranks", "%.0f"),
+                    time("cublas", 13, GpuSharedRanks.CUBLAS),
+                    figure("W x cublas", 12, "productsUs", "%.1f"),
+                    time("auto", 14, "auto"),
+                    figure("over", 7, "autoOverProducts", "%.3f"),
+                    figure("needed", 7, "needed", "%.1f"),
+                    time("mesh-pull", 14, "meshPull"),
+                    figure("over", 7, "meshPullOverProducts", "%.3f"),
+                    time("ring", 14, "ring"),
+                    figure("over", 7, "ringOverProducts", "%.3f"),
+                    figure("PyTorch", 9, "pytorchFusedUs", "%.0f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
+    private static final List<Column> CALLS =
+            List.of(
+                    figure("calls", 6, "calls", "%.0f"),
+                    figure("right", 6, "passed", "%.0f"),
+                    time("per call", 13, "call"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
+    private static final List<Column> QUEUE =
+            List.of(
+                    figure("N", 7, "n", "%.0f"),
+                    time("awaited", 14, GpuQueueCase.AWAITED),
+                    time("queued", 14, GpuQueueCase.QUEUED),
+                    figure("gain", 7, "gain", "%.3f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
+    private static final Map<String, List<Column>> COLUMNS =
+            Map.of(
+                    GpuOverlapRow.ITEM, OVERLAP,
+                    GpuSharedCase.ITEM, SHARED,
+                    GpuCallsCase.ITEM, CALLS,
+                    GpuQueueCase.ITEM, QUEUE);
+
+    private final Consumer<String> out;
+    private final List<BenchRow> rows = new ArrayList<>();
+
+    /**
+     * @param out takes lines
+     */
+    GpuTable(Consumer<String> out) {
+        this.out = out;
+    }
+
+    List<BenchRow> rows() {
+        return rows;
+    }
+
+    @Override
+    public void accept(BenchRow row) {
+        List<Column> columns = COLUMNS.get(row.item());
+        if (rows.isEmpty() || !rows.getLast().item().equals(row.item())) {
+            out.accept("");
+            out.accept(row.item());
+            out.accept(line(columns, Column::head));
+        }
+        rows.add(row);
+        // Without figures there is nothing to align, and the name says what it was.
+        out.accept(
+                row.figures().isEmpty()
+                        ? "     " + row.name() + ": " + verdict(row)
+                        : line(columns, column -> column.text.apply(row)));
+        row.checks().stream()
+                .filter(check -> !check.passed())
+                .forEach(
+                        check ->
+                                out.accept("     FAILED: " + check.what() + ": " + check.detail()));
+        row.misses().forEach(miss -> out.accept("     misses: " + miss));
+    }
+
+    /**
+     * By item: how many rows there are, how many are right, and how many reach what they should.
+     */
+    void summary(boolean quick) {
+        out.accept("");
+        if (quick) {
+            out.accept("These are --quick measurements: they show that it works, not how fast.");
+        }
+        rows.stream()
+                .collect(
+                        Collectors.groupingBy(
+                                BenchRow::item, LinkedHashMap::new, Collectors.toList()))
+                .forEach((item, group) -> out.accept(summary(item, group)));
+    }
+
+    private static String summary(String item, List<BenchRow> group) {
+        long verified = group.stream().filter(BenchRow::verified).count();
+        long passed = group.stream().filter(BenchRow::pass).count();
+        return text(
+                "%s: %d of %d rows verified, %d reach all that they should",
+                item, verified, group.size(), passed);
+    }
+
+    private static String line(List<Column> columns, Function<Column, String> content) {
+        return columns.stream()
+                .map(column -> column.cell(content.apply(column)))
+                .collect(Collectors.joining());
+    }
+
+    private static Column figure(String head, int width, String name, String form) {
+        return new Column(
+                head,
+                width,
+                row ->
+                        row.figures().containsKey(name)
+                                ? text(form, row.figures().get(name))
+                                : NONE);
+    }
+
+    private static Column time(String head, int width, String name) {
+        return new Column(
+                head,
+                width,
+                row -> {
+                    Double median = row.figures().get(name + "Us");
+                    Double spread = row.figures().get(name + "SpreadUs");
+                    return median == null ? NONE : text("%.1f/%.1f", median, spread);
+                });
+    }
+
+    private static String outType(BenchRow row) {
+        return row.figures().get("outBytes") == 2 ? "fp16" : "fp32";
+    }
+
+    private static String faster(BenchRow row) {
+        Double faster = row.figures().get("fasterThanPytorch");
+        return faster == null ? NONE : faster == 1 ? "yes" : "NO";
+    }
+
+    private static String verdict(BenchRow row) {
+        return !row.verified() ? "FAILED" : row.misses().isEmpty() ? "ok" : "MISSES";
+    }
+
+    private static String text(String form, Object... values) {
+        return String.format(Locale.ROOT, form, values);
+    }
+}

@@ -1,0 +1,23 @@
+package dev.weft.bench.measure;
+
+/** A product of {@code [m, k] x [k, n]}. */
+public record Shape(long m, long n, long k) {
+
+    public static Shape cube(long side) {
+        return new Shape(side, side, side);
+    }
+
+    public double flops() {
+        return 2.0 * m * n * k;
+    }
+
+    /** Floating-point operations per nanosecond are GFLOP/s. */
+    public double gflops(double ns) {
+        return flops() / ns;
+    }
+
+    @Override
+    public String toString() {
+        return m + " x " + n + " x " + k;
+    }
+}

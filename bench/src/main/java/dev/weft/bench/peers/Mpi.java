@@ -1,0 +1,162 @@
+package dev.weft.bench.peers;
+
+import dev.weft.bench.measure.SkippedException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * An MPI for C programs on this machine: the compiler on the PATH and the starter that belongs to
+ * it.
+ */
+public record Mpi(Kind kind, Path compiler, Path starter) {
+
+    /** Which implementation; they take different options. */
+    public enum Kind {
+        OPEN_MPI("Open MPI", "mpirun.openmpi"),
+        MPICH("MPICH", "mpirun.mpich");
+
+        private final String label;
+        private final String ownStarter;
+
+        Kind(String label, String ownStarter) {
+            this.label = label;
+            this.ownStarter = ownStarter;
+        }
+
+        public String label() {
+            return label;
+        }
+
+        /** Deals ranks to hosts in turn. */
+        public String[] onePerHost() {
+            return this == OPEN_MPI
+                    ? new String[] {"--map-by", "node"}
+                    : new String[] {"-ppn", "1"};
+        }
+
+        /** So many ranks on each host, host by host. */
+        public String[] perHost(int ranks) {
+            return this == OPEN_MPI
+                    ? new String[] {"--map-by", "ppr:" + ranks + ":node"}
+                    : new String[] {"-ppn", Integer.toString(ranks)};
+        }
+
+        /** By what mpicc -show or mpirun --version print. */
+        public static Optional<Kind> of(String text) {
+            if (text.contains("Open MPI") || text.contains("openmpi")) {
+                return Optional.of(OPEN_MPI);
+            }
+            return text.contains("HYDRA") || text.contains("mpich")
+                    ? Optional.of(MPICH)
+                    : Optional.empty();
+        }
+    }
+
+    public static Mpi find(Path folder) throws SkippedException, IOException, InterruptedException {
+        Path compiler =
+                Programs.onPath("mpicc")
+                        .orElseThrow(
+                                () ->
+                                        new SkippedException(
+                                                "no mpicc on the PATH (Debian: libopenmpi-dev or"
+                                                        + " libmpich-dev)"));
+        Programs.Output shown = Programs.run(folder, compiler.toString(), "-show");
+        Kind kind =
+                Kind.of(shown.text())
+                        .orElseThrow(
+                                () ->
+                                        new SkippedException(
+                                                "mpicc -show names neither Open MPI nor MPICH: "
+                                                        + shown.lastLine()));
+        for (Path starter : starters(compiler, kind)) {
+            Programs.Output version = Programs.run(folder, starter.toString(), "--version");
+            if (Kind.of(version.text()).equals(Optional.of(kind))) {
+                return new Mpi(kind, compiler, starter);
+            }
+        }
+        throw new SkippedException("no mpirun of " + kind.label() + ", to which mpicc belongs");
+    }
+
+    /** Beside the compiler first, then on the PATH. */
+    private static List<Path> starters(Path compiler, Kind kind) {
+        List<Path> found = new ArrayList<>();
+        Stream.of("mpirun", kind.ownStarter)
+                .map(compiler::resolveSibling)
+                .filter(Files::isExecutable)
+                .forEach(found::add);
+        Stream.of("mpirun", kind.ownStarter)
+                .flatMap(name -> Programs.onPath(name).stream())
+                .forEach(found::add);
+        return found;
+    }
+
+    /** Compiles a C program against a library and returns it. */
+    public Path compile(Path source, Path library, Path folder)
+            throws SkippedException, IOException, InterruptedException {
+        Path program = folder.resolve("allgather_sgemm");
+        Programs.Output output =
+                Programs.run(
+                        folder,
+                        compiler.toString(),
+                        "-O2",
+                        "-o",
+                        program.toString(),
+                        source.toString(),
+                        library.toString(),
+                        "-Wl,-rpath," + library.getParent(),
+                        "-lm");
+        if (!output.ok()) {
+            throw new SkippedException("mpicc failed: " + output.lastLine());
+        }
+        return program;
+    }
+
+    /**
+     * Ways to start one rank per core, best first: pinned to cores, to hardware threads where the
+     * system counts those as cores, and not at all.
+     */
+    public List<List<String>> startCommands(int ranks) {
+        String count = Integer.toString(ranks);
+        String run = starter.toString();
+        return switch (kind) {
+            case OPEN_MPI -> {
+                List<String> base = List.of(run, "--allow-run-as-root", "-n", count);
+                yield List.of(
+                        with(base, "--bind-to", "core"),
+                        with(base, "--use-hwthread-cpus", "--bind-to", "hwthread"),
+                        with(base, "--oversubscribe", "--bind-to", "none"));
+            }
+            case MPICH -> {
+                List<String> base = List.of(run, "-n", count);
+                yield List.of(with(base, "-bind-to", "core"), base);
+            }
+        };
+    }
+
+    /** One rank on each host, where the environment says which hosts there are. */
+    public List<String> startOnHosts(int ranks) {
+        return startOnHosts(ranks, kind.onePerHost());
+    }
+
+    /** The same with so many ranks on each host. */
+    public List<String> startOnHosts(int ranks, int ranksPerHost) {
+        return startOnHosts(ranks, kind.perHost(ranksPerHost));
+    }
+
+    private List<String> startOnHosts(int ranks, String[] placing) {
+        List<String> base = List.of(starter.toString(), "-n", Integer.toString(ranks));
+        return switch (kind) {
+            case OPEN_MPI -> with(with(base, "--allow-run-as-root"), placing);
+            case MPICH -> with(base, placing);
+        };
+    }
+
+    private static List<String> with(List<String> base, String... more) {
+        return Stream.concat(base.stream(), Stream.of(more)).toList();
+    }
+}

@@ -1,0 +1,70 @@
+package dev.weft.bench.peers;
+
+import dev.weft.bench.measure.Shape;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** The product as a user of NumPy or PyTorch calls it, in a Python process. Used by one thread. */
+public final class PythonProduct implements AutoCloseable {
+
+    public static final String PROGRAM = "product_peer.py";
+
+    private final SteppedProcess process;
+    private final String name;
+
+    /**
+     * @param module {@code numpy} or {@code torch}
+     */
+    public PythonProduct(String module, Path program, Path folder, Shape shape, int threads)
+            throws IOException, InterruptedException {
+        List<String> command =
+                Stream.of("python3", program, module, shape.m(), shape.n(), shape.k(), threads)
+                        .map(String::valueOf)
+                        .toList();
+        process = SteppedProcess.started(module, command, environment(threads), folder);
+        // "ready NumPy 2.4.6"
+        name = process.ready().replaceFirst("^ready ", "");
+    }
+
+    /** The library as installed, but its idle threads must not spin while others are measured. */
+    private static Map<String, String> environment(int threads) {
+        String count = Integer.toString(threads);
+        return Map.of(
+                "OPENBLAS_NUM_THREADS",
+                count,
+                "OMP_NUM_THREADS",
+                count,
+                "MKL_NUM_THREADS",
+                count,
+                "OPENBLAS_CORETYPE",
+                "",
+                "OPENBLAS_THREAD_TIMEOUT",
+                "4",
+                "OMP_WAIT_POLICY",
+                "PASSIVE",
+                "KMP_BLOCKTIME",
+                "0");
+    }
+
+    /** For example {@code NumPy 2.4.6}. */
+    public String name() {
+        return name;
+    }
+
+    public long takeNs() throws IOException, InterruptedException {
+        return Long.parseLong(process.ask("s"));
+    }
+
+    /** The weighted sum of the latest product. */
+    public double checksum() throws IOException, InterruptedException {
+        return Double.parseDouble(process.ask("c"));
+    }
+
+    @Override
+    public void close() {
+        process.close();
+    }
+}
