@@ -3,7 +3,6 @@ package dev.weft.bench;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cli.console.ExitCode;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

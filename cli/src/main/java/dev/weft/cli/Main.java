@@ -23,7 +23,6 @@ import dev.weft.cli.verify.VerifyCommand;
 import dev.weft.cli.view.ReportCommand;
 import dev.weft.fabric.FabricException;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.text.SafeText;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
@@ -169,7 +168,6 @@ public final class Main implements Runnable {
             ErrorMessage.print(err, EndTable.lines(EndTable.ranks(ends), ends, Map.of()));
         }
     }
-
 
     @Override
     public void run() {

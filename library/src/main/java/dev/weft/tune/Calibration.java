@@ -167,7 +167,7 @@ public final class Calibration implements AutoCloseable {
     }
 
     private double median(ToDoubleFunction<Transport> figure) {
-        return ParallelTimer.median(transports.stream().mapToDouble(figure).toArray());
+        return Quantiles.median(transports.stream().mapToDouble(figure).toArray());
     }
 
     /** What a model is of; another engine or another number of cores is another machine. */

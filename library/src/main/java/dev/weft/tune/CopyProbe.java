@@ -71,7 +71,7 @@ final class CopyProbe implements AutoCloseable {
                 all.add(one);
             }
         }
-        return ParallelTimer.median(all.stream().mapToDouble(Double::doubleValue).toArray());
+        return Quantiles.median(all.stream().mapToDouble(Double::doubleValue).toArray());
     }
 
     /** From the next rank's memory, each time from another place to another. */

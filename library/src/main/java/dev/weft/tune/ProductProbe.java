@@ -152,9 +152,7 @@ final class ProductProbe {
         double fastestNs = Double.MAX_VALUE;
         for (int i = 0; i < ns.length; i++) {
             int shape = i;
-            ns[i] =
-                    ParallelTimer.median(
-                            rounds.stream().mapToDouble(round -> round[shape]).toArray());
+            ns[i] = Quantiles.median(rounds.stream().mapToDouble(round -> round[shape]).toArray());
             fastestNs = Math.min(fastestNs, ns[i] / features[i][0]);
         }
         double[] fitted = LeastSquares.fit(features, ns);

@@ -36,7 +36,7 @@ final class SignalProbe {
                         return 0;
                     });
         }
-        return ParallelTimer.median(tookNs) / 1e3;
+        return Quantiles.median(tookNs) / 1e3;
     }
 
     private static void pass(

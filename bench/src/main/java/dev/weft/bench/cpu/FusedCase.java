@@ -119,9 +119,7 @@ final class FusedCase implements BenchCase {
             Map<String, Double> figures = figures(outcome, peer);
             figures.put("ranks", (double) ranks);
             figures.put("peerPinned", peer.pinned() ? 1.0 : 0.0);
-            String name =
-                    "%s, %d ranks, %s"
-                            .formatted(shape, ranks, weft.operator().plan().algorithm().label());
+            String name = "%s, %d ranks, %s".formatted(shape, ranks, weft.operator().plan().name());
             sink.row(new BenchRow(item(), name, peerName, outcome.speed(FUSED, PEER), figures));
         }
     }

@@ -115,10 +115,7 @@ final class WeftRanks implements AutoCloseable {
             if (!own.bitwiseEquals(columns(product, rank, operators.size()))) {
                 throw new IllegalStateException(
                         "wrong product of Weft: rank %d of %d with %s has another one"
-                                .formatted(
-                                        rank,
-                                        operators.size(),
-                                        operator().plan().algorithm().label()));
+                                .formatted(rank, operators.size(), operator().plan().name()));
             }
         }
     }

@@ -1,7 +1,7 @@
 package dev.weft.bench.measure;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.Version;
+import dev.weft.cli.console.Version;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.cli.Version;
+import dev.weft.cli.console.Version;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;

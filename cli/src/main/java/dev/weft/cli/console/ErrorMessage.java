@@ -1,5 +1,6 @@
 package dev.weft.cli.console;
 
+import dev.weft.text.SafeText;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -16,7 +17,7 @@ public final class ErrorMessage {
     private ErrorMessage() {}
 
     public static void print(PrintWriter err, List<String> lines) {
-        lines.forEach(line -> err.println(Console.harmless(line)));
+        lines.forEach(line -> err.println(SafeText.harmless(line)));
         err.flush();
     }
 
@@ -42,7 +43,7 @@ public final class ErrorMessage {
     /** The first line of it, fit for a terminal whatever a user or a file has put in. */
     public static String oneLine(String message) {
         String line =
-                Console.harmless(
+                SafeText.harmless(
                         message.lines().filter(one -> !one.isBlank()).findFirst().orElse("failed"));
         return line.length() <= MAX_LINE ? line : line.substring(0, MAX_LINE - 3) + "...";
     }

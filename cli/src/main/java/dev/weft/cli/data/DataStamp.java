@@ -1,6 +1,5 @@
 package dev.weft.cli.data;
 
-import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
@@ -138,7 +137,6 @@ public final class DataStamp {
         String shown = value == null ? "missing" : "'" + SafeText.excerpt(value) + "'";
         return new UsageException(name + " is " + shown + ": expected what gen-data writes");
     }
-
 
     private static long[] shards(Map<String, String> fields) {
         String[] parts = field(fields, "shards", "[0-9,]+").split(",", -1);

@@ -1,12 +1,12 @@
 package dev.weft.cli.diagnosis;
 
 import dev.weft.cli.console.TextTable;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.Peer;
 import dev.weft.fabric.FailureReport.Received;
 import dev.weft.fabric.FailureReport.Sent;
 import dev.weft.fabric.FailureReport.State;
 import dev.weft.fabric.FailureReport.Wait;
-import dev.weft.fabric.FailureReport;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;

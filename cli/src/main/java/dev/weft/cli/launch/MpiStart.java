@@ -1,6 +1,5 @@
 package dev.weft.cli.launch;
 
-import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.RunFailedException;

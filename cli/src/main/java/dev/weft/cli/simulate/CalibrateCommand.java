@@ -1,6 +1,7 @@
 package dev.weft.cli.simulate;
 
 import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;

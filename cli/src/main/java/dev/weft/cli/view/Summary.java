@@ -1,6 +1,7 @@
 package dev.weft.cli.view;
 
 import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;

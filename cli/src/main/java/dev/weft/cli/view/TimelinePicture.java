@@ -1,6 +1,7 @@
 package dev.weft.cli.view;
 
 import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Colours;
 import dev.weft.report.CallSpans;
 import java.nio.charset.Charset;
