@@ -1,15 +1,15 @@
 package dev.weft.fabric;
 
 /**
- * Ranks, of any group, that run on the same cores.
+ * How a rank shares the cores of its process with other ranks, of any group.
  *
- * @param index which of them this rank is
- * @param sharers how many they are
- * @param place which of the ranks on its host this rank is, whatever cores they have
+ * @param index this rank's number among those that share its cores
+ * @param sharers the number of ranks that share them
+ * @param place this rank's number among all ranks of its host
  */
 public record CoreShare(int index, int sharers, int place) {
 
-    /** Cores for each of them, at least one. */
+    /** The number of cores for each rank, at least one. */
     public int cores() {
         return Math.max(1, Runtime.getRuntime().availableProcessors() / sharers);
     }

@@ -1,8 +1,8 @@
 package dev.weft.fabric;
 
 /**
- * A word holds what its writer cannot have signalled: memory was overwritten, or the writer has
- * lost count. It was not taken for a signal.
+ * A signal word holds a value that its writer cannot have signalled: memory was overwritten, or the
+ * writer has lost count.
  */
 public final class CorruptSignalException extends FabricException {
 
@@ -13,9 +13,9 @@ public final class CorruptSignalException extends FabricException {
     private final int seen;
 
     /**
-     * @param awaited in words
+     * @param awaited what was awaited
      * @param first the awaited value
-     * @param last the furthest that the writer can rightly be
+     * @param last the furthest that the writer can be
      */
     public CorruptSignalException(
             int rank,
@@ -27,17 +27,10 @@ public final class CorruptSignalException extends FabricException {
             int first,
             int last) {
         super(
-                "rank "
-                        + rank
-                        + ": a corrupt signal: the word of "
-                        + awaited
-                        + " holds "
-                        + seen
-                        + ": expected "
-                        + first
-                        + " to "
-                        + last
-                        + ", or less for as long as it has not come",
+                """
+                rank %s: a corrupt signal: the word of %s holds %s: expected %s to %s, or less for \
+                as long as it has not come"""
+                        .formatted(rank, awaited, seen, first, last),
                 rank,
                 peer);
         this.source = source;

@@ -5,54 +5,55 @@ import java.time.Duration;
 import java.util.function.IntConsumer;
 
 /**
- * One rank's way to the ranks of its group. Collective methods ({@link #split}, {@link #allocate},
- * {@link #exchange}, {@link #barrier}, {@link #close}) are called by every rank in the same order,
- * by one thread of the rank at a time; {@link #signal}, {@link #publish}, {@link #await}, {@link
- * #worked} and {@link #fail} by any thread.
+ * One rank's connection to the ranks of its group. Collective methods ({@link #split}, {@link
+ * #allocate}, {@link #exchange}, {@link #barrier}, {@link #close}) are called by every rank in the
+ * same order, by one thread of the rank at a time. Any thread may call {@link #signal}, {@link
+ * #publish}, {@link #await}, {@link #worked} and {@link #fail}.
  *
- * <p>Ranks of one host share memory: each sees the others' parts of a region. What lies on another
- * host is reached by {@link #signal}, {@link #publish} and a {@link ChunkMover} alone.
+ * <p>Ranks of one host share memory: each sees the others' parts of a region. Parts on another host
+ * are reached by {@link #signal}, {@link #publish} and a {@link ChunkMover} alone.
  */
 public interface Fabric extends AutoCloseable {
 
     /** This rank's number in its group, 0 to {@link #size()} - 1. */
     int rank();
 
+    /** The number of ranks in the group. */
     int size();
 
-    /** Ranks of the whole world, of which this group may be a part. */
+    /** The number of ranks in the world, of which this group may be a part. */
     int worldSize();
 
-    /** The number in the world of the group's rank {@code rank}; errors name ranks by it. */
+    /** The world's number of the group's rank {@code rank}, by which errors name it. */
     int worldRank(int rank);
 
-    /** {@code threads}, {@code processes} or {@code mpi}. */
+    /** How ranks run: {@code threads}, {@code processes} or {@code mpi}. */
     String kind();
 
-    /** How the ranks of this group lie on hosts. */
+    /** The hosts of this group's ranks. */
     Hosts hosts();
 
-    /** Whether every rank can read every peer's part of a region in place, without a copy. */
+    /** Whether every rank can read every peer's part of a region without a copy. */
     default boolean sharesMemory() {
         return hosts().count() == 1;
     }
 
-    /** With which other ranks this one shares the cores that its process may use. */
+    /** How this rank shares cores with others. */
     CoreShare cores();
 
-    /** How long a wait lasts in which no awaited peer makes any progress. */
+    /** How long a wait goes on without any progress of its peers. */
     Duration deadline();
 
-    /** Collective over this group: the fabric of this rank's part when cut into equal groups. */
+    /** Collective: the fabric of this rank's subgroup, when this group is cut into equal ones. */
     Fabric split(int groups);
 
     /**
-     * Collective: memory of {@code bytes} (each rank may ask for another size), zeroed, which every
-     * rank of the group can reach. Space is reserved here; using it later cannot fail.
+     * Collective: a region, zeroed, with {@code bytes} for this rank's part; other ranks may ask
+     * for other sizes. Its memory is reserved here, so that using it later cannot fail.
      */
     Region allocate(long bytes);
 
-    /** Collective: every rank's value, by rank. */
+    /** Collective: the values of all ranks, in rank order. */
     long[] exchange(long value);
 
     /** Collective: returns once every rank has called it. */
@@ -60,61 +61,61 @@ public interface Fabric extends AutoCloseable {
 
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and
-     * wakes who waits for it on that host. All this thread has written before, itself or by a
-     * mover's moves from here to that rank, is visible to who sees the value. The caller is the
-     * word's only writer.
+     * wakes the threads of that host that wait for it. All that this thread has written before,
+     * itself or by moves to that rank, is visible to a thread that sees the value. The caller is
+     * the word's only writer.
      */
     void signal(Region region, int home, long offset, int value);
 
     /**
-     * As {@link #signal} to a word of this rank's own part, which ranks on other hosts may wait for
-     * too. It lies within the part's first {@link Region#WORDS_BYTES} bytes.
+     * Sets a word of this rank's own part, like {@link #signal}, for ranks on all hosts to wait
+     * for. It is within the part's first {@link Region#WORDS_BYTES} bytes.
      */
     void publish(Region region, long offset, int value);
 
     /**
-     * Waits until the word at {@code offset} of {@code home}'s part is {@code value} or past it
-     * (counted round the 32-bit range). What its writer wrote before the signal is then visible. On
-     * another host only published words can be waited for.
+     * Waits until the word at {@code offset} of {@code home}'s part is {@code value} or past it;
+     * values wrap around at 32 bits. What its writer wrote before the signal is then visible. Of
+     * parts on another host, only published words can be waited for.
      *
      * @throws FabricException if the awaited rank stalls, dies, leaves or fails, or if the word is
      *     past what {@link Awaited#lead} allows
      */
     void await(Region region, int home, long offset, int value, Awaited what);
 
-    /** Whether {@link #await} would return at once. Visible like {@link #await} if so. */
+    /** Whether {@link #await} would return at once; if so, with the same visibility. */
     boolean reached(Region region, int home, long offset, int value);
 
     /**
-     * The same where a word past what {@link Awaited#lead} allows is not taken for a signal. A
-     * fabric that stands before another one passes it on.
+     * Whether {@link #await} would return at once. A word past what {@link Awaited#lead} allows is
+     * not taken for a signal. A fabric that wraps another one passes the call on.
      */
     default boolean reached(Region region, int home, long offset, int value, Awaited what) {
         return reached(region, home, offset, value);
     }
 
     /**
-     * One that moves chunks for one thread.
+     * A mover of chunks, for one thread.
      *
-     * @param ended is told the number of each move once its source may be overwritten and, for a
-     *     move to this rank, it has arrived; called by any thread
+     * @param ended called, by any thread, with the number of each move once its source may be
+     *     overwritten and, for a move to this rank, it has arrived
      */
     ChunkMover mover(IntConsumer ended);
 
-    /** Collective: an all-gather of the fabric's own, or null where it has none. */
+    /** Collective: the fabric's own all-gather, or null if it has none. */
     default RowGather rowGather() {
         return null;
     }
 
-    /** CPU time that threads of the fabric itself have used in this process, in nanoseconds. */
+    /** CPU time of the fabric's own threads in this process, in nanoseconds. */
     default long ownCpuNs() {
         return 0;
     }
 
-    /** Tells the peers that this rank got something done: slow is not dead. */
+    /** Tells the peers that this rank makes progress, so that their deadlines start anew. */
     void worked();
 
-    /** Tells the peers that this rank's work has failed; their waits end with an error. */
+    /** Tells the peers that this rank has failed; their waits end with an error. */
     void fail(Throwable cause);
 
     /** Leaves: this rank signals no more. Collective memory is freed once every rank has left. */

@@ -2,7 +2,7 @@ package dev.weft.fabric;
 
 import java.util.Optional;
 
-/** A collective call cannot complete. The world it happened in is of no further use. */
+/** A wait for a peer that cannot complete. Its world is of no further use. */
 public abstract sealed class FabricException extends RuntimeException
         permits CorruptSignalException, PeerFailedException, PeerLostException, StallException {
 
@@ -18,7 +18,7 @@ public abstract sealed class FabricException extends RuntimeException
         this.peer = peer;
     }
 
-    /** The world's rank that noticed. */
+    /** The world's rank that noticed the error. */
     public int rank() {
         return rank;
     }
@@ -28,12 +28,12 @@ public abstract sealed class FabricException extends RuntimeException
         return peer;
     }
 
-    /** How things stood with {@link #rank()} when it gave up, where that is known. */
+    /** What {@link #rank()} waited for and knew of its peers, if that is known. */
     public Optional<FailureReport> report() {
         return Optional.ofNullable(report);
     }
 
-    /** Says how things stood; one who knows more than the last replaces what that one said. */
+    /** Sets the report; a caller that knows more replaces an earlier one. */
     public final void attach(FailureReport known) {
         report = known;
     }

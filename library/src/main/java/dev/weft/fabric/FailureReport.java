@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * How things stood with one rank when a call ended in an error: what it waited for, what had come,
- * what it had sent, and what it knew of its peers. Put together from words that lie in memory
- * anyway, and only for the error. Ranks are numbered as in the world. Immutable.
+ * The state of one rank when a call ended in an error: what it waited for, what it had received and
+ * sent, and what it knew of its peers. It is made from words that are in memory anyway, and only
+ * for the error. Ranks are numbered as in the world. Immutable.
  *
- * @param rank whose report it is
- * @param operator the name of the operator's memory, the same on every rank; outside of calls that
- *     of the group whose collective call was awaited, or empty
+ * @param rank the rank that reports
+ * @param operator the name of the operator's memory, the same on every rank; outside of calls the
+ *     name of the group whose collective call was awaited, or empty
  * @param call the latest call that the rank had started, or -1 outside of calls
  */
 public record FailureReport(
@@ -30,7 +30,7 @@ public record FailureReport(
         peers = List.copyOf(peers);
     }
 
-    /** Of a rank that waits outside of an operator's calls. */
+    /** The report of a rank that waits outside of an operator's calls. */
     public static FailureReport of(int rank, List<Wait> waits, List<Peer> peers) {
         return new FailureReport(rank, "", -1, waits, List.of(), List.of(), peers);
     }
@@ -39,12 +39,12 @@ public record FailureReport(
      * What a thread of the rank was blocked on.
      *
      * @param thread the thread's name, without the rank
-     * @param what in words, as in {@link Awaited}; all there is to say where there is no number
+     * @param what as in {@link Awaited}; a full description if there is no number
      * @param from the rank that was to signal
      * @param source the rank whose rows were awaited, or -1
      * @param chunk its chunk's number, or -1
      * @param number the awaited value, for a flag, a shard or a start the number of the call; or -1
-     * @param waitedMs for how long
+     * @param waitedMs how long it had waited
      */
     public record Wait(
             String thread,
@@ -55,48 +55,44 @@ public record FailureReport(
             int number,
             long waitedMs) {
 
-        /** For example {@code chunk 3 of rank 2 (number 21) from rank 1}. */
+        /** A description, for example {@code chunk 3 of rank 2 (number 21) from rank 1}. */
         public String awaited() {
             if (number == -1) {
                 return what;
             }
-            return what
-                    + (chunk < 0 ? "" : " " + chunk)
-                    + (source < 0 ? "" : " of rank " + source)
-                    + " (number "
-                    + number
-                    + ") from rank "
-                    + from;
+            String ofChunk = chunk < 0 ? "" : " " + chunk;
+            String ofRank = source < 0 ? "" : " of rank " + source;
+            return "%s%s%s (number %s) from rank %s".formatted(what, ofChunk, ofRank, number, from);
         }
     }
 
     /**
-     * What had come of one rank's rows in the call.
+     * What had arrived of one rank's rows in the call.
      *
-     * @param arrived chunks
-     * @param of chunks of the whole shard
-     * @param last the highest chunk that had come, or -1
-     * @param missing the lowest that had not, or -1
+     * @param arrived the number of chunks that had arrived
+     * @param of the number of chunks of the shard
+     * @param last the highest chunk that had arrived, or -1
+     * @param missing the lowest chunk that had not, or -1
      */
     public record Received(int source, int arrived, int of, int last, int missing) {
 
         String describe() {
-            return arrived
-                    + " of "
-                    + of
-                    + " chunks"
-                    + (last < 0 ? "" : ", last " + last)
-                    + (missing < 0 ? "" : ", first missing " + missing);
+            return "%s of %s chunks%s%s"
+                    .formatted(
+                            arrived,
+                            of,
+                            last < 0 ? "" : ", last " + last,
+                            missing < 0 ? "" : ", first missing " + missing);
         }
     }
 
     /**
      * What one lane had moved in the call.
      *
-     * @param done transfers
-     * @param of transfers of the whole call
-     * @param latest the chunk it moved last, as a run of one; null where there is none
-     * @param runs all that it moved; the first of them where there are very many
+     * @param done the number of transfers done
+     * @param of the number of transfers of the call
+     * @param latest the chunk it moved last, as a run of one; null if there is none
+     * @param runs all that it moved; only the first of them if there are very many
      */
     public record Sent(String lane, int done, int of, Run latest, List<Run> runs) {
 
@@ -109,27 +105,26 @@ public record FailureReport(
         }
     }
 
-    /** Chunks {@code first} to {@code last} of {@code source}, which went between two ranks. */
+    /** Chunks {@code first} to {@code last} of {@code source}, moved between two ranks. */
     public record Run(int from, int to, int source, int first, int last) {
 
-        /** Whether chunk {@code chunk} of {@code ofSource} has gone to {@code toRank} with it. */
+        /** Whether chunk {@code chunk} of {@code ofSource} to {@code toRank} is one of them. */
         public boolean covers(int toRank, int ofSource, int chunk) {
             return to == toRank && source == ofSource && chunk >= first && chunk <= last;
         }
 
         @Override
         public String toString() {
-            return "chunk "
-                    + (first == last ? first : first + " to " + last)
-                    + " of rank "
-                    + source
-                    + (from == source ? "" : " from rank " + from)
-                    + " to rank "
-                    + to;
+            return "chunk %s of rank %s%s to rank %s"
+                    .formatted(
+                            first == last ? first : first + " to " + last,
+                            source,
+                            from == source ? "" : " from rank " + from,
+                            to);
         }
     }
 
-    /** How a peer's end, or its presence, was known. */
+    /** The state of a peer. */
     public enum State {
         ABSENT,
         PRESENT,
@@ -141,13 +136,13 @@ public record FailureReport(
     /**
      * What was known of a peer.
      *
-     * @param call the call that it had started, or -1 where that is not known
-     * @param idleMs time since it was last seen to have done any work, or -1 if nobody looked
-     * @param silentMs time since anything at all came from it, or -1 where memory is shared
+     * @param call the call that it had started, or -1 if that is not known
+     * @param idleMs time since it was last seen to make progress, or -1 if nobody looked
+     * @param silentMs time since anything came from it, or -1 if memory is shared
      */
     public record Peer(int rank, State state, int call, long idleMs, long silentMs) {
 
-        /** The same with what the operator's words say. */
+        /** A copy with the call that the peer had started, as the operator's words say. */
         public Peer started(int latest) {
             return new Peer(rank, state, latest, idleMs, silentMs);
         }
@@ -160,7 +155,7 @@ public record FailureReport(
         }
     }
 
-    /** Several lines: what is in here, for people. */
+    /** The report as several lines, for people. */
     public String table() {
         List<String> lines = new ArrayList<>();
         lines.add("rank " + rank + (call < 0 ? "" : ", call " + call + " of operator " + operator));
@@ -189,24 +184,18 @@ public record FailureReport(
     }
 
     private static String line(String kind, String name, int width, String text) {
-        return "  "
-                + kind
-                + " ".repeat(11 - kind.length())
-                + name
-                + " ".repeat(Math.max(0, width - name.length()))
-                + "  "
-                + text;
+        return ("  %-11s%-" + width + "s  %s").formatted(kind, name, text);
     }
 
-    /** All of it in one line, for {@link #parse}. */
+    /** The report as one line, for {@link #parse}. */
     public String text() {
         return FailureReportText.write(this);
     }
 
     /**
-     * What {@link #text} gave.
+     * Reads what {@link #text} wrote.
      *
-     * @throws IllegalArgumentException with one line, if it is anything else
+     * @throws IllegalArgumentException with a message of one line, if it is anything else
      */
     public static FailureReport parse(String text) {
         return FailureReportText.read(text);

@@ -13,14 +13,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A {@link FailureReport} as one line of text, by which processes tell it each other: items,
- * separated by semicolons, of a kind and its fields, separated by commas. What follows a lane are
- * its runs, the latest chunk first. Names are written as in a web address, so that no separator is
- * in them.
+ * Writes a {@link FailureReport} as one line of text and reads it, so that processes can exchange
+ * it. The line has items separated by semicolons; an item is a kind and its fields, separated by
+ * commas. A lane is followed by its runs, the latest chunk first. Names are URL-encoded, so that
+ * they contain no separator.
  */
 final class FailureReportText {
 
-    /** More than any rank of the largest world has to say. */
+    /** More than the report of any rank of the largest world. */
     private static final int MOST_CHARS = 1 << 20;
 
     private static final String HEAD = "report1";
@@ -31,7 +31,7 @@ final class FailureReportText {
     private final List<Sent> sent = new ArrayList<>();
     private final List<Peer> peers = new ArrayList<>();
 
-    /** Of the lane that is being read. */
+    /** The runs of the lane that is being read. */
     private final List<Run> runs = new ArrayList<>();
 
     private Sent lane;
@@ -88,12 +88,12 @@ final class FailureReportText {
             return new FailureReportText().parse(text);
         } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
             String begin = text.substring(0, Math.min(60, text.length()));
+            String shown = URLEncoder.encode(begin, StandardCharsets.UTF_8);
             throw new IllegalArgumentException(
-                    "not a rank's report: '"
-                            + URLEncoder.encode(begin, StandardCharsets.UTF_8)
-                            + "' of "
-                            + text.length()
-                            + " characters: expected what FailureReport.text() gives",
+                    """
+                    not a rank's report: '%s' of %s characters: expected what FailureReport.text() \
+                    gives"""
+                            .formatted(shown, text.length()),
                     e);
         }
     }

@@ -1,14 +1,14 @@
 package dev.weft.fabric;
 
 /**
- * A rectangle of bytes that goes from one rank's part of a region to another's, and the words at
- * its destination that tell of its arrival. Made once and moved in many calls.
+ * The move of a rectangle of bytes from one rank's part of a region to another's, and the words at
+ * its destination that signal its arrival. Made once and used in many calls.
  *
- * @param from the rank in whose part it lies; its host, or that of {@code to}, is this rank's
- * @param fromAt where it begins there
+ * @param from the rank in whose part it is; this one or {@code to} is on this rank's host
+ * @param fromAt its offset there
  * @param fromPitch bytes from row to row there
- * @param to the rank in whose part it lands
- * @param flagAt the word of {@code to}'s part that is set once it has landed
+ * @param to the rank to whose part it goes
+ * @param flagAt the word of {@code to}'s part that is set once it has arrived
  * @param counterAt a second such word, set after the first, or -1
  */
 public record Move(
@@ -24,7 +24,7 @@ public record Move(
         long flagAt,
         long counterAt) {
 
-    /** Whether the rows lie without gaps at both ends, as if they were one. */
+    /** Whether the rows have no gaps at either end, so that they are one block of bytes. */
     public boolean isContiguous() {
         return rows == 1 || fromPitch == rowBytes && toPitch == rowBytes;
     }

@@ -1,6 +1,6 @@
 package dev.weft.fabric;
 
-/** A peer reported that its own work failed; the message carries its reason. */
+/** A peer has reported that its work failed. */
 public final class PeerFailedException extends FabricException {
 
     private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ public final class PeerFailedException extends FabricException {
         this.reason = reason;
     }
 
-    /** What the peer, or who first noticed its end, had to say. */
+    /** The message of the peer, or of the rank that first noticed its end. */
     public String reason() {
         return reason;
     }

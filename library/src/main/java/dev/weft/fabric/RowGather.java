@@ -1,8 +1,7 @@
 package dev.weft.fabric;
 
 /**
- * An all-gather that a fabric brings along, as MPI does, for one operator. Every rank closes it, in
- * the same order as others.
+ * A fabric's own all-gather, such as MPI's, for one operator. All ranks close theirs in one order.
  */
 @FunctionalInterface
 public interface RowGather extends AutoCloseable {
@@ -11,13 +10,13 @@ public interface RowGather extends AutoCloseable {
     default void close() {}
 
     /**
-     * Collective: the rows of every rank come to lie below each other, in rank order, in every
-     * rank's part. A rank calls it once it knows that all the others are about to; until it returns
-     * no other gather of this kind may start, on any rank.
+     * Collective: gathers the rows of all ranks, in rank order, in every rank's part. A rank calls
+     * it once it knows that all the others are about to. Until it returns, no other gather of this
+     * kind may start, on any rank.
      *
-     * @param fromAt where this rank's rows begin in its part of the region
-     * @param toAt where all rows begin in its part
-     * @param rows by rank; rows lie without gaps
+     * @param fromAt the offset of this rank's rows in its part of the region
+     * @param toAt the offset of the gathered rows in its part
+     * @param rows by rank; rows have no gaps
      */
     void gather(Region region, long fromAt, long toAt, long rowBytes, long[] rows);
 }

@@ -3,7 +3,7 @@ package dev.weft.fabric;
 import java.time.Duration;
 import java.util.List;
 
-/** Nothing moved for the length of the deadline, though no peer is known to be gone. */
+/** No peer has made progress for the length of the deadline, though none is known to be gone. */
 public final class StallException extends FabricException {
 
     private static final long serialVersionUID = 1L;
@@ -17,7 +17,7 @@ public final class StallException extends FabricException {
     }
 
     /**
-     * @param silent whether it is known that nothing at all has come from {@code peer}
+     * @param silent whether nothing at all has come from {@code peer}
      */
     public StallException(
             int rank,
@@ -28,14 +28,12 @@ public final class StallException extends FabricException {
             Duration deadline,
             boolean silent) {
         super(
-                "rank "
-                        + rank
-                        + ": no progress of any peer for "
-                        + deadline.toMillis()
-                        + " ms while "
-                        + awaited
-                        + " was awaited"
-                        + (silent ? "; rank " + peer + " is not heard of at all" : ""),
+                "rank %s: no progress of any peer for %s ms while %s was awaited%s"
+                        .formatted(
+                                rank,
+                                deadline.toMillis(),
+                                awaited,
+                                silent ? "; rank " + peer + " is not heard of at all" : ""),
                 rank,
                 peer);
         this.source = source;

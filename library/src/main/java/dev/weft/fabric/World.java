@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The ranks that this process runs: all of them as threads, or one of a world of processes, on this
- * host or on many. The same body runs in all:
+ * The ranks that this process runs: all of a world as threads, or one of a world of processes on
+ * this host or many. Code for a rank is the same for all of them:
  *
  * <pre>{@code
  * try (World world = World.threads(4)) {
@@ -23,12 +23,12 @@ import java.util.Map;
  * }
  * }</pre>
  *
- * <p>A body that throws ends the waits of all other ranks; the world is of no use afterwards. Used
- * by one thread.
+ * <p>If it throws, the waits of all other ranks end with an error, and the world is of no further
+ * use. A world is used by one thread.
  */
 public final class World implements AutoCloseable {
 
-    /** Time without any progress after which a wait gives up. */
+    /** The time without any progress after which a wait ends with an error. */
     public static final Duration DEFAULT_DEADLINE = Duration.ofSeconds(30);
 
     private final MemoryFabric[] fabrics;
@@ -39,23 +39,24 @@ public final class World implements AutoCloseable {
         this.release = release;
     }
 
-    /** What one rank does. */
+    /** The code of a rank. */
     @FunctionalInterface
     public interface Body {
         void run(Fabric fabric) throws Exception;
     }
 
-    /** What one rank computes. */
+    /** The code of a rank, with a result. */
     @FunctionalInterface
     public interface Function<T> {
         T apply(Fabric fabric) throws Exception;
     }
 
-    /** {@code ranks} threads of this JVM, with the default deadline. */
+    /** A world of {@code ranks} threads of this JVM, with the default deadline. */
     public static World threads(int ranks) {
         return threads(ranks, DEFAULT_DEADLINE);
     }
 
+    /** A world of {@code ranks} threads of this JVM. */
     public static World threads(int ranks, Duration deadline) {
         MemoryFabric.checkRanks(ranks);
         MemoryFabric.checkDeadline(deadline);
@@ -64,12 +65,12 @@ public final class World implements AutoCloseable {
     }
 
     /**
-     * The rank that MPI says this process is: one of those that mpirun or srun has started, on this
-     * host or others. Once per process, since MPI cannot be started again; it also initialises MPI,
-     * unless the program has done that for MPI_THREAD_MULTIPLE. A failure ends the process's part
-     * without MPI_Finalize, which would wait for ranks that are gone.
+     * The rank that this process is under MPI, which mpirun or srun has started. Initialises MPI,
+     * unless the program has done so for MPI_THREAD_MULTIPLE. Can be called once per process, since
+     * MPI cannot be initialised again. After a failure the world closes without MPI_Finalize, which
+     * would wait for ranks that are gone.
      *
-     * @throws IllegalStateException with one line that says why there is no MPI to join
+     * @throws IllegalStateException with a message of one line, if there is no MPI to join
      */
     public static World mpi(Duration deadline) {
         MemoryFabric.checkDeadline(deadline);
@@ -95,7 +96,7 @@ public final class World implements AutoCloseable {
                 });
     }
 
-    /** Runs the function once per rank of this process; the results in rank order. */
+    /** Runs the function once per rank of this process and returns the results in rank order. */
     public <T> List<T> call(Function<T> function) {
         List<Outcome<T>> outcomes = new ArrayList<>();
         for (MemoryFabric fabric : fabrics) {
@@ -122,7 +123,7 @@ public final class World implements AutoCloseable {
             try {
                 threads.add(Thread.ofPlatform().name(name).start(outcome));
             } catch (Throwable e) {
-                // The system has no more threads to give: the ranks that run must not wait.
+                // The system has no more threads: the ranks that run must not wait for this one.
                 outcome.failure = e;
                 outcome.fabric.fail(e);
             }
@@ -131,7 +132,7 @@ public final class World implements AutoCloseable {
         Uninterruptibly.join(threads);
     }
 
-    /** The first cause is thrown; what peers noticed of it is kept as suppressed. */
+    /** Throws the first cause; the errors of its peers are suppressed ones. */
     private static <T> void rethrow(List<Outcome<T>> outcomes) {
         Throwable cause = null;
         for (Outcome<T> outcome : outcomes) {

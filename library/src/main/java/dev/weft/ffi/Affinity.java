@@ -17,7 +17,7 @@ import java.util.BitSet;
 import java.util.Optional;
 
 /**
- * On which CPUs Linux may run the calling thread. Every call is about the thread that makes it,
+ * The CPUs on which Linux may run the calling thread. Every call is about the thread that makes it,
  * which must be a platform thread; threads that it starts afterwards inherit its CPUs. CPUs up to
  * number 1023 are known.
  *
@@ -67,7 +67,7 @@ public final class Affinity {
 
     private Affinity() {}
 
-    /** Why threads cannot be pinned here, or empty where they can. */
+    /** Why threads cannot be pinned here, or empty if they can. */
     public static Optional<String> unavailable() {
         return Optional.ofNullable(LOAD_ERROR)
                 .map(e -> e.getMessage() == null ? e.toString() : e.getMessage());
@@ -82,7 +82,7 @@ public final class Affinity {
     /**
      * Keeps the calling thread on one CPU.
      *
-     * @return whether it is done; false where the process may not use that CPU
+     * @return false if the process may not use that CPU
      */
     public static boolean pin(int cpu) {
         int errno = set(cpu);

@@ -61,7 +61,7 @@ final class BoundLibrary {
         try {
             return new BoundLibrary(name, howToGetIt, codeNames, loader.get(), null);
         } catch (Throwable e) {
-            // Loading fails in many ways (no file, no permission); all are told alike.
+            // Loading fails in many ways (no file, no permission); all are reported alike.
             return new BoundLibrary(name, howToGetIt, codeNames, null, e);
         }
     }
@@ -100,19 +100,19 @@ final class BoundLibrary {
         return codeNames.apply(code);
     }
 
-    /** Why the library cannot be used here and how to get it, or empty where it can be used. */
+    /** Why the library cannot be used here and how to get it, or empty if it can be used. */
     Optional<String> unavailable() {
         return failure == null ? Optional.empty() : Optional.of(explain());
     }
 
-    /** Why a function cannot be called here, or empty where it can. */
+    /** Why a function cannot be called here, or empty if it can. */
     Optional<String> unavailable(String symbol) {
         return symbols != null && symbols.find(symbol).isPresent()
                 ? Optional.empty()
                 : Optional.of(missing(symbol).getMessage());
     }
 
-    /** A function that returns a code, 0 where all went well. */
+    /** A function that returns a code, 0 for success. */
     NativeFunction function(String symbol, MemoryLayout... parameters) {
         MethodHandle handle = bind(symbol, FunctionDescriptor.of(JAVA_INT, parameters));
         return new NativeFunction(this, symbol, handle);

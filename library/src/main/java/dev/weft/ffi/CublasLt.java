@@ -16,9 +16,9 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * cublasLt's product of fp16 or bf16 matrices, summed in fp32. The library is loaded when this
- * class is first used; where that fails, the reason is kept and every later use tells it. Any
- * thread with a current context may call. Each context gets one library handle, which lives as long
- * as the process: the context must too.
+ * class is first used; if that fails, every use reports the reason. Any thread with a current
+ * context may call. Each context gets one library handle, which lives as long as the process: the
+ * context must too.
  */
 public final class CublasLt {
 
@@ -100,7 +100,7 @@ public final class CublasLt {
 
     private CublasLt() {}
 
-    /** Why cublasLt cannot be used here and how to get it, or empty where it can be used. */
+    /** Why cublasLt cannot be used here and how to get it, or empty if it can be used. */
     public static Optional<String> unavailable() {
         return LIBRARY.unavailable();
     }

@@ -53,7 +53,7 @@ public final class CudaDevices {
 
     private CudaDevices() {}
 
-    /** Why CUDA cannot be used here and how to get it, or empty where it can be used. */
+    /** Why CUDA cannot be used here and how to get it, or empty if it can be used. */
     public static Optional<String> unavailable() {
         return DRIVER.unavailable();
     }
@@ -92,7 +92,7 @@ public final class CudaDevices {
         return out.get(JAVA_INT, 0);
     }
 
-    /** In bytes. */
+    /** The device's memory in bytes. */
     public static long totalMemory(int device) {
         int handle = handle(device);
         MemorySegment out = scratch();
@@ -116,7 +116,7 @@ public final class CudaDevices {
         return out.get(JAVA_LONG, 0);
     }
 
-    /** For the calling thread. */
+    /** Makes a context current for the calling thread. */
     public static void makeCurrent(long context) {
         int code = SET_CURRENT.call(context);
         if (code != 0) {
@@ -124,7 +124,7 @@ public final class CudaDevices {
         }
     }
 
-    /** The calling thread's context, 0 where it has none. */
+    /** The calling thread's context, 0 if it has none. */
     public static long current() {
         MemorySegment out = scratch();
         check(CURRENT, CURRENT.call(out.address()), "");

@@ -30,16 +30,14 @@ public final class CudaException extends RuntimeException {
             String name,
             String detail) {
         super(
-                library
-                        + ": "
-                        + function
-                        + "("
-                        + arguments
-                        + ") failed: "
-                        + code
-                        + " "
-                        + name
-                        + (detail.isEmpty() ? "" : "\n" + detail));
+                "%s: %s(%s) failed: %s %s%s"
+                        .formatted(
+                                library,
+                                function,
+                                arguments,
+                                code,
+                                name,
+                                detail.isEmpty() ? "" : "\n" + detail));
         this.library = library;
         this.function = function;
         this.code = code;

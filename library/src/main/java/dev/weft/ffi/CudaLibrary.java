@@ -8,9 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * NVIDIA's driver, loaded and initialised when this class is first used; where that fails, the
- * reason is kept and every later use tells it. Symbols are found one by one: a driver that lacks
- * one serves all others. Any thread may call.
+ * NVIDIA's driver, loaded and initialised when this class is first used; if that fails, every use
+ * reports the reason. Symbols are found one by one: a driver that lacks one serves all others. Any
+ * thread may call.
  */
 final class CudaLibrary {
 
@@ -43,13 +43,13 @@ final class CudaLibrary {
 
     /**
      * Native memory of the calling thread for structures and results, 256 bytes aligned to 64. The
-     * next call into this room overwrites it.
+     * next call into this package overwrites it.
      */
     static MemorySegment scratch() {
         return SCRATCH.get();
     }
 
-    /** The same memory, all zeros; word by word, for a slice to fill would be a heap allocation. */
+    /** Clears {@link #scratch} and returns it; word by word, since a slice would be allocated. */
     static MemorySegment clearedScratch() {
         MemorySegment scratch = scratch();
         for (long at = 0; at < SCRATCH_BYTES; at += Long.BYTES) {

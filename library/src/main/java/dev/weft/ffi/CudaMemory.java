@@ -85,7 +85,7 @@ public final class CudaMemory {
             DRIVER.function("cuMemcpyHtoD_v2", JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final NativeFunction COPY_TO_HOST_NOW =
             DRIVER.function("cuMemcpyDtoH_v2", JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    // The byte travels as an int: a C function reads the lowest byte of the register.
+    // The byte is passed as an int: a C function reads the lowest byte of the register.
     private static final NativeFunction FILL_8 =
             DRIVER.function("cuMemsetD8Async", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
     private static final NativeFunction FILL_32 =
@@ -221,16 +221,16 @@ public final class CudaMemory {
         if (code != 0) {
             throw COPY_RECTANGLE.failed(
                     code,
-                    rectangle("to", dst, dstPitch)
-                            + rectangle("from", src, srcPitch)
-                            + widthBytes
-                            + " bytes x "
-                            + rows
-                            + " rows");
+                    "%s%s%s bytes x %s rows"
+                            .formatted(
+                                    rectangle("to", dst, dstPitch),
+                                    rectangle("from", src, srcPitch),
+                                    widthBytes,
+                                    rows));
         }
     }
 
-    /** Why {@link #copyOverlappingAsync} cannot be used here, or empty where it can be used. */
+    /** Why {@link #copyOverlappingAsync} cannot be used here, or empty if it can be used. */
     public static Optional<String> overlappingUnavailable() {
         return DRIVER.unavailable(COPY_BATCH.symbol());
     }

@@ -273,16 +273,7 @@ public final class CudaModules {
 
     private static String describe(
             long function, int gridX, int gridY, int blockX, int sharedBytes, int clusterX) {
-        return hex(function)
-                + ", grid "
-                + gridX
-                + " x "
-                + gridY
-                + ", block "
-                + blockX
-                + ", shared "
-                + sharedBytes
-                + " bytes, cluster "
-                + clusterX;
+        return "%s, grid %s x %s, block %s, shared %s bytes, cluster %s"
+                .formatted(hex(function), gridX, gridY, blockX, sharedBytes, clusterX);
     }
 }

@@ -144,7 +144,7 @@ public final class CudaStreams {
         }
     }
 
-    /** Whether the work before the latest record is done; true where there is no record. */
+    /** Whether the work before the latest record is done; true if there is no record. */
     public static boolean queryEvent(long event) {
         int code = QUERY_EVENT.call(event);
         if (code == NOT_READY) {
@@ -198,12 +198,8 @@ public final class CudaStreams {
     }
 
     private static String word(long stream, long address, int value) {
-        return "stream "
-                + hex(stream)
-                + ", address "
-                + hex(address)
-                + ", value "
-                + Integer.toUnsignedString(value);
+        return "stream %s, address %s, value %s"
+                .formatted(hex(stream), hex(address), Integer.toUnsignedString(value));
     }
 
     private static void check(NativeFunction function, int code, long handle) {

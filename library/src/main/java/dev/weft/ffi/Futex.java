@@ -68,7 +68,7 @@ public final class Futex {
         };
     }
 
-    /** Why this machine has no futex for Java, or empty where it has one. */
+    /** Why this machine has no futex for Java, or empty if it has one. */
     public static Optional<String> unavailable() {
         return UNAVAILABLE;
     }

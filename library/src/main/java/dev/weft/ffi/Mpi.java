@@ -11,8 +11,8 @@ import java.util.function.Supplier;
 
 /**
  * The process's MPI library, Open MPI or MPICH: loaded once, when first asked for. Handles
- * (communicators, types) and addresses travel as longs; the caller keeps memory given by address
- * mapped for as long as MPI may use it. A call that fails throws {@link MpiException}.
+ * (communicators, types) and addresses are passed as longs; the caller keeps memory given by
+ * address mapped for as long as MPI may use it. A call that fails throws {@link MpiException}.
  *
  * <p>One thread calls, the one that has initialised MPI, unless {@link #initThread} has given
  * {@link MpiThreadLevel#MULTIPLE}; {@link #initialized}, {@link #finalized} and what only tells
@@ -37,7 +37,7 @@ public final class Mpi {
      * Which library: the one that -Dweft.mpi.library or WEFT_MPI_LIBRARY names, else that of the
      * launcher which has started this process, else whichever there is.
      *
-     * @throws IllegalStateException with one line that tells why there is none and how to get one
+     * @throws IllegalStateException with one line that says why there is none and how to get one
      */
     public static Mpi load() {
         if (LOADED == null) {
@@ -46,7 +46,7 @@ public final class Mpi {
         return LOADED;
     }
 
-    /** Why MPI cannot be used here and how to get it, or empty where it can be used. */
+    /** Why MPI cannot be used here and how to get it, or empty if it can be used. */
     public static Optional<String> unavailable() {
         return MpiCalls.BOUND.unavailable();
     }
@@ -55,12 +55,12 @@ public final class Mpi {
         return library.family();
     }
 
-    /** The first line of what the library tells about itself. */
+    /** The first line of the library's version text. */
     public String libraryVersion() {
         return library.version();
     }
 
-    /** What the library tells about a code, on one line. */
+    /** The library's text for a code, on one line. */
     public String errorText(int code) {
         return MpiCalls.errorText(code);
     }
@@ -187,13 +187,8 @@ public final class Mpi {
         if (code != 0) {
             throw MpiCalls.ALLGATHER.failed(
                     code,
-                    bytes
-                            + " bytes from "
-                            + hex(sendAddress)
-                            + " to "
-                            + hex(receiveAddress)
-                            + ", "
-                            + comm(comm));
+                    "%s bytes from %s to %s, %s"
+                            .formatted(bytes, hex(sendAddress), hex(receiveAddress), comm(comm)));
         }
     }
 

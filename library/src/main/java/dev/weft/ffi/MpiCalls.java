@@ -115,7 +115,7 @@ final class MpiCalls {
         }
     }
 
-    /** On one line: MPICH tells a stack of them. */
+    /** The text on one line: MPICH gives several. */
     static String errorText(int code) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(ERROR_BYTES);

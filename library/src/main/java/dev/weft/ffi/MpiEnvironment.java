@@ -6,13 +6,13 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What the environment tells about the launcher that has started this process: mpirun of Open MPI
+ * What the environment says about the launcher that has started this process: mpirun of Open MPI
  * (OMPI_COMM_WORLD_*), mpirun of MPICH and srun with PMI (PMI_*), srun with PMIx (PMIX_RANK). MPI
  * itself has the last word on rank and size once it is initialised. Any thread may use it.
  *
- * @param family whose launcher it was, or whose library goes with it; empty where there was none
- * @param rank of this process among those started together, where told
- * @param size how many were started together, where told
+ * @param family whose launcher it was, or whose library goes with it; empty if there was none
+ * @param rank of this process among those started together, if known
+ * @param size how many were started together, if known
  */
 public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, OptionalInt size) {
 
@@ -21,7 +21,7 @@ public record MpiEnvironment(Optional<MpiFamily> family, OptionalInt rank, Optio
     private static final List<String> MPICH_SIGNS =
             List.of("PMI_RANK", "PMI_SIZE", "PMI_FD", "HYDI_CONTROL_FD");
 
-    /** Of this process. */
+    /** The environment of this process. */
     public static MpiEnvironment current() {
         return of(System.getenv());
     }

@@ -25,12 +25,12 @@ public final class MpiException extends RuntimeException {
         return function;
     }
 
-    /** As the library numbers it; other libraries use other numbers. */
+    /** The error code, which differs between libraries. */
     public int code() {
         return code;
     }
 
-    /** What MPI_Error_string tells about the code, on one line. */
+    /** The text of MPI_Error_string for the code, on one line. */
     public String text() {
         return text;
     }

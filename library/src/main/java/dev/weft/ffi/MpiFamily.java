@@ -50,9 +50,7 @@ public enum MpiFamily {
         return files;
     }
 
-    /**
-     * Whether the library's text about itself tells a version of this family that Weft can call.
-     */
+    /** Whether the library's version text names a version of this family that Weft can call. */
     boolean isToldBy(String versionText) {
         var match = version.matcher(versionText);
         if (!match.lookingAt()) {
@@ -109,12 +107,12 @@ public enum MpiFamily {
         return handle(symbols, "ompi_mpi_info_null", 0x1c000000);
     }
 
-    /** In place of a send buffer: what is to be sent lies in the receive buffer. */
+    /** MPI_IN_PLACE: what is to be sent is in the receive buffer. */
     public long inPlace() {
         return choose(1, -1);
     }
 
-    /** The rank to and from which messages go nowhere. */
+    /** MPI_PROC_NULL: the rank to and from which nothing is sent. */
     public int processNull() {
         return choose(-2, -1);
     }

@@ -9,10 +9,10 @@ import java.lang.invoke.MethodType;
 import java.util.Collections;
 
 /**
- * A function of MPI, which returns a code, 0 where all went well. Every argument travels as a long
- * and is narrowed to the width that the loaded library's signature has, so that there is one {@code
- * call} per number of arguments. Held in a static final field the handle is a constant for the
- * compiler (a record's fields are trusted), so that a call allocates nothing.
+ * A function of MPI, which returns a code, 0 for success. Every argument is passed as a long and is
+ * narrowed to the width that the loaded library's signature has, so that there is one {@code call}
+ * per number of arguments. Held in a static final field the handle is a constant for the compiler
+ * (a record's fields are trusted), so that a call allocates nothing.
  */
 record MpiFunction(String symbol, MethodHandle handle) {
 

@@ -24,15 +24,15 @@ import java.util.stream.Stream;
 /**
  * An MPI library that has been loaded and recognised. A library that the user has named is the only
  * one that will do; otherwise it is of the family whose launcher has started this process, or of
- * any where there was no launcher: a process that loads the other family's library would be a world
- * of its own. The loader's path comes first, then the usual folders. Any thread may call.
+ * any if there was no launcher: a process that loads the other family's library would be a world of
+ * its own. The loader's path comes first, then the usual folders. Any thread may call.
  *
  * <p>The JVM owns SIGSEGV, SIGBUS, SIGFPE and SIGHUP: compiled code runs into the first on purpose,
  * and a library that took them over would end the process at the first null pointer. So before
  * loading, what MPI may bring along is told to leave signals alone, unless the user has told it
  * otherwise.
  *
- * @param version the first line of what it tells about itself
+ * @param version the first line of its version text
  */
 record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
 
@@ -43,12 +43,12 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
     private static final int VERSION_BYTES = 16384;
 
     /**
-     * @param given file or name of a library, or null where the user has named none
-     * @throws IllegalArgumentException with one line that tells what was found and what would do
+     * @param given file or name of a library, or null if the user has named none
+     * @throws IllegalArgumentException with one line that says what was found and what is needed
      */
     static MpiLibrary load(String given, Map<String, String> environment) throws Throwable {
         keepSignals();
-        sendAtOnce();
+        sendEagerly();
         if (given != null) {
             return named(given);
         }
@@ -106,11 +106,11 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
     }
 
     /**
-     * Over TCP, messages of up to 256 KiB go at once, without the receiver's consent. That waits in
-     * line behind what the receiver sends itself, so that two hosts that send to each other would
-     * take turns.
+     * Lets messages of up to 256 KiB be sent eagerly over TCP, without a handshake. A handshake
+     * would queue up behind what the receiver sends itself, so that two hosts that send to each
+     * other would take turns.
      */
-    private static void sendAtOnce() throws Throwable {
+    private static void sendEagerly() throws Throwable {
         NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_eager_limit", "262144");
         NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_rndv_eager_limit", "262144");
     }

@@ -8,9 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * Transfers under way, each in a slot of a native array that MPI tests as a whole. Calls allocate
- * nothing on the Java heap unless they fail. For one thread at a time, and for that which may call
- * {@link Mpi}. Closing gives the array back and ends no transfer.
+ * An array of MPI requests, each with its index, that MPI tests as a whole. Calls allocate nothing
+ * on the Java heap unless they fail. For one thread at a time, and for that which may call {@link
+ * Mpi}. Closing gives the array back and ends no transfer.
  */
 public final class MpiRequests implements AutoCloseable {
 
@@ -20,12 +20,12 @@ public final class MpiRequests implements AutoCloseable {
     private final int capacity;
     private final Arena arena = Arena.ofShared();
 
-    /** One handle per slot; {@code none} in a free one. */
+    /** One handle per request; {@code none} for a free one. */
     private final MemorySegment handles;
 
     private final long handleBytes;
 
-    /** What the latest test has found: how many slots, which ones, and a status for each. */
+    /** What the latest test has found: how many requests, which ones, and a status for each. */
     private final MemorySegment completedCount;
 
     private final MemorySegment completedSlots;
@@ -50,8 +50,8 @@ public final class MpiRequests implements AutoCloseable {
         this.completedSlots = arena.allocate(JAVA_INT, capacity);
         this.statuses = arena.allocate((long) capacity * family.statusBytes(), Long.BYTES);
         this.scratch = arena.allocate(JAVA_LONG);
-        for (int slot = 0; slot < capacity; slot++) {
-            clear(slot);
+        for (int request = 0; request < capacity; request++) {
+            clear(request);
         }
     }
 
@@ -59,55 +59,51 @@ public final class MpiRequests implements AutoCloseable {
         return capacity;
     }
 
-    /** Whether no transfer is under way in the slot. */
-    public boolean isFree(int slot) {
-        return family.readHandle(handles, offset(slot)) == none;
+    /** Whether no transfer is under way with the request. */
+    public boolean isFree(int request) {
+        return family.readHandle(handles, offset(request)) == none;
     }
 
-    /** Begins to send from memory that stays as it is until the slot completes. */
+    /** Begins to send from memory that stays as it is until the request completes. */
     public void isend(
-            int slot, long address, int count, long type, int destination, int tag, long comm) {
-        begin(MpiCalls.ISEND, slot, address, count, type, destination, tag, comm);
+            int request, long address, int count, long type, int destination, int tag, long comm) {
+        begin(MpiCalls.ISEND, request, address, count, type, destination, tag, comm);
     }
 
-    /** Begins to receive into memory that nobody looks at until the slot completes. */
+    /** Begins to receive into memory that nobody looks at until the request completes. */
     public void irecv(
-            int slot, long address, int count, long type, int source, int tag, long comm) {
-        begin(MpiCalls.IRECV, slot, address, count, type, source, tag, comm);
+            int request, long address, int count, long type, int source, int tag, long comm) {
+        begin(MpiCalls.IRECV, request, address, count, type, source, tag, comm);
     }
 
     private void begin(
             MpiFunction function,
-            int slot,
+            int request,
             long address,
             int count,
             long type,
             int peer,
             int tag,
             long comm) {
-        if (!isFree(slot)) {
+        if (!isFree(request)) {
             throw new IllegalArgumentException(
-                    "slot " + slot + " has a transfer under way: expected a free one");
+                    "request " + request + " has a transfer under way: expected a free one");
         }
-        long handle = handles.address() + offset(slot);
+        long handle = handles.address() + offset(request);
         int code = function.call(address, count, type, peer, tag, comm, handle);
         if (code != 0) {
-            clear(slot);
+            clear(request);
             throw function.failed(
                     code,
-                    Mpi.buffer(address, count, type)
-                            + ", peer "
-                            + peer
-                            + ", tag "
-                            + tag
-                            + ", "
-                            + Mpi.comm(comm));
+                    "%s, peer %s, tag %s, %s"
+                            .formatted(
+                                    Mpi.buffer(address, count, type), peer, tag, Mpi.comm(comm)));
         }
     }
 
     /**
-     * Moves transfers on and tells how many have completed since the last call, 0 where none has;
-     * their slots are free again. A transfer that has failed counts too: see {@link #error}.
+     * Makes progress and returns how many transfers have completed since the last call; their
+     * requests are free again. A transfer that has failed counts too: see {@link #error}.
      */
     public int testSome() {
         completed = 0;
@@ -121,7 +117,7 @@ public final class MpiRequests implements AutoCloseable {
         // The statuses hold codes only where the call says so.
         errorsInStatuses = code != 0 && MpiCalls.errorClass(code) == family.errorInStatus();
         if (code != 0 && !errorsInStatuses) {
-            throw MpiCalls.TEST_SOME.failed(code, capacity + " slots");
+            throw MpiCalls.TEST_SOME.failed(code, capacity + " requests");
         }
         int count = completedCount.get(JAVA_INT, 0);
         completed = count == family.undefined() ? 0 : count;
@@ -129,7 +125,7 @@ public final class MpiRequests implements AutoCloseable {
     }
 
     /**
-     * The slot of a transfer that the latest test has found complete.
+     * The index of a request that the latest test has found complete.
      *
      * @param i from 0 to below what {@link #testSome} has returned
      */
@@ -137,7 +133,7 @@ public final class MpiRequests implements AutoCloseable {
         return completedSlots.get(JAVA_INT, checked(i) * (long) Integer.BYTES);
     }
 
-    /** The code with which that transfer has ended, 0 where all went well. */
+    /** The code with which that transfer has ended, 0 for success. */
     public int error(int i) {
         long offset = status(i) + family.statusErrorOffset();
         return errorsInStatuses ? statuses.get(JAVA_INT, offset) : 0;
@@ -148,7 +144,7 @@ public final class MpiRequests implements AutoCloseable {
         long address = statuses.address() + status(i);
         int code = MpiCalls.GET_ELEMENTS.call(address, byteType, scratch.address());
         if (code != 0) {
-            throw MpiCalls.GET_ELEMENTS.failed(code, "slot " + completed(i));
+            throw MpiCalls.GET_ELEMENTS.failed(code, "request " + completed(i));
         }
         return scratch.get(JAVA_LONG, 0);
     }
@@ -158,23 +154,23 @@ public final class MpiRequests implements AutoCloseable {
         long address = statuses.address() + status(i);
         int code = MpiCalls.TEST_CANCELLED.call(address, scratch.address());
         if (code != 0) {
-            throw MpiCalls.TEST_CANCELLED.failed(code, "slot " + completed(i));
+            throw MpiCalls.TEST_CANCELLED.failed(code, "request " + completed(i));
         }
         return scratch.get(JAVA_INT, 0) != 0;
     }
 
-    /** Asks for the end of a receive; {@link #testSome} tells when it has ended. */
-    public void cancel(int slot) {
-        check(MpiCalls.CANCEL, MpiCalls.CANCEL.call(handles.address() + offset(slot)), slot);
+    /** Cancels a receive; {@link #testSome} says when it has ended. */
+    public void cancel(int request) {
+        check(MpiCalls.CANCEL, MpiCalls.CANCEL.call(handles.address() + offset(request)), request);
     }
 
     /**
-     * Gives a slot back whose transfer nobody waits for any more. The transfer goes on: its memory
+     * Frees a request whose transfer is not waited for any more. The transfer goes on: its memory
      * stays mapped until MPI is finished.
      */
-    public void free(int slot) {
+    public void free(int request) {
         MpiFunction function = MpiCalls.FREE_REQUEST;
-        check(function, function.call(handles.address() + offset(slot)), slot);
+        check(function, function.call(handles.address() + offset(request)), request);
     }
 
     @Override
@@ -182,18 +178,18 @@ public final class MpiRequests implements AutoCloseable {
         arena.close();
     }
 
-    private static void check(MpiFunction function, int code, int slot) {
+    private static void check(MpiFunction function, int code, int request) {
         if (code != 0) {
-            throw function.failed(code, "slot " + slot);
+            throw function.failed(code, "request " + request);
         }
     }
 
-    private void clear(int slot) {
-        family.writeHandle(handles, offset(slot), none);
+    private void clear(int request) {
+        family.writeHandle(handles, offset(request), none);
     }
 
-    private long offset(int slot) {
-        return Objects.checkIndex(slot, capacity) * handleBytes;
+    private long offset(int request) {
+        return Objects.checkIndex(request, capacity) * handleBytes;
     }
 
     private int checked(int i) {

@@ -3,8 +3,8 @@ package dev.weft.ffi;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A bound function that returns a code, 0 where all went well. There is one {@code call} per shape
- * of parameters that the libraries use; pointers and sizes travel as longs. Held in a static final
+ * A bound function that returns a code, 0 for success. There is one {@code call} per shape of
+ * parameters that the libraries use; pointers and sizes are passed as longs. Held in a static final
  * field the handle is a constant for the compiler (a record's fields are trusted), so that a call
  * allocates nothing. Any thread may call.
  */

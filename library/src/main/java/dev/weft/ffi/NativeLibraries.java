@@ -58,7 +58,7 @@ final class NativeLibraries {
      * @param library short name, for example {@code nvrtc}
      * @param names file names, the preferred one first
      * @param folders whether to go on in {@link #folders} where the loader finds none
-     * @throws IllegalArgumentException that tells everything tried
+     * @throws IllegalArgumentException that lists everything tried
      */
     SymbolLookup load(String library, List<String> names, boolean folders) {
         String given = properties.apply(property(library));

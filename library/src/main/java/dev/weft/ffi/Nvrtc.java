@@ -15,9 +15,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * NVIDIA's run-time compiler for CUDA C++. The library is loaded when this class is first used;
- * where that fails, the reason is kept and every later use tells it. It needs no GPU and no
- * context. Any thread may call.
+ * NVIDIA's run-time compiler for CUDA C++. The library is loaded when this class is first used; if
+ * that fails, every use reports the reason. It needs no GPU and no context. Any thread may call.
  */
 public final class Nvrtc {
 
@@ -62,7 +61,7 @@ public final class Nvrtc {
 
     private Nvrtc() {}
 
-    /** Why NVRTC cannot be used here and how to get it, or empty where it can be used. */
+    /** Why NVRTC cannot be used here and how to get it, or empty if it can be used. */
     public static Optional<String> unavailable() {
         return LIBRARY.unavailable();
     }
@@ -95,7 +94,7 @@ public final class Nvrtc {
         }
     }
 
-    /** Where the program's handle lies, which is also what destroying it takes. */
+    /** The memory that holds the program's handle, which destroying it takes. */
     private static MemorySegment create(
             String name, String source, Map<String, String> headers, Arena arena) {
         MemorySegment program = arena.allocate(JAVA_LONG);

@@ -18,8 +18,7 @@ import java.util.Optional;
 
 /**
  * OpenBLAS's fp32 product, by default one thread per call. The library is loaded when this class is
- * first used; where that fails, the reason is kept and every later use tells it. Any thread may
- * call.
+ * first used; if that fails, every use reports the reason. Any thread may call.
  */
 public final class OpenBlas {
 
@@ -57,7 +56,8 @@ public final class OpenBlas {
             setThreads.invokeExact(1);
             sgemm = bindSgemm(library);
         } catch (Throwable e) {
-            // Linking fails in many ways (no file, no permission, no symbol); all are told alike.
+            // Linking fails in many ways (no file, no permission, no symbol); all are reported
+            // alike.
             failure = e;
         }
         SGEMM = sgemm;
@@ -68,7 +68,7 @@ public final class OpenBlas {
 
     private OpenBlas() {}
 
-    /** Why OpenBLAS cannot be used here and how to get it, or empty where it can be used. */
+    /** Why OpenBLAS cannot be used here and how to get it, or empty if it can be used. */
     public static Optional<String> unavailable() {
         return Optional.ofNullable(LOAD_ERROR).map(OpenBlas::explain);
     }
@@ -176,7 +176,7 @@ public final class OpenBlas {
         return start.reinterpret(Long.MAX_VALUE).getString(0);
     }
 
-    /** Pointers travel as plain numbers: a segment per row block would be a heap allocation. */
+    /** Pointers are passed as plain numbers: a segment per row block would be a heap allocation. */
     private static MethodHandle bindSgemm(SymbolLookup library) {
         return bind(
                 library,

@@ -1,6 +1,8 @@
 /**
- * Native calls, bound by hand through the foreign-function API: one small file per library, a
- * handful of symbols each. Invariant: nothing here is required to load Weft; a missing library or
- * symbol is reported by whoever needs it.
+ * Bindings of native functions (futex, CPU affinity, MPI, OpenBLAS, CUDA), written by hand with the
+ * foreign-function API: one small file per library.
+ *
+ * <p>Invariant: nothing here is required to load Weft. A library or symbol that is missing is an
+ * error only when it is called, with the reason and how to get it.
  */
 package dev.weft.ffi;

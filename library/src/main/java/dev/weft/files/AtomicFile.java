@@ -10,17 +10,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Writes files that are whole or absent: the bytes go to a part file in the target's folder, reach
- * the disk, and only then take the target's name in one step. So nobody ever sees half a file, and
- * who has mapped the old one keeps it. A write that fails, for want of room or anything else,
- * leaves what was there and nothing beside it, and so does a process that is told to end meanwhile.
- * Any thread may call it.
+ * Writes files atomically: the bytes go to a temporary file in the target's folder, which is synced
+ * to disk and then renamed. So a reader never sees half a file, and a process that has mapped the
+ * old file keeps it. If a write fails, for example for lack of space, or the process is told to end
+ * meanwhile, the old file stays and no temporary file is left. Any thread may call it.
  */
 public final class AtomicFile {
 
     private AtomicFile() {}
 
-    /** What is written. */
+    /** Writes the content of a file. */
     @FunctionalInterface
     public interface Content {
 
@@ -46,29 +45,29 @@ public final class AtomicFile {
     }
 
     /**
-     * Replaces {@code file}; a link stays, the file that it names is replaced.
+     * Replaces {@code file}. If it is a link, the file that it names is replaced.
      *
-     * @throws IllegalArgumentException if it is there and is not a regular file, or if its folder
+     * @throws IllegalArgumentException if it exists and is not a regular file, or if its folder
      *     does not exist or may not be written to
      */
     public static void write(Path file, Content content) throws IOException {
         Path target = target(file);
         TemporaryFiles.removeLeftOnce(target.getParent());
-        Path part = target.resolveSibling(TemporaryFiles.newName());
-        try (FileChannel channel = TemporaryFiles.create(part)) {
+        Path temporary = target.resolveSibling(TemporaryFiles.newName());
+        try (FileChannel channel = TemporaryFiles.create(temporary)) {
             content.write(channel);
             channel.force(true);
-            TemporaryFiles.rename(part, target);
+            TemporaryFiles.rename(temporary, target);
         } catch (AccessDeniedException e) {
             throw new IllegalArgumentException(
                     file + ": no permission to write into the folder " + target.getParent(), e);
         } catch (FileSystemException e) {
             throw e;
         } catch (IOException e) {
-            // A full disk is told without the file that did not fit.
+            // The error of a full disk does not name the file.
             throw new IOException("cannot write " + file + ": " + e.getMessage(), e);
         } finally {
-            TemporaryFiles.discard(part);
+            TemporaryFiles.discard(temporary);
         }
     }
 

@@ -4,15 +4,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The system in which a process's number means that process. */
+/** The namespace of this process's id: where the id identifies this process. */
 public final class PidNamespace {
 
     private PidNamespace() {}
 
-    /** The same for processes that see each other by number; empty where it is not known. */
+    /** A text that is equal for processes with one namespace; empty if it is not known. */
     public static String current() {
         try {
-            // A container has processes of its own on a kernel that it shares.
+            // Containers share a kernel, but have their own process ids.
             return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip()
                     + Files.readSymbolicLink(Path.of("/proc/self/ns/pid"));
         } catch (IOException e) {
@@ -21,7 +21,7 @@ public final class PidNamespace {
         }
     }
 
-    /** The name of this host; empty where it is not known. */
+    /** The name of this host; empty if it is not known. */
     public static String host() {
         try {
             return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();

@@ -16,9 +16,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Folders and files that are this user's alone: made so whatever the umask, and used only if found
- * so. Links are not followed. A file is looked at by its name, which is safe because nobody else
- * can change what a name in a private folder stands for. Any thread may call.
+ * Folders and files that only this user can access. They are created so, whatever the umask, and
+ * used only if they are so. Links are not followed. Checking a file by its name is safe, because no
+ * other user can change what a name in a private folder refers to. Any thread may call.
  */
 public final class PrivateFiles {
 
@@ -36,7 +36,7 @@ public final class PrivateFiles {
     private PrivateFiles() {}
 
     /**
-     * Makes the folder, or accepts one that {@link #existing} accepts.
+     * Creates the folder, unless there is one that {@link #existing} accepts.
      *
      * @return its path without links
      */
@@ -53,7 +53,7 @@ public final class PrivateFiles {
     }
 
     /**
-     * The folder, which must be this user's and closed to others, in a {@link #guarded} one.
+     * Checks that a folder is this user's, closed to others and in a {@link #guarded} one.
      *
      * @return its path without links
      */
@@ -76,7 +76,7 @@ public final class PrivateFiles {
         return folder;
     }
 
-    /** Whether {@link #existing} accepts it; what is not there is not accepted. */
+    /** Whether {@link #existing} accepts the folder; false if there is none. */
     public static boolean isPrivateFolder(Path folder) throws IOException {
         try {
             return isPrivateFolder(attributes(folder));
@@ -91,7 +91,7 @@ public final class PrivateFiles {
                 && user().equals(found.get("uid"));
     }
 
-    /** A new file, open for writing. */
+    /** Creates a file, open for writing. */
     public static FileChannel create(Path file) throws IOException {
         FileChannel channel =
                 FileChannel.open(
@@ -107,9 +107,9 @@ public final class PrivateFiles {
         }
     }
 
-    /** Opens a file that must be this user's, closed to others and known by no other name. */
+    /** Opens a file that must be this user's, closed to others and without a second hard link. */
     public static FileChannel open(Path file, StandardOpenOption... how) throws IOException {
-        // Before it is opened: to open a pipe would wait for its other end.
+        // Checked before it is opened: opening a pipe would wait for its other end.
         Map<String, Object> found = attributes(file);
         if (!isPrivateFile(found)) {
             throw new IOException(
@@ -122,7 +122,7 @@ public final class PrivateFiles {
         return FileChannel.open(file, options);
     }
 
-    /** Whether {@link #open} accepts it; what is not there is not accepted. */
+    /** Whether {@link #open} accepts the file; false if there is none. */
     public static boolean isPrivateFile(Path file) throws IOException {
         try {
             return isPrivateFile(attributes(file));
@@ -151,19 +151,20 @@ public final class PrivateFiles {
             return file + " is a symbolic link";
         }
         boolean plain = Boolean.TRUE.equals(found.get("isRegularFile"));
-        return file
-                + " has mode "
-                + PosixFilePermissions.toString((Set<PosixFilePermission>) found.get("permissions"))
-                + " and owner "
-                + found.get("uid")
-                + (plain ? " and " + found.get("nlink") + " names" : "");
+        return "%s has mode %s and owner %s%s"
+                .formatted(
+                        file,
+                        PosixFilePermissions.toString(
+                                (Set<PosixFilePermission>) found.get("permissions")),
+                        found.get("uid"),
+                        plain ? " and " + found.get("nlink") + " names" : "");
     }
 
     /**
-     * The folder, if nobody but this user and the superuser can replace what this user has in it,
-     * or any folder above it: what others could swap is not private, however private it looks.
+     * Checks that only this user and root can replace what this user has in the folder, and the
+     * folders above it. What others could replace is not private, whatever its mode.
      *
-     * @return its path without links: what a link leads to may be another folder next time
+     * @return its path without links, since a link may lead to another folder next time
      */
     public static Path guarded(Path folder) throws IOException {
         Path absolute = folder.toAbsolutePath();
@@ -185,31 +186,27 @@ public final class PrivateFiles {
                         folder, "unix:isSymbolicLink,mode,uid", LinkOption.NOFOLLOW_LINKS);
         if (!found.get("uid").equals(user) && !found.get("uid").equals(SUPERUSER)) {
             throw new IOException(
-                    folder
-                            + " belongs to user "
-                            + found.get("uid")
-                            + ", who could replace what is in it: expected one of yours (user "
-                            + user
-                            + ") or of root");
+                    """
+                    %s belongs to user %s, who could replace what is in it: expected one of yours \
+                    (user %s) or of root"""
+                            .formatted(folder, found.get("uid"), user));
         }
         int mode = (int) found.get("mode");
-        // Everybody can write a link, which means nothing.
+        // The mode of a link means nothing.
         if (!Boolean.TRUE.equals(found.get("isSymbolicLink"))
                 && (mode & WRITABLE_BY_OTHERS) != 0
                 && (mode & STICKY) == 0) {
             throw new IOException(
-                    folder
-                            + " has mode "
-                            + Integer.toOctalString(mode & ALL_BITS)
-                            + ", so that others could replace what is in it: expected one that only"
-                            + " its owner can write (chmod go-w) or with the sticky bit (chmod"
-                            + " +t)");
+                    """
+                    %s has mode %s, so that others could replace what is in it: expected one that \
+                    only its owner can write (chmod go-w) or with the sticky bit (chmod +t)"""
+                            .formatted(folder, Integer.toOctalString(mode & ALL_BITS)));
         }
     }
 
     /**
-     * A folder for what may be computed again, made if need be: it must be this user's, writable by
-     * nobody else, and in a {@link #guarded} one. Others may read it.
+     * A folder for a cache, created if need be. It must be this user's, writable by nobody else,
+     * and in a {@link #guarded} one. Others may read it.
      *
      * @return its path without links
      */
@@ -231,26 +228,26 @@ public final class PrivateFiles {
     }
 
     /**
-     * Puts a file there, or replaces what has its name, be it a link; nobody ever sees half a file.
-     * The folder must be one that others cannot write.
+     * Creates or replaces a file atomically; a link of that name is replaced. Others must not be
+     * able to write to the folder.
      */
     public static void write(Path file, byte[] bytes) throws IOException {
-        Path part = file.resolveSibling(TemporaryFiles.newName());
+        Path temporary = file.resolveSibling(TemporaryFiles.newName());
         try (FileChannel channel =
-                TemporaryFiles.create(part, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
+                TemporaryFiles.create(temporary, PosixFilePermissions.asFileAttribute(FILE_MODE))) {
             // The umask may have taken away what the user needs.
-            Files.setPosixFilePermissions(part, FILE_MODE);
+            Files.setPosixFilePermissions(temporary, FILE_MODE);
             AtomicFile.writeAll(channel, bytes);
-            TemporaryFiles.rename(part, file);
+            TemporaryFiles.rename(temporary, file);
         } finally {
-            TemporaryFiles.discard(part);
+            TemporaryFiles.discard(temporary);
         }
     }
 
     /**
-     * What a file says that must be this user's, not writable by others, and no link.
+     * Reads a file, which must be this user's, not writable by others, and no link.
      *
-     * @param most how many bytes are read
+     * @param most the most bytes to read
      */
     public static byte[] read(Path file, int most) throws IOException {
         Map<String, Object> found = attributes(file);
@@ -263,7 +260,7 @@ public final class PrivateFiles {
         }
     }
 
-    /** The user's number: the superuser may open everything, also a trap. */
+    /** This user's id. Checked by owner, since root can open everything. */
     public static Object user() throws IOException {
         Path self = Path.of("/proc/self");
         if (Files.exists(self)) {

@@ -22,45 +22,47 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The part files that are in the making: {@code .weft-<process>-<system>-<random>.part}. Those of
- * this process are removed when it is told to end, those of a process that is gone by whoever
- * writes into their folder next. Nothing else has such a name. Any thread may call it.
+ * Temporary files, which are later renamed. Their names are {@code
+ * .weft-<process>-<namespace>-<random>.part}. Those of this process are removed when it is told to
+ * end, those of a process that is gone by the next one that writes to their folder. Any thread may
+ * call it.
  */
 public final class TemporaryFiles {
 
     private static final Pattern NAME =
             Pattern.compile("\\.weft-([0-9]{1,18})-([0-9a-f]{8})-[0-9a-f]{16}\\.part");
 
-    /** Of earlier versions, which did not tell the process. */
-    private static final Pattern FIRST_NAME =
+    /** The names in earlier versions, without the process. */
+    private static final Pattern OLD_NAME =
             Pattern.compile("\\.weft-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part");
 
-    /** No write takes as long; processes of other systems cannot be asked. */
-    private static final Duration OLD = Duration.ofDays(1);
+    /** No write takes as long. Used if it is not known whether the process lives. */
+    private static final Duration STALE_AGE = Duration.ofDays(1);
 
-    /** How exactly a system knows when a process was started. */
-    private static final Duration CLOCKS = Duration.ofMinutes(1);
+    /** How exactly the start time of a process is known. */
+    private static final Duration START_TOLERANCE = Duration.ofMinutes(1);
 
     private static final long PID = ProcessHandle.current().pid();
 
-    /** The same for processes that see each other. */
-    private static final String SYSTEM = String.format("%08x", PidNamespace.current().hashCode());
+    /** Identifies the namespace of process ids. */
+    private static final String NAMESPACE =
+            String.format("%08x", PidNamespace.current().hashCode());
 
-    /** In the making here; guarded by this class, as all below. */
-    private static final Set<Path> HERE = new HashSet<>();
+    /** Those of this process. All fields from here on are guarded by this class. */
+    private static final Set<Path> OWN = new HashSet<>();
 
-    private static final Set<Path> LOOKED_AT = new HashSet<>();
+    private static final Set<Path> CLEANED = new HashSet<>();
     private static final Set<Path> WATCHED = new HashSet<>();
     private static boolean hooked;
 
-    /** Told to end: what is not renamed by now never will be. */
+    /** Whether this process was told to end: no file is renamed any more. */
     private static boolean ended;
 
     private TemporaryFiles() {}
 
     static String newName() {
         long random = ThreadLocalRandom.current().nextLong();
-        return String.format(".weft-%d-%s-%016x.part", PID, SYSTEM, random);
+        return String.format(".weft-%d-%s-%016x.part", PID, NAMESPACE, random);
     }
 
     static synchronized FileChannel create(Path part, FileAttribute<?>... attributes)
@@ -69,7 +71,8 @@ public final class TemporaryFiles {
         if (!hooked) {
             try {
                 Runtime.getRuntime()
-                        .addShutdownHook(new Thread(TemporaryFiles::end, "weft-remove-part-files"));
+                        .addShutdownHook(
+                                new Thread(TemporaryFiles::end, "weft-remove-temporary-files"));
             } catch (IllegalStateException e) {
                 throw new IOException("this process has been told to end", e);
             }
@@ -80,7 +83,7 @@ public final class TemporaryFiles {
                         part,
                         Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
                         attributes);
-        HERE.add(part);
+        OWN.add(part);
         return channel;
     }
 
@@ -93,19 +96,19 @@ public final class TemporaryFiles {
     static synchronized void rename(Path part, Path target) throws IOException {
         refuseIfEnded();
         Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
-        HERE.remove(part);
+        OWN.remove(part);
     }
 
-    /** Does nothing if it was renamed, or never made. */
+    /** Deletes a temporary file, unless it was renamed or never created. */
     static synchronized void discard(Path part) throws IOException {
-        if (HERE.remove(part)) {
+        if (OWN.remove(part)) {
             Files.deleteIfExists(part);
         }
     }
 
     private static synchronized void end() {
         ended = true;
-        HERE.forEach(TemporaryFiles::delete);
+        OWN.forEach(TemporaryFiles::delete);
     }
 
     private static void delete(Path part) {
@@ -116,22 +119,22 @@ public final class TemporaryFiles {
         }
     }
 
-    /** Of a folder that is written to for the first time. */
+    /** Cleans a folder when it is written to for the first time. */
     static void removeLeftOnce(Path folder) {
         synchronized (TemporaryFiles.class) {
-            if (!LOOKED_AT.add(folder)) {
+            if (!CLEANED.add(folder)) {
                 return;
             }
         }
         removeLeft(folder);
     }
 
-    /** Processes that this one starts will write there. */
+    /** Notes a folder to which processes that this one starts will write. */
     public static synchronized void watch(Path folder) {
         WATCHED.add(folder.toAbsolutePath());
     }
 
-    /** Removes what processes that are gone have left in the watched folders. */
+    /** Removes the files of processes that are gone from the noted folders. */
     public static void removeLeft() {
         List<Path> folders;
         synchronized (TemporaryFiles.class) {
@@ -140,7 +143,7 @@ public final class TemporaryFiles {
         folders.forEach(TemporaryFiles::removeLeft);
     }
 
-    /** What cannot be removed is nobody's error: it is looked at again next time. */
+    /** Cleans a folder. Files that cannot be removed are tried again next time. */
     private static void removeLeft(Path folder) {
         try (DirectoryStream<Path> parts = Files.newDirectoryStream(folder, ".weft-*.part")) {
             for (Path part : parts) {
@@ -149,7 +152,7 @@ public final class TemporaryFiles {
                 }
             }
         } catch (IOException | DirectoryIteratorException e) {
-            debug("cannot look for part files in " + folder, e);
+            debug("cannot look for temporary files in " + folder, e);
         }
     }
 
@@ -157,7 +160,7 @@ public final class TemporaryFiles {
         String name = part.getFileName().toString();
         Matcher known = NAME.matcher(name);
         boolean ours = known.matches();
-        if (!ours && !FIRST_NAME.matcher(name).matches()
+        if (!ours && !OLD_NAME.matcher(name).matches()
                 || !Files.isRegularFile(part, LinkOption.NOFOLLOW_LINKS)) {
             return false;
         }
@@ -168,13 +171,13 @@ public final class TemporaryFiles {
             debug("finished meanwhile", e);
             return false;
         }
-        if (ours && known.group(2).equals(SYSTEM)) {
+        if (ours && known.group(2).equals(NAMESPACE)) {
             return isGone(Long.parseLong(known.group(1)), written);
         }
-        return written.isBefore(Instant.now().minus(OLD));
+        return written.isBefore(Instant.now().minus(STALE_AGE));
     }
 
-    /** Whether nobody lives who can have written then. */
+    /** Whether the process that wrote the file then is gone. */
     private static boolean isGone(long pid, Instant written) throws IOException {
         if (pid == PID) {
             return false;
@@ -184,7 +187,7 @@ public final class TemporaryFiles {
                 || isZombie(pid)
                 || process.info()
                         .startInstant()
-                        .map(started -> started.minus(CLOCKS).isAfter(written))
+                        .map(started -> started.minus(START_TOLERANCE).isAfter(written))
                         .orElse(false);
     }
 

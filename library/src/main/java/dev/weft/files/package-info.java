@@ -1,8 +1,8 @@
 /**
- * Files that are written whole or not at all, and files that are this user's alone.
+ * Files that are written atomically, and files that only this user can access.
  *
- * <p>Invariants: a file in the making has a name that tells its process, and is removed when that
- * ends, by itself or by whoever writes there next. What {@link dev.weft.files.PrivateFiles} opens
- * was not made, moved or replaced by another user, and is no link.
+ * <p>Invariants: the name of a temporary file tells its process; it is removed when that process
+ * ends, by itself or by the next one that writes there. What {@link dev.weft.files.PrivateFiles}
+ * opens was not created, moved or replaced by another user, and is no link.
  */
 package dev.weft.files;

@@ -5,15 +5,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * How a product is cut so that what is read again lies in a near cache. Each size can be set by a
- * system property: {@code weft.gemm.depth}, {@code weft.gemm.rows}, {@code weft.gemm.cols}. No size
- * changes a bit of any product.
+ * The block sizes of a product, chosen so that what is read again is in a near cache. Each size can
+ * be set by a system property: {@code weft.gemm.depth}, {@code weft.gemm.rows}, {@code
+ * weft.gemm.cols}. No size changes a bit of any product.
  *
  * @param rows of A that are packed at a time
  * @param cols of C whose sums are kept between two depths
- * @param nearBytes up to which a B is taken to stay in a near cache
+ * @param cacheBytes up to which a B is taken to stay in a near cache
  */
-record Blocking(int rows, int cols, long nearBytes) {
+record Blocking(int rows, int cols, long cacheBytes) {
 
     /**
      * Columns of A, and rows of B, that a kernel sums in one go. Measured at 2048 cubed with
@@ -64,7 +64,7 @@ record Blocking(int rows, int cols, long nearBytes) {
 
     /** Whether B is too large to stay in a near cache. */
     boolean isFar(PackedB b) {
-        return b.bytes() > nearBytes;
+        return b.bytes() > cacheBytes;
     }
 
     private static long l2Bytes() {

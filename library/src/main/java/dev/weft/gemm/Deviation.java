@@ -1,8 +1,8 @@
 package dev.weft.gemm;
 
 /**
- * How far a product lies from the float64 oracle. Infinities and NaNs where the oracle expects them
- * count as exact; elsewhere they make {@link #boundRatio} and {@link #maxAbsErr} infinite.
+ * The deviation of a product from the float64 oracle. Infinities and NaNs where the oracle expects
+ * them count as exact; elsewhere they make {@link #boundRatio} and {@link #maxAbsErr} infinite.
  *
  * @param elements elements compared
  * @param boundRatio the largest error as a share of what is allowed there; up to 1 is right

@@ -3,8 +3,8 @@ package dev.weft.gemm;
 import dev.weft.tensor.DType;
 
 /**
- * How far a product may lie from the exact one: {@code 2 sqrt(K) eps32 (|A| x |B|)} for the chain
- * of fp32 multiply-adds, and one rounding to the output type. Pure functions.
+ * The bound on the deviation of a product from the exact one: {@code 2 sqrt(K) eps32 (|A| x |B|)}
+ * for the chain of fp32 multiply-adds, and one rounding to the output type. Pure functions.
  */
 final class ErrorBound {
 

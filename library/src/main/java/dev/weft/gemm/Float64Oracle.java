@@ -28,15 +28,13 @@ public final class Float64Oracle {
         long k = transposed ? b.cols() : b.rows();
         if (a.cols() != k) {
             throw new IllegalArgumentException(
-                    "A "
-                            + a.describe()
-                            + " and B "
-                            + b.describe()
-                            + (transposed ? " (transposed)" : "")
-                            + " differ in K: "
-                            + a.cols()
-                            + " and "
-                            + k);
+                    "A %s and B %s%s differ in K: %s and %s"
+                            .formatted(
+                                    a.describe(),
+                                    b.describe(),
+                                    transposed ? " (transposed)" : "",
+                                    a.cols(),
+                                    k));
         }
         this.a = a;
         this.b = b;
@@ -74,7 +72,7 @@ public final class Float64Oracle {
     /**
      * The float64 product of some rows, rounded to fp32, computed a strip of rows at a time.
      *
-     * @param rowsDone told after every strip, by the calling thread, how many rows are done
+     * @param rowsDone called after every strip, by the calling thread, with the number of rows done
      */
     public Matrix golden(long firstRow, long rows, Arena arena, LongConsumer rowsDone) {
         requireRows(firstRow, rows);
@@ -103,13 +101,8 @@ public final class Float64Oracle {
         long elements = Math.multiplyExact(rows, n);
         if (target.length < elements) {
             throw new IllegalArgumentException(
-                    rows
-                            + " rows of "
-                            + n
-                            + " columns need an array of "
-                            + elements
-                            + " values, the given one holds "
-                            + target.length);
+                    "%s rows of %s columns need an array of %s values, the given one holds %s"
+                            .formatted(rows, n, elements, target.length));
         }
         tiles(rows, operandsShared())
                 .forEach(

@@ -16,7 +16,7 @@ final class Float64Tile {
     private static final int DEPTH = 1024;
     private static final int UNROLL = 4;
 
-    /** What is told of each element; {@code index} counts rows in the order of the caller. */
+    /** Receives each element; {@code index} counts rows in the order of the caller. */
     interface Visitor {
         void accept(long index, long col, double product, double magnitude);
     }

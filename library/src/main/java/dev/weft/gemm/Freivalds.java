@@ -141,22 +141,17 @@ public final class Freivalds {
         long n = transposed ? b.rows() : b.cols();
         if (a.cols() != k || c.cols() != n || c.rows() != a.rows()) {
             throw new IllegalArgumentException(
-                    "C "
-                            + c.describe()
-                            + " is not the shape of A "
-                            + a.describe()
-                            + " times B "
-                            + b.describe()
-                            + (transposed ? " (transposed)" : ""));
+                    "C %s is not the shape of A %s times B %s%s"
+                            .formatted(
+                                    c.describe(),
+                                    a.describe(),
+                                    b.describe(),
+                                    transposed ? " (transposed)" : ""));
         }
         if (rounds < 1 || rounds > Long.SIZE || groupCols < 1) {
             throw new IllegalArgumentException(
-                    rounds
-                            + " rounds on groups of "
-                            + groupCols
-                            + " columns: expected 1 to "
-                            + Long.SIZE
-                            + " rounds, 1 column or more");
+                    "%s rounds on groups of %s columns: expected 1 to %s rounds, 1 column or more"
+                            .formatted(rounds, groupCols, Long.SIZE));
         }
         double checks = 1.0 * rounds * Math.max(1, c.rows()) * Math.ceilDiv(n, groupCols);
         Result worst = new Result(0, -1, 0);

@@ -20,7 +20,7 @@ public interface Gemm {
     long blockRows();
 
     /** A packed B of up to so many bytes stays in a near cache between two products. */
-    default long nearBytes() {
+    default long cacheBytes() {
         return 1L << 20;
     }
 
@@ -76,27 +76,13 @@ public interface Gemm {
     static void check(Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow) {
         if (a.cols() != b.k() || c.cols() != b.n()) {
             throw new IllegalArgumentException(
-                    "cannot multiply "
-                            + a.describe()
-                            + " by a packed ["
-                            + b.k()
-                            + ", "
-                            + b.n()
-                            + "] into "
-                            + c.describe());
+                    "cannot multiply %s by a packed [%s, %s] into %s"
+                            .formatted(a.describe(), b.k(), b.n(), c.describe()));
         }
         if (aRow < 0 || cRow < 0 || rows < 0 || aRow > a.rows() - rows || cRow > c.rows() - rows) {
             throw new IllegalArgumentException(
-                    rows
-                            + " rows from row "
-                            + aRow
-                            + " of "
-                            + a.describe()
-                            + " into row "
-                            + cRow
-                            + " of "
-                            + c.describe()
-                            + " lie outside");
+                    "%s rows from row %s of %s into row %s of %s lie outside"
+                            .formatted(rows, aRow, a.describe(), cRow, c.describe()));
         }
     }
 }

@@ -159,7 +159,7 @@ public final class OpenBlasGemm implements Gemm {
     }
 
     /**
-     * Whether OpenBLAS can take the rows where they lie: not on the heap, nor at an odd address.
+     * Whether OpenBLAS can read the rows in place: not on the heap, nor at an unaligned address.
      */
     private static boolean isNativeFp32(Matrix matrix) {
         return matrix.dtype() == DType.FP32

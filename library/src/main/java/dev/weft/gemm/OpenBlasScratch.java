@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * A block of rows of A and one of C as fp32 without gaps, for operands that native code cannot read
- * or write where they lie. Lives as long as its arena.
+ * or write in place. Lives as long as its arena.
  */
 final class OpenBlasScratch implements Scratch {
 
@@ -37,14 +37,8 @@ final class OpenBlasScratch implements Scratch {
         }
         if (own.maxK < k || own.maxN < n) {
             throw new IllegalArgumentException(
-                    "scratch for "
-                            + own.maxK
-                            + " columns of A and "
-                            + own.maxN
-                            + " of B, the product has "
-                            + k
-                            + " and "
-                            + n);
+                    "scratch for %s columns of A and %s of B, the product has %s and %s"
+                            .formatted(own.maxK, own.maxN, k, n));
         }
         return own;
     }

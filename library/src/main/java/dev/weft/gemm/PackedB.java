@@ -96,17 +96,15 @@ public final class PackedB {
     void requireLayout(int wantedPanelCols, long wantedBlockDepth, String engine) {
         if (panelCols != wantedPanelCols || blockDepth != wantedBlockDepth) {
             throw new IllegalArgumentException(
-                    "B is packed in panels of "
-                            + panelCols
-                            + " columns and blocks of "
-                            + blockDepth
-                            + " rows, engine "
-                            + engine
-                            + " reads "
-                            + wantedPanelCols
-                            + " and "
-                            + wantedBlockDepth
-                            + ": pack B with the engine that multiplies");
+                    """
+                    B is packed in panels of %s columns and blocks of %s rows, engine %s reads \
+                    %s and %s: pack B with the engine that multiplies"""
+                            .formatted(
+                                    panelCols,
+                                    blockDepth,
+                                    engine,
+                                    wantedPanelCols,
+                                    wantedBlockDepth));
         }
     }
 

@@ -58,8 +58,8 @@ public final class VectorGemm implements Gemm {
     }
 
     @Override
-    public long nearBytes() {
-        return blocking.nearBytes();
+    public long cacheBytes() {
+        return blocking.cacheBytes();
     }
 
     @Override

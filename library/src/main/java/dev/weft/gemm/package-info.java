@@ -1,10 +1,18 @@
 /**
- * The product of some rows of A with all of B. B is packed once, rows are streamed.
+ * Engines that multiply some rows of A with all of B, which is packed once, and references to check
+ * them.
  *
  * <p>Invariant, on which every bitwise guarantee of Weft rests: each element of the product is the
  * chain of fused multiply-adds over k = 0 .. K-1 in fp32, starting from +0, whatever the blocking,
  * the vector width and the number of rows in a call; the result is rounded once to the output type.
- * Engines of others (OpenBLAS) keep to no such chain and promise the float64 bound alone: {@link
+ * Library engines (OpenBLAS) keep to no such chain and promise the float64 bound alone: {@link
  * dev.weft.gemm.Gemm#sameBitsForAnyRows}.
+ *
+ * <pre>{@code
+ * Gemm engine = Gemms.auto();
+ * PackedB packed = engine.pack(b, false, arena);
+ * Scratch scratch = engine.scratch(b.rows(), b.cols(), arena);
+ * engine.multiply(a, 0, a.rows(), packed, c, 0, scratch);
+ * }</pre>
  */
 package dev.weft.gemm;

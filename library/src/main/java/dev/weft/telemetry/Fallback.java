@@ -9,7 +9,7 @@ import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
-/** Something slower or plainer than wanted is used instead. Told once per process and subject. */
+/** A Flight Recorder event: something slower is used instead of what was wanted. Reported once. */
 @Name("dev.weft.Fallback")
 @Label("Fallback")
 @Category("Weft")
@@ -30,9 +30,9 @@ public final class Fallback extends Event {
     }
 
     /**
-     * Logs a warning and records an event, unless {@code used} was told before.
+     * Logs a warning and records an event, unless {@code used} was reported before.
      *
-     * @param used what serves instead
+     * @param used what is used instead
      * @param reason why, and how to get the better one
      */
     public static void tell(String used, String reason) {

@@ -49,15 +49,10 @@ public interface DataSource {
                         && firstRow <= Long.MAX_VALUE / Math.max(1, totalCols) - block.rows();
         if (!inside) {
             throw new IllegalArgumentException(
-                    "cannot fill "
-                            + block.describe()
-                            + " from row "
-                            + firstRow
-                            + " and column "
-                            + firstCol
-                            + " of a matrix of "
-                            + totalCols
-                            + " columns: it must lie inside, and its indices in 64 bits");
+                    """
+                    cannot fill %s from row %s and column %s of a matrix of %s columns: it must \
+                    lie inside, and its indices in 64 bits"""
+                            .formatted(block.describe(), firstRow, firstCol, totalCols));
         }
     }
 }

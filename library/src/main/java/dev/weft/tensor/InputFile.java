@@ -89,12 +89,8 @@ final class InputFile implements Closeable {
 
     private IllegalArgumentException endsTooSoon(long neededBytes, String what) {
         return refusal(
-                "is cut short: "
-                        + sizeBytes
-                        + " bytes, its "
-                        + what
-                        + " alone needs "
-                        + neededBytes);
+                "is cut short: %s bytes, its %s alone needs %s"
+                        .formatted(sizeBytes, what, neededBytes));
     }
 
     /** Bytes of a contiguous matrix, or a refusal of a shape that cannot be. */
@@ -112,21 +108,13 @@ final class InputFile implements Closeable {
         long actual = sizeBytes - position;
         if (actual != expected) {
             throw refusal(
-                    "holds "
-                            + actual
-                            + " bytes of elements: expected "
-                            + expected
-                            + " for ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] "
-                            + dtype.label());
+                    "holds %s bytes of elements: expected %s for [%s, %s] %s"
+                            .formatted(actual, expected, rows, cols, dtype.label()));
         }
         return located(position, dtype, rows, cols);
     }
 
-    /** A matrix that lies within the file. */
+    /** A matrix within the file. */
     MatrixFile located(long position, DType dtype, long rows, long cols) {
         return new MatrixFile(path, position, sizeBytes, dtype, rows, cols);
     }

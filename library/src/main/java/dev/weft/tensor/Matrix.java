@@ -24,16 +24,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         long needed = bytes(dtype, rows, cols, rowPitch);
         if (data.byteSize() < needed) {
             throw new IllegalArgumentException(
-                    "matrix of "
-                            + rows
-                            + " x "
-                            + cols
-                            + " "
-                            + dtype.label()
-                            + " needs "
-                            + needed
-                            + " bytes, the segment has "
-                            + data.byteSize());
+                    "matrix of %s x %s %s needs %s bytes, the segment has %s"
+                            .formatted(rows, cols, dtype.label(), needed, data.byteSize()));
         }
     }
 
@@ -73,13 +65,10 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
     private static void requireSizes(long rows, long cols, long rowPitch) {
         if (rows < 0 || cols < 0 || rowPitch < cols) {
             throw new IllegalArgumentException(
-                    "matrix of "
-                            + rows
-                            + " x "
-                            + cols
-                            + " with row pitch "
-                            + rowPitch
-                            + ": sizes must not be negative and the pitch not below the columns");
+                    """
+                    matrix of %s x %s with row pitch %s: sizes must not be negative and the \
+                    pitch not below the columns"""
+                            .formatted(rows, cols, rowPitch));
         }
     }
 
@@ -94,13 +83,8 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
                             rowBytes);
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException(
-                    "matrix of "
-                            + rows
-                            + " x "
-                            + cols
-                            + " "
-                            + dtype.label()
-                            + " does not fit 64-bit addresses",
+                    "matrix of %s x %s %s does not fit 64-bit addresses"
+                            .formatted(rows, cols, dtype.label()),
                     e);
         }
     }
@@ -128,7 +112,7 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
         return rows * rowBytes();
     }
 
-    /** Whether no gap lies between rows. */
+    /** Whether there is no gap between rows. */
     public boolean isContiguous() {
         return rowPitch == cols || rows <= 1;
     }

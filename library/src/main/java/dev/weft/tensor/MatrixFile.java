@@ -6,12 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
- * Where a matrix lies in a file, as {@link MatrixFiles#locate} has found it. Its elements are read,
- * whole or in part, into memory of the caller's: whatever becomes of the file afterwards, they stay
- * as they are. Any thread may call it.
+ * A matrix in a file, as {@link MatrixFiles#locate} has found it. Its elements are read, all or
+ * some of them, into memory of the caller, so that later changes of the file do not matter. Any
+ * thread may call it.
  *
- * @param position where its first element lies
- * @param fileBytes how long the file was
+ * @param position the offset of its first element
+ * @param fileBytes the length of the file when it was located
  */
 public record MatrixFile(
         Path path, long position, long fileBytes, DType dtype, long rows, long cols) {
@@ -42,15 +42,8 @@ public record MatrixFile(
                 || firstRow > rows - target.rows()
                 || firstCol > cols - target.cols()) {
             throw new IllegalArgumentException(
-                    path
-                            + ": holds "
-                            + describe()
-                            + ": asked for "
-                            + target.describe()
-                            + " from row "
-                            + firstRow
-                            + ", column "
-                            + firstCol);
+                    "%s: holds %s: asked for %s from row %s, column %s"
+                            .formatted(path, describe(), target.describe(), firstRow, firstCol));
         }
         try (InputFile file = InputFile.open(path)) {
             if (file.sizeBytes() != fileBytes) {
@@ -85,7 +78,7 @@ public record MatrixFile(
         }
     }
 
-    /** Shape and type, as {@link Matrix#describe} tells them. */
+    /** Shape and type, as in {@link Matrix#describe}. */
     public String describe() {
         return "[" + rows + ", " + cols + "] " + dtype.label();
     }

@@ -24,7 +24,7 @@ public final class MatrixFiles {
     /**
      * Maps a matrix read-only for as long as {@code arena} lives. Do not shorten the file
      * meanwhile: the system ends a process that touches what is no longer there. Replacing it, as
-     * every write of this room does, is harmless. {@link #locate} is for files that others may
+     * every write of this package does, is harmless. {@link #locate} is for files that others may
      * shorten.
      *
      * @param spec a path, for safetensors followed by a colon and the tensor's name
@@ -52,29 +52,23 @@ public final class MatrixFiles {
             throws IOException {
         if (rowsOrAny < ANY || colsOrAny < ANY) {
             throw new IllegalArgumentException(
-                    spec
-                            + ": asked for "
-                            + rowsOrAny
-                            + " x "
-                            + colsOrAny
-                            + " elements: expected sizes of zero or more, or "
-                            + ANY
-                            + " for any");
+                    """
+                    %s: asked for %s x %s elements: expected sizes of zero or more, or %s for \
+                    any"""
+                            .formatted(spec, rowsOrAny, colsOrAny, ANY));
         }
         MatrixFile matrix = locateUnchecked(spec, dtypeOrNull, rowsOrAny, colsOrAny);
         if ((dtypeOrNull != null && dtypeOrNull != matrix.dtype())
                 || (rowsOrAny != ANY && rowsOrAny != matrix.rows())
                 || (colsOrAny != ANY && colsOrAny != matrix.cols())) {
             throw new IllegalArgumentException(
-                    spec
-                            + ": holds "
-                            + matrix.describe()
-                            + ": expected ["
-                            + size(rowsOrAny)
-                            + ", "
-                            + size(colsOrAny)
-                            + "] "
-                            + (dtypeOrNull == null ? "of any type" : dtypeOrNull.label()));
+                    "%s: holds %s: expected [%s, %s] %s"
+                            .formatted(
+                                    spec,
+                                    matrix.describe(),
+                                    size(rowsOrAny),
+                                    size(colsOrAny),
+                                    dtypeOrNull == null ? "of any type" : dtypeOrNull.label()));
         }
         return matrix;
     }

@@ -5,7 +5,7 @@ package dev.weft.tensor;
  * gives a uniform number, the inverse of the normal distribution function gives the value, and both
  * use only arithmetic that Java defines exactly. Immutable; any thread may call it.
  *
- * @param stream tells the matrices of one seed apart
+ * @param stream distinguishes the matrices of one seed
  */
 public record NormalData(long seed, long stream) implements DataSource {
 

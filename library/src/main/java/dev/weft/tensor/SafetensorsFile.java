@@ -112,17 +112,14 @@ public final class SafetensorsFile {
         long expected = file.elementBytes(dtype, rows, cols);
         if (entry.end() - entry.begin() != expected) {
             throw file.refusal(
-                    what
-                            + "in "
-                            + (entry.end() - entry.begin())
-                            + " bytes: expected "
-                            + expected
-                            + " for ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] "
-                            + dtype.label());
+                    "%sin %s bytes: expected %s for [%s, %s] %s"
+                            .formatted(
+                                    what,
+                                    entry.end() - entry.begin(),
+                                    expected,
+                                    rows,
+                                    cols,
+                                    dtype.label()));
         }
         return file.located(dataStart + entry.begin(), dtype, rows, cols);
     }

@@ -72,16 +72,15 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
             Entry entry = tensor.getValue();
             if (entry.begin() != next || entry.end() < next || entry.end() > dataBytes) {
                 throw file.refusal(
-                        "places tensor '"
-                                + SafeText.excerpt(tensor.getKey())
-                                + "' at bytes "
-                                + entry.begin()
-                                + " to "
-                                + entry.end()
-                                + ": expected it to start at "
-                                + next
-                                + " and to end by "
-                                + dataBytes);
+                        """
+                        places tensor '%s' at bytes %s to %s: expected it to start at %s and to \
+                        end by %s"""
+                                .formatted(
+                                        SafeText.excerpt(tensor.getKey()),
+                                        entry.begin(),
+                                        entry.end(),
+                                        next,
+                                        dataBytes));
             }
             next = entry.end();
         }
@@ -146,13 +145,8 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
                 long number = parser.getLongValue();
                 if (number < 0 || numbers.size() == MAX_DIMENSIONS) {
                     throw file.refusal(
-                            "gives "
-                                    + number
-                                    + " in "
-                                    + what
-                                    + ": expected at most "
-                                    + MAX_DIMENSIONS
-                                    + " numbers of zero or more");
+                            "gives %s in %s: expected at most %s numbers of zero or more"
+                                    .formatted(number, what, MAX_DIMENSIONS));
                 }
                 numbers.add(number);
             }

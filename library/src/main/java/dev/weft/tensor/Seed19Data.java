@@ -6,7 +6,7 @@ package dev.weft.tensor;
  * tradition, but the values come from Weft's own hash and are not those of NumPy with that seed.
  * Immutable; any thread may call it.
  *
- * @param stream tells the matrices apart
+ * @param stream distinguishes the matrices
  */
 public record Seed19Data(long stream) implements DataSource {
 

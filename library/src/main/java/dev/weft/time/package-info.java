@@ -1,2 +1,5 @@
-/** How long to wait: deadlines in nanoseconds, and which time counts towards them. No threads. */
+/**
+ * Deadlines, and which time counts towards them. Invariant: no threads and no waits; callers poll
+ * and pass the times.
+ */
 package dev.weft.time;

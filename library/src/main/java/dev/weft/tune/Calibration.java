@@ -18,10 +18,10 @@ import java.util.Set;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Measures this machine: what products, copies and signals cost on its cores while all of them are
- * busy. It measures in rounds, in each of which everything is timed once, so that a slow moment of
- * the machine is not one thing's alone; medians of the rounds count. Nothing else should run during
- * a round. Used by one thread.
+ * Measures what products, copies and signals cost on this machine while all its cores are busy. It
+ * does so in rounds, in each of which everything is timed once, so that a slow moment of the
+ * machine does not distort one measurement alone; the medians of the rounds count. Nothing else
+ * should run meanwhile. Used by one thread.
  */
 public final class Calibration implements AutoCloseable {
 
@@ -30,28 +30,31 @@ public final class Calibration implements AutoCloseable {
     private static final long WARM_N = 256;
     private static final long WARM_NS = 400_000_000;
 
-    /** 16-bit types and narrow products stay above half of it; a disturbed round was at 1/100. */
+    /**
+     * Of the warm speed. Undisturbed products stay above half of it, a disturbed round was at
+     * 1/100.
+     */
     private static final double LEAST_OF_WARM = 0.125;
 
-    /** A disturbance that lasts longer is what the machine is like. */
+    /** After so many disturbed attempts the result is accepted. */
     private static final int MOST_ATTEMPTS = 3;
 
     /**
-     * Of what bare copies reach, what those of a call do: they write over rows that a core which
-     * multiplied them still holds. Gathers took 1.2 to 1.45 times as long as bare copies in 30 runs
-     * on two cores with AVX-512, 1.35 in the middle.
+     * The speed of copies in a call, relative to bare copies: they overwrite rows that are still in
+     * the cache of a core that multiplied them. In 30 runs on two cores with AVX-512, gathers took
+     * 1.2 to 1.45 times as long as bare copies, with a median of 1.35.
      */
     private static final double IN_A_CALL = 0.75;
 
     private final Gemm gemm;
     private final Effort effort;
-    private final ProbeBuffers rooms;
+    private final ProbeBuffers buffers;
     private final CopyProbe copies;
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
     private double operationsPerNs;
 
-    /** What one round says of copies and signals. */
+    /** What one round has measured of copies and signals. */
     private record Transport(
             double aloneGbps, double togetherGbps, double transferUs, double wakeUs) {}
 
@@ -60,13 +63,13 @@ public final class Calibration implements AutoCloseable {
         this.gemm = gemm;
         this.effort = effort;
         int threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
-        this.copies = new CopyProbe(threads, effort.roomBytes());
-        this.rooms = new ProbeBuffers(threads, effort.roomBytes());
+        this.copies = new CopyProbe(threads, effort.bufferBytes());
+        this.buffers = new ProbeBuffers(threads, effort.bufferBytes());
         try {
             operationsPerNs = operationsPerNs();
             for (DType type : aTypes) {
                 ProductProbe probe =
-                        new ProductProbe(gemm, type, rooms, effort.inners(), operationsPerNs);
+                        new ProductProbe(gemm, type, buffers, effort.inners(), operationsPerNs);
                 probe.warmUp(effort.heartbeat());
                 products.put(type, probe);
             }
@@ -76,12 +79,14 @@ public final class Calibration implements AutoCloseable {
         }
     }
 
-    /** The machine as it is now, with the given engine, all its ranks on one host. */
+    /**
+     * Measures this machine, with all ranks on one host, for the given engine and all types of A.
+     */
     public static Machine measure(Gemm gemm, Effort effort) {
         return measure(gemm, EnumSet.allOf(DType.class), effort);
     }
 
-    /** The same, with products of A of these types alone. */
+    /** Measures this machine for the given engine and types of A. */
     public static Machine measure(Gemm gemm, Set<DType> aTypes, Effort effort) {
         try (Calibration calibration = new Calibration(gemm, aTypes, effort)) {
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -89,7 +94,7 @@ public final class Calibration implements AutoCloseable {
                 for (int round = 0; round < effort.rounds(); round++) {
                     calibration.round();
                 }
-                if (!calibration.isOff()) {
+                if (!calibration.isDisturbed()) {
                     break;
                 }
             }
@@ -98,16 +103,15 @@ public final class Calibration implements AutoCloseable {
     }
 
     /**
-     * Whether products came out far slower than the engine was when it warmed up: others had the
-     * cores, or the engine was not compiled yet. A model of that would mislead for as long as it is
-     * kept.
+     * Whether products were far slower than during warm-up: other processes used the cores, or the
+     * engine was not compiled yet. Such a model would mislead for as long as it is kept.
      */
-    private boolean isOff() {
+    private boolean isDisturbed() {
         return products.values().stream()
                 .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * operationsPerNs);
     }
 
-    /** As if nothing had been timed yet. */
+    /** Drops all rounds. */
     private void forget() {
         products.values().forEach(ProductProbe::forget);
         transports.clear();
@@ -123,13 +127,13 @@ public final class Calibration implements AutoCloseable {
         transports.add(
                 new Transport(
                         alone.gbps(),
-                        rooms.threads() * together.gbps(),
+                        buffers.threads() * together.gbps(),
                         together.transferUs(),
                         SignalProbe.wakeUs()));
         effort.heartbeat().run();
     }
 
-    /** By the rounds so far, of which there must be one. */
+    /** The model from the rounds so far, of which there must be one. */
     public Machine machine() {
         Map<DType, CoreEngine.Costs> costs = new EnumMap<>(DType.class);
         double blockUs = 0;
@@ -158,7 +162,7 @@ public final class Calibration implements AutoCloseable {
                 description(gemm),
                 List.of("measured on the machine itself"),
                 new CoreEngine(cores, cores, costs, blockUs, gemm.rowQuantum(), gemm.blockRows()),
-                new Machine.Memory(0, 2.0 * gemm.nearBytes() / (1 << 20)),
+                new Machine.Memory(0, 2.0 * gemm.cacheBytes() / (1 << 20)),
                 new Machine.Overheads(wakeUs, median(Transport::transferUs), 0, wakeUs),
                 Machine.Consumption.AS_PLANNED,
                 0,
@@ -170,12 +174,12 @@ public final class Calibration implements AutoCloseable {
         return Quantiles.median(transports.stream().mapToDouble(figure).toArray());
     }
 
-    /** What a model is of; another engine or another number of cores is another machine. */
+    /** Identifies a model: another engine or number of cores is another machine. */
     static String description(Gemm gemm) {
         return Runtime.getRuntime().availableProcessors() + " cores, engine " + gemm.name();
     }
 
-    /** The engine's speed, roughly, once its kernels are compiled. */
+    /** The approximate speed of the engine, once its kernels are compiled. */
     private double operationsPerNs() {
         try (Arena arena = Arena.ofConfined()) {
             long rows = gemm.blockRows();
@@ -199,7 +203,7 @@ public final class Calibration implements AutoCloseable {
 
     @Override
     public void close() {
-        try (rooms) {
+        try (buffers) {
             copies.close();
         }
     }

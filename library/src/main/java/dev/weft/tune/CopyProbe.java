@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Times chunks that movers move between ranks that are threads, with their flags, as lanes do:
- * small ones and large ones, so that what a chunk costs is told from what its bytes cost.
+ * Times the moves of chunks between ranks that are threads, with their flags, as lanes make them.
+ * Small and large chunks tell the cost of a chunk from the cost of its bytes.
  */
 final class CopyProbe implements AutoCloseable {
 
@@ -21,34 +21,34 @@ final class CopyProbe implements AutoCloseable {
 
     private final World world;
     private final List<Region> regions;
-    private final long roomBytes;
+    private final long bufferBytes;
     private int turn;
 
     /**
      * What copies cost.
      *
      * @param gbps 10^9 bytes a second of one thread
-     * @param transferUs of a chunk besides its bytes
+     * @param transferUs microseconds of a chunk besides its bytes
      */
     record Copies(double gbps, double transferUs) {}
 
-    CopyProbe(int threads, long roomBytes) {
-        this.roomBytes = roomBytes;
+    CopyProbe(int threads, long bufferBytes) {
+        this.bufferBytes = bufferBytes;
         this.world = World.threads(threads);
         try {
             this.regions =
-                    world.call(fabric -> fabric.allocate(Region.WORDS_BYTES + 2 * roomBytes));
+                    world.call(fabric -> fabric.allocate(Region.WORDS_BYTES + 2 * bufferBytes));
         } catch (RuntimeException | Error e) {
             world.close();
             throw e;
         }
     }
 
-    /** Of one thread while others rest, or of each while all copy. */
+    /** The cost for one thread alone, or for each thread while all copy. */
     Copies time(boolean together) {
         double smallNs = medianNs(SMALL_BYTES, together);
         double largeNs = medianNs(LARGE_BYTES, together);
-        // Where a disturbance made small ones as slow as large ones, their difference says nothing.
+        // The difference means nothing if a disturbance made small ones as slow as large ones.
         double bytesNs = Math.max(largeNs / 2, largeNs - smallNs);
         double gbps = (LARGE_BYTES - SMALL_BYTES) / bytesNs;
         return new Copies(gbps, Math.max(0, smallNs - SMALL_BYTES / gbps) / 1e3);
@@ -74,14 +74,14 @@ final class CopyProbe implements AutoCloseable {
         return Quantiles.median(all.stream().mapToDouble(Double::doubleValue).toArray());
     }
 
-    /** From the next rank's memory, each time from another place to another. */
+    /** Times moves from the next rank's memory, each at other offsets. */
     private double[] moves(Fabric fabric, long bytes) {
         Region region = regions.get(fabric.rank());
         int peer = (fabric.rank() + 1) % fabric.size();
         double[] ns = new double[PIECES];
         try (ChunkMover mover = fabric.mover(ended -> {})) {
             for (int i = 0; i < PIECES; i++) {
-                long place = ((long) turn * PIECES + i) % (roomBytes / bytes) * bytes;
+                long place = ((long) turn * PIECES + i) % (bufferBytes / bytes) * bytes;
                 long at = Region.WORDS_BYTES + place;
                 Move move =
                         new Move(
@@ -90,7 +90,7 @@ final class CopyProbe implements AutoCloseable {
                                 at,
                                 bytes,
                                 fabric.rank(),
-                                at + roomBytes,
+                                at + bufferBytes,
                                 bytes,
                                 1,
                                 bytes,

@@ -3,16 +3,16 @@ package dev.weft.tune;
 import java.util.List;
 
 /**
- * How long to measure.
+ * How thoroughly to measure.
  *
  * @param inners [K, N] of the products that are timed
- * @param roomBytes of rows, and as much for products, that each thread goes through
+ * @param bufferBytes bytes of rows, and as many of products, for each thread
  * @param rounds in which everything is timed once
- * @param heartbeat called after every little step, so that others who wait know that it goes on
+ * @param heartbeat called after every small step, for peers that wait meanwhile
  */
-public record Effort(List<long[]> inners, long roomBytes, int rounds, Runnable heartbeat) {
+public record Effort(List<long[]> inners, long bufferBytes, int rounds, Runnable heartbeat) {
 
-    /** A few seconds: enough to tell plans apart. */
+    /** Takes a few seconds: enough to rank plans. */
     public static Effort quick(Runnable heartbeat) {
         return new Effort(
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
@@ -21,7 +21,7 @@ public record Effort(List<long[]> inners, long roomBytes, int rounds, Runnable h
                 heartbeat);
     }
 
-    /** Some ten seconds and more: what {@code weft calibrate} does. */
+    /** Takes ten seconds or more, as {@code weft calibrate} does. */
     public static Effort thorough(Runnable heartbeat) {
         return new Effort(
                 List.of(

@@ -25,13 +25,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * The model of the machine that Weft runs on, for each engine: as {@code weft calibrate} has kept
- * it, otherwise measured in some seconds when it is first asked for, and kept. Any thread may call
- * it.
+ * The cached model of the machine that Weft runs on, for each engine. If {@code weft calibrate} has
+ * not stored one, it is measured when first needed, which takes some seconds, and stored. Any
+ * thread may call it.
  */
 public final class HostModel {
 
-    private static final String UNKEPT = "a machine model that is measured by every process";
+    private static final String UNSTORED = "a machine model that is measured by every process";
     private static final long LOOK_MS = 100;
     private static final ReentrantLock IN_PROCESS = new ReentrantLock();
 
@@ -41,7 +41,7 @@ public final class HostModel {
     private HostModel() {}
 
     /**
-     * A model that knows the costs of A of type {@code aType}.
+     * The model, with the costs of an A of type {@code aType}.
      *
      * @param heartbeat called now and then while it measures
      */
@@ -69,17 +69,18 @@ public final class HostModel {
     }
 
     /**
-     * One process at a time measures, and the next finds what it kept.
+     * Reads or measures the model. One process at a time measures, and the next reads the result.
      *
-     * @param path where it is kept
+     * @param path the file of the model
      * @param description that of the engine
-     * @param here what this process has measured before, or null: the file may be of another engine
+     * @param known what this process has measured before, or null: the file may be for another
+     *     engine
      */
     static Machine measured(
             Path path,
             String description,
             DType aType,
-            Machine here,
+            Machine known,
             Supplier<Machine> measuring,
             Runnable heartbeat) {
         Path file;
@@ -88,12 +89,12 @@ public final class HostModel {
                     PrivateFiles.cache(path.toAbsolutePath().getParent())
                             .resolve(path.getFileName());
         } catch (IOException e) {
-            // What others could have put there is not looked at.
+            // Others could have written the file, so it is not read.
             Fallback.tell(
-                    UNKEPT,
+                    UNSTORED,
                     e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
             Machine measured = measuring.get();
-            return here == null ? measured : joined(measured, here);
+            return known == null ? measured : joined(measured, known);
         }
         try (FileChannel lock =
                 FileChannel.open(
@@ -110,32 +111,36 @@ public final class HostModel {
                         }
                         return held != null;
                     });
-            return keptOrMeasured(file, description, aType, here, measuring);
+            return storedOrMeasured(file, description, aType, known, measuring);
         } catch (IOException e) {
-            Fallback.tell(UNKEPT, e.toString());
-            return keptOrMeasured(file, description, aType, here, measuring);
+            Fallback.tell(UNSTORED, e.toString());
+            return storedOrMeasured(file, description, aType, known, measuring);
         }
     }
 
-    private static Machine keptOrMeasured(
-            Path file, String description, DType aType, Machine here, Supplier<Machine> measuring) {
-        Machine kept = kept(file, description);
-        Machine known = kept == null ? here : kept;
-        if (known != null && known.engine().knows(aType)) {
-            return known;
+    private static Machine storedOrMeasured(
+            Path file,
+            String description,
+            DType aType,
+            Machine known,
+            Supplier<Machine> measuring) {
+        Machine stored = stored(file, description);
+        Machine base = stored == null ? known : stored;
+        if (base != null && base.engine().knows(aType)) {
+            return base;
         }
         Machine measured = measuring.get();
-        Machine whole = known == null ? measured : joined(measured, known);
-        keep(whole, file);
+        Machine whole = base == null ? measured : joined(measured, base);
+        store(whole, file);
         return whole;
     }
 
-    /** Something to try until it succeeds. */
+    /** A step that is repeated until it succeeds. */
     private interface Attempt {
         boolean succeeds() throws InterruptedException, IOException;
     }
 
-    /** Others measure for some seconds at most; whoever waits for this rank hears of it. */
+    /** Waits for a lock, which others hold for some seconds at most. */
     private static void await(Runnable heartbeat, Attempt attempt) {
         try {
             while (!attempt.succeeds()) {
@@ -149,7 +154,7 @@ public final class HostModel {
         }
     }
 
-    /** What is known of other types stays as it was. */
+    /** Adds what was measured to what is known of other types. */
     private static Machine joined(Machine measured, Machine known) {
         CoreEngine engine = (CoreEngine) measured.engine();
         Map<DType, CoreEngine.Costs> costs = new EnumMap<>(((CoreEngine) known.engine()).costs());
@@ -164,8 +169,8 @@ public final class HostModel {
                         engine.blockRows()));
     }
 
-    /** The file's model, unless it is of another engine or another number of cores. */
-    static Machine kept(Path file, String description) {
+    /** The stored model; null if it is for another engine or another number of cores. */
+    static Machine stored(Path file, String description) {
         if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             return null;
         }
@@ -181,19 +186,21 @@ public final class HostModel {
         }
     }
 
-    /** Where it cannot be kept, the next process measures again. */
-    private static void keep(Machine machine, Path file) {
+    /** Stores the model. If that fails, the next process measures again. */
+    private static void store(Machine machine, Path file) {
         if (isOfAnotherEngine(file, machine)) {
             return;
         }
         try {
             MachineFile.writeCached(machine, file);
         } catch (UncheckedIOException | IllegalArgumentException e) {
-            Fallback.tell(UNKEPT, e.getMessage());
+            Fallback.tell(UNSTORED, e.getMessage());
         }
     }
 
-    /** What was measured for another engine of this machine is not written over. */
+    /**
+     * Whether the file has a model of this machine for another engine, which is not overwritten.
+     */
     private static boolean isOfAnotherEngine(Path file, Machine machine) {
         if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             return false;
@@ -204,7 +211,7 @@ public final class HostModel {
                     && cores.cores() == ((CoreEngine) machine.engine()).cores()
                     && !there.description().equals(machine.description());
         } catch (IllegalArgumentException e) {
-            // It cannot be read, which kept() has told: the new one takes its place.
+            // It cannot be read, which stored() has reported: the new one replaces it.
             return false;
         }
     }

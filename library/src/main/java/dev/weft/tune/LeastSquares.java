@@ -3,8 +3,9 @@ package dev.weft.tune;
 import java.util.Arrays;
 
 /**
- * Coefficients, none negative, for which the sums of features come nearest to what was measured, by
- * the squares of the relative errors. By coordinate descent: few features, few samples.
+ * Least squares with non-negative coefficients: minimises the squares of the relative errors
+ * between the weighted sums of features and what was measured. Uses coordinate descent, since there
+ * are few features and samples.
  */
 final class LeastSquares {
 

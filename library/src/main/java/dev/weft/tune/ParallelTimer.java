@@ -8,30 +8,29 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
-/** Times the same work on several threads at once. */
+/** Times work that several threads do at once. */
 final class ParallelTimer {
 
     private ParallelTimer() {}
 
     /**
-     * The median over rounds and threads of what one piece of work takes when every thread does as
-     * many, all starting together.
+     * The median time of one repetition, over all threads. All threads start together.
      *
-     * @param work by thread: what it does again and again
+     * @param work by thread: what it repeats
      */
-    static double medianNs(int threads, int pieces, IntFunction<Runnable> work) {
+    static double medianNs(int threads, int repetitions, IntFunction<Runnable> work) {
         List<Runnable> each = IntStream.range(0, threads).mapToObj(work).toList();
-        double[] ns = new double[threads * pieces];
+        double[] ns = new double[threads * repetitions];
         AtomicReference<Throwable> failure = new AtomicReference<>();
         CyclicBarrier start = new CyclicBarrier(threads);
         List<Thread> running = new ArrayList<>();
         for (int t = 0; t < threads; t++) {
-            int at = t * pieces;
+            int at = t * repetitions;
             Runnable piece = each.get(t);
             running.add(
                     Thread.ofPlatform()
                             .daemon()
-                            .start(() -> time(start, piece, ns, at, pieces, failure)));
+                            .start(() -> time(start, piece, ns, at, repetitions, failure)));
         }
         for (Thread thread : running) {
             join(thread);
@@ -47,19 +46,19 @@ final class ParallelTimer {
             Runnable piece,
             double[] ns,
             int at,
-            int pieces,
+            int repetitions,
             AtomicReference<Throwable> failure) {
         try {
             piece.run();
             start.await();
-            for (int i = 0; i < pieces; i++) {
+            for (int i = 0; i < repetitions; i++) {
                 long began = System.nanoTime();
                 piece.run();
                 ns[at + i] = System.nanoTime() - began;
             }
         } catch (Throwable e) {
             failure.compareAndSet(null, e);
-            // Nobody is to wait for one that will not come.
+            // The other threads must not wait for this one.
             start.reset();
         }
     }

@@ -6,12 +6,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Memory that threads read and write while they are timed, two places for each, large enough that
- * what comes next is in no near cache: so it is in calls, whose rows have just arrived.
+ * Buffers that threads read and write while they are timed: a source and a target for each. They
+ * are so large that the next rows are in no near cache, like rows that have just arrived in a call.
  */
 final class ProbeBuffers implements AutoCloseable {
 
-    /** A byte that makes an ordinary number of any type, as zeros may be faster than data. */
+    /** A byte that makes a normal number of any type: zeros could be faster than data. */
     private static final byte ORDINARY = 0x3f;
 
     private final Arena arena = Arena.ofShared();
@@ -31,12 +31,12 @@ final class ProbeBuffers implements AutoCloseable {
         return sources.length;
     }
 
-    /** Whether two blocks of so many fp32 rows find room. */
+    /** Whether two blocks of so many fp32 rows fit. */
     boolean holds(long rows, long cols) {
         return 2 * rows * cols * Float.BYTES <= sources[0].byteSize();
     }
 
-    /** As many rows as there is room for. */
+    /** As many rows as fit. */
     Matrix source(int thread, DType type, long cols) {
         return whole(sources[thread], type, cols);
     }
@@ -45,9 +45,9 @@ final class ProbeBuffers implements AutoCloseable {
         return whole(targets[thread], type, cols);
     }
 
-    private static Matrix whole(MemorySegment room, DType type, long cols) {
-        long rows = room.byteSize() / (type.bytes() * cols);
-        return Matrix.of(room.asSlice(0, rows * cols * type.bytes()), type, rows, cols);
+    private static Matrix whole(MemorySegment buffer, DType type, long cols) {
+        long rows = buffer.byteSize() / (type.bytes() * cols);
+        return Matrix.of(buffer.asSlice(0, rows * cols * type.bytes()), type, rows, cols);
     }
 
     @Override

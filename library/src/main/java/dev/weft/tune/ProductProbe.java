@@ -13,20 +13,20 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Times an engine's products of blocks of rows while all cores multiply, as they do in a call, and
- * finds what they cost.
+ * Times an engine's products of blocks of rows while all cores multiply, as in a call, and fits
+ * their costs.
  */
 final class ProductProbe {
 
     private static final int MOST_CALLS = 50;
 
-    /** For all calls of a shape in one round, more or less. */
+    /** The approximate time for all calls of a shape in one round. */
     private static final double SHAPE_NS = 3e6;
 
-    /** A slow engine is not asked for products that take longer. */
+    /** Products that would take longer are left out. */
     private static final double LONGEST_NS = 10e6;
 
-    /** Kernels, and what converts narrow rows for them, are slow until they are compiled. */
+    /** The least time of a warm-up: kernels and conversions are slow until they are compiled. */
     private static final long LEAST_WARM_NS = 500_000_000;
 
     private static final long MOST_WARM_NS = 2_000_000_000L;
@@ -34,7 +34,7 @@ final class ProductProbe {
 
     private final Gemm gemm;
     private final DType aType;
-    private final ProbeBuffers rooms;
+    private final ProbeBuffers buffers;
     private final List<Shape> shapes = new ArrayList<>();
     private final List<double[]> rounds = new ArrayList<>();
 
@@ -43,7 +43,7 @@ final class ProductProbe {
 
         double[] features(Gemm gemm) {
             double padded = (double) Math.ceilDiv(rows, gemm.rowQuantum()) * gemm.rowQuantum();
-            boolean far = k * n * Float.BYTES > gemm.nearBytes();
+            boolean far = k * n * Float.BYTES > gemm.cacheBytes();
             return new double[] {
                 2 * padded * k * n,
                 (double) rows * k,
@@ -55,24 +55,24 @@ final class ProductProbe {
     }
 
     /**
-     * @param operationsPerNs what the engine does at most, roughly
+     * @param operationsPerNs the approximate speed of the engine
      */
     ProductProbe(
             Gemm gemm,
             DType aType,
-            ProbeBuffers rooms,
+            ProbeBuffers buffers,
             List<long[]> inners,
             double operationsPerNs) {
         this.gemm = gemm;
         this.aType = aType;
-        this.rooms = rooms;
+        this.buffers = buffers;
         long quantum = gemm.rowQuantum();
         long tall = gemm.blockRows();
         for (long[] inner : inners) {
             for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
                 Shape shape = new Shape(rows, inner[0], inner[1]);
                 boolean quick = shape.features(gemm)[0] < LONGEST_NS * operationsPerNs;
-                boolean fits = rooms.holds(rows, Math.max(inner[0], inner[1]));
+                boolean fits = buffers.holds(rows, Math.max(inner[0], inner[1]));
                 if (fits && (rows == quantum || quick) && !shapes.contains(shape)) {
                     shapes.add(shape);
                 }
@@ -80,7 +80,7 @@ final class ProductProbe {
         }
     }
 
-    /** For a while, and then until rounds get no faster; they do not count. */
+    /** Runs rounds that do not count, for a while and then until they get no faster. */
     void warmUp(Runnable heartbeat) {
         long start = System.nanoTime();
         double before = Double.MAX_VALUE;
@@ -94,7 +94,7 @@ final class ProductProbe {
         }
     }
 
-    /** As if nothing had been timed yet. */
+    /** Drops all rounds. */
     void forget() {
         rounds.clear();
     }
@@ -116,7 +116,7 @@ final class ProductProbe {
                 long turn = rounds.size() * (long) MOST_CALLS;
                 ns[i] =
                         ParallelTimer.medianNs(
-                                rooms.threads(),
+                                buffers.threads(),
                                 calls,
                                 thread -> products(shape, packed, thread, turn, arena));
             }
@@ -126,8 +126,8 @@ final class ProductProbe {
     }
 
     private Runnable products(Shape shape, PackedB b, int thread, long firstTurn, Arena arena) {
-        Matrix a = rooms.source(thread, aType, shape.k());
-        Matrix c = rooms.target(thread, DType.FP32, shape.n());
+        Matrix a = buffers.source(thread, aType, shape.k());
+        Matrix c = buffers.target(thread, DType.FP32, shape.n());
         Scratch scratch = gemm.scratch(shape.k(), shape.n(), arena);
         long places = Math.min(a.rows(), c.rows()) / shape.rows();
         long[] turn = {firstTurn};
@@ -138,13 +138,13 @@ final class ProductProbe {
     }
 
     /**
-     * What a core takes.
+     * The costs of products on one core.
      *
-     * @param blockUs of each product, whatever its size
+     * @param blockUs microseconds of each product, whatever its size
      */
     record Fitted(CoreEngine.Costs costs, double blockUs) {}
 
-    /** The costs that come nearest to the medians of all rounds. */
+    /** Fits the costs to the medians of all rounds. */
     Fitted fit() {
         double[][] features =
                 shapes.stream().map(shape -> shape.features(gemm)).toArray(double[][]::new);
@@ -156,7 +156,7 @@ final class ProductProbe {
             fastestNs = Math.min(fastestNs, ns[i] / features[i][0]);
         }
         double[] fitted = LeastSquares.fit(features, ns);
-        // What was measured cannot be beaten twice over, whatever the fit says.
+        // Not more than twice as fast as the fastest product that was measured.
         double operationNs = Math.max(fitted[0], fastestNs / 2);
         return new Fitted(
                 new CoreEngine.Costs(1 / operationNs, fitted[1], fitted[2], fitted[3]),

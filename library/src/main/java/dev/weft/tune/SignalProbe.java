@@ -20,7 +20,7 @@ final class SignalProbe {
 
     private SignalProbe() {}
 
-    /** Microseconds from a signal until a sleeping waiter runs, the median. */
+    /** The median time in microseconds from a signal until a sleeping waiter runs. */
     static double wakeUs() {
         long[] sentNs = new long[ROUNDS + 1];
         double[] tookNs = new double[ROUNDS];
@@ -48,7 +48,7 @@ final class SignalProbe {
             fabric.signal(region, 1, 0, round);
         } else {
             fabric.await(region, 1, 0, round, Awaited.of("a signal", 0));
-            // The signal's release and this acquire order the sender's clock reading before.
+            // The signal's release and this acquire make the sender's clock reading visible.
             tookNs[round - 1] = System.nanoTime() - sentNs[round];
         }
     }

@@ -1,6 +1,6 @@
 /**
- * Measures the machine that Weft runs on, as a {@link dev.weft.sim.Machine} that the simulator can
- * price plans on.
+ * Measures the machine that Weft runs on, as a {@link dev.weft.sim.Machine} on which the simulator
+ * can price plans, and caches the result.
  *
  * <p>Invariant: it only measures. What a measurement is used for is decided elsewhere.
  */

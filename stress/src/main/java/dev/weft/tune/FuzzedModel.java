@@ -9,6 +9,6 @@ public final class FuzzedModel {
 
     /** Takes the kept model for this machine, or finds that another has to be measured. */
     public static void kept(Path file, String description) {
-        HostModel.kept(file, description);
+        HostModel.stored(file, description);
     }
 }

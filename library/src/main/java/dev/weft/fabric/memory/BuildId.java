@@ -19,9 +19,9 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A number that tells one build of the library from another: made of the names and checksums of its
- * classes, the same whether they lie in a jar or in a folder. It guards against accidents, not
- * against somebody who forges it. Any thread may call.
+ * A number that identifies a build of the library, computed from the names and checksums of its
+ * classes. It is the same for classes in a jar and in a folder. It guards against accidents, not
+ * against forgery. Any thread may call.
  */
 public final class BuildId {
 
@@ -34,7 +34,7 @@ public final class BuildId {
 
     private BuildId() {}
 
-    /** Of the library that runs. */
+    /** The id of the library that runs. */
     public static synchronized long current() {
         if (current == null) {
             current = of(BuildId.class.getProtectionDomain().getCodeSource());
@@ -96,12 +96,12 @@ public final class BuildId {
         }
     }
 
-    /** Not the module's descriptor: what packs a jar may write into it. */
+    /** Leaves out the module descriptor, into which tools that build a jar may write. */
     private static boolean isOwnClass(String name) {
         return name.startsWith(CLASSES) && name.endsWith(".class");
     }
 
-    /** Where the classes cannot be looked at, as in a runtime image. */
+    /** The id if the classes cannot be read, as in a runtime image. */
     private static long ofVersion() {
         ModuleDescriptor module = BuildId.class.getModule().getDescriptor();
         String version =
@@ -111,9 +111,7 @@ public final class BuildId {
         return digest(SEED, "version " + version);
     }
 
-    /**
-     * In the manner of Fowler, Noll and Vo: needs no security provider at the start of every rank.
-     */
+    /** FNV-1a, which needs no security provider at the start of every rank. */
     private static long digest(long digest, String text) {
         for (int i = 0; i < text.length(); i++) {
             digest = (digest ^ text.charAt(i)) * PRIME;
@@ -121,7 +119,7 @@ public final class BuildId {
         return digest;
     }
 
-    /** As messages show it. */
+    /** The id as messages show it. */
     public static String text(long id) {
         return HexFormat.of().toHexDigits(id);
     }

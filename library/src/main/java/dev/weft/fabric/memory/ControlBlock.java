@@ -5,19 +5,19 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 
 /**
- * One rank's words for the group, as a map of bytes. Words that different ranks poll stand two
- * cache lines apart. The owner is the only writer of every word.
+ * The layout of the words by which a rank tells the group about itself. Words that different ranks
+ * poll are two cache lines apart. The owner is the only writer of every word.
  *
  * <pre>
  * byte    0    8 bytes  magic "WEFTCTL1"
  * byte    8    4 bytes  layout version
  * byte   12    4 bytes  ranks in the world
- * byte   16   16 bytes  run token, zero where ranks meet without a starter
+ * byte   16   16 bytes  run token, zero if ranks join without a starter
  * byte   32    8 bytes  build id; zero, like the token, between threads and under MPI
  * byte  128    4 bytes  barriers and exchanges that the owner has entered
  * byte  256   16 bytes  exchanged values of even and odd exchanges
  * byte  384    4 bytes  state: 0 absent, 1 present, 2 left, 3 failed
- * byte  388    4 bytes  the rank that is the cause of the failure; written before state becomes 3
+ * byte  388    4 bytes  the rank that caused the failure; written before state becomes 3
  * byte  512    8 bytes  work done: grows with each transfer and block (heartbeat; the owner's threads add)
  * byte  640    4 bytes  length of the failure message
  * byte  644  892 bytes  failure message, UTF-8; written before state becomes 3
@@ -41,7 +41,7 @@ public final class ControlBlock {
     static final long ENTERED_AT = 128;
     static final long EXCHANGED_AT = 256;
     static final long STATE_AT = 384;
-    static final long CULPRIT_AT = 388;
+    static final long CAUSE_AT = 388;
     static final long WORK_AT = 512;
     static final long MESSAGE_LENGTH_AT = 640;
     static final long MESSAGE_AT = 644;
@@ -58,35 +58,30 @@ public final class ControlBlock {
         Words.intVolatile(block, STATE_AT, PRESENT);
     }
 
-    /** Says whose the block is; before others can see it. */
+    /** Writes the run and the build of the owner, before others can see the block. */
     static void identify(MemorySegment block, RunToken token, long build) {
         token.write(block, TOKEN_AT);
         block.set(ValueLayout.JAVA_LONG, BUILD_AT, build);
     }
 
-    /** Null if the owner is of this run and this build, otherwise what it is. */
-    static String stranger(MemorySegment block, RunToken token, long build) {
+    /** What is wrong with the owner's run or build; null if they are this rank's. */
+    static String runMismatch(MemorySegment block, RunToken token, long build) {
         RunToken theirs = RunToken.read(block, TOKEN_AT);
         if (!theirs.equals(token)) {
-            return "is of another run: it has "
-                    + theirs
-                    + ", this rank "
-                    + (theirs.isSet() && token.isSet() ? "another one" : token)
-                    + "; expected the same "
-                    + RankEnvironment.TOKEN
-                    + " on all ranks, as their starter sets it";
+            Object own = theirs.isSet() && token.isSet() ? "another one" : token;
+            return """
+                    is of another run: it has %s, this rank %s; expected the same %s on all ranks, \
+                    as their starter sets it"""
+                    .formatted(theirs, own, RankEnvironment.TOKEN);
         }
         long theirBuild = block.get(ValueLayout.JAVA_LONG, BUILD_AT);
         return theirBuild == build
                 ? null
-                : "is of build "
-                        + BuildId.text(theirBuild)
-                        + ", this rank of build "
-                        + BuildId.text(build)
-                        + ": expected ranks of one and the same Weft";
+                : "is of build %s, this rank of build %s: expected ranks of one and the same Weft"
+                        .formatted(BuildId.text(theirBuild), BuildId.text(build));
     }
 
-    /** Null if the block is one of this version and world size, otherwise what is wrong with it. */
+    /** What is wrong with the block's version or world size; null if they are this rank's. */
     static String mismatch(MemorySegment block, int ranks) {
         if (block.byteSize() < BYTES || block.get(ValueLayout.JAVA_LONG, MAGIC_AT) != MAGIC) {
             return "is not a Weft control file";
@@ -100,29 +95,30 @@ public final class ControlBlock {
     }
 
     /**
-     * Release: pairs with the acquire of state FAILED in {@link #failure}'s callers.
+     * Marks the owner as failed. This release pairs with the acquire of state FAILED in {@link
+     * #failure}'s callers.
      *
-     * @param culprit the world's rank that is the cause: the owner, or whom the owner gave up
+     * @param causeRank the world's rank that caused it: the owner, or the peer that it waited for
      */
-    static void fail(MemorySegment block, int culprit, String message) {
+    static void fail(MemorySegment block, int causeRank, String message) {
         byte[] utf8 = message.getBytes(StandardCharsets.UTF_8);
         int length = (int) Math.min(utf8.length, BYTES - MESSAGE_AT);
         MemorySegment.copy(utf8, 0, block, ValueLayout.JAVA_BYTE, MESSAGE_AT, length);
         block.set(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT, length);
-        block.set(ValueLayout.JAVA_INT, CULPRIT_AT, culprit);
+        block.set(ValueLayout.JAVA_INT, CAUSE_AT, causeRank);
         Words.intVolatile(block, STATE_AT, FAILED);
     }
 
-    static int culprit(MemorySegment block) {
-        return block.get(ValueLayout.JAVA_INT, CULPRIT_AT);
+    static int causeRank(MemorySegment block) {
+        return block.get(ValueLayout.JAVA_INT, CAUSE_AT);
     }
 
     static String failure(MemorySegment block) {
-        // A peer that writes nonsense must not make this rank read past the block.
+        // A corrupt length must not make this rank read past the block.
         long room = BYTES - MESSAGE_AT;
         long length = Math.clamp(block.get(ValueLayout.JAVA_INT, MESSAGE_LENGTH_AT), 0, room);
         byte[] utf8 = block.asSlice(MESSAGE_AT, length).toArray(ValueLayout.JAVA_BYTE);
-        // What another process wrote may hold anything; it becomes part of a message of one line.
+        // Another process may have written anything; it becomes part of a message of one line.
         return new String(utf8, StandardCharsets.UTF_8)
                 .lines()
                 .findFirst()

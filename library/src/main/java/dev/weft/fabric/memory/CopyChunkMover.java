@@ -5,7 +5,7 @@ import dev.weft.fabric.Move;
 import java.lang.foreign.MemorySegment;
 import java.util.function.IntConsumer;
 
-/** Where both parts are mapped: copies at once. */
+/** Copies chunks between parts that are both mapped. */
 public final class CopyChunkMover implements ChunkMover {
 
     private final MemoryFabric fabric;
@@ -16,7 +16,7 @@ public final class CopyChunkMover implements ChunkMover {
         this.ended = ended;
     }
 
-    /** The flag's release comes after the copy; it pairs with the acquire of who waits for it. */
+    /** The flag's release after the copy pairs with the acquire of the thread that waits for it. */
     @Override
     public void move(int index, Move move, int flag, int counter) {
         MemorySegment from = move.region().part(move.from());

@@ -14,8 +14,8 @@ import java.util.function.IntPredicate;
 import java.util.function.IntToLongFunction;
 
 /**
- * What one rank knows of the others: who is present, has left, has failed or has died, and whether
- * anything still moves. Shared by the world's fabric and all its parts; any thread may call.
+ * What one rank knows of the others: which are present, have left, failed or died, and whether they
+ * make progress. Shared by the world's fabric and those of its subgroups. Any thread may call.
  */
 public final class Health {
 
@@ -26,15 +26,15 @@ public final class Health {
     private final Duration deadline;
     private final long deadlineNs;
 
-    /** By world rank: its work when somebody who was blocked last looked, or -1; opaque. */
+    /** By world rank: its work when a blocked thread last looked, or -1. Accessed opaquely. */
     private final AtomicLongArray seenWork;
 
-    /** By world rank: when that was first seen; opaque. */
+    /** By world rank: when that work was first seen. Accessed opaquely. */
     private final AtomicLongArray seenNs;
 
     /**
      * @param control the control blocks of the world's {@code ranks}
-     * @param alive whether a world's rank still runs; asked a few times a second at most
+     * @param alive whether a rank of the world still runs; called a few times a second at most
      */
     public Health(
             MemoryRegion control, int ranks, int self, IntPredicate alive, Duration deadline) {
@@ -81,13 +81,13 @@ public final class Health {
         Words.longAdd(own(), ControlBlock.WORK_AT, 1);
     }
 
-    /** The first cause stays: later failures of this rank are consequences. */
+    /** Marks this rank as failed. The first cause stays: later failures are consequences. */
     public synchronized void fail(Throwable cause) {
         if (state(self) != ControlBlock.FAILED) {
-            // A consequence is passed on under the name of its cause, so that a third rank does
-            // not blame the messenger.
-            int culprit = cause instanceof FabricException e ? e.peer() : self;
-            ControlBlock.fail(own(), culprit, reason(cause));
+            // A consequence is passed on with the rank that caused it, so that a third rank does
+            // not take this one for the cause.
+            int causeRank = cause instanceof FabricException e ? e.peer() : self;
+            ControlBlock.fail(own(), causeRank, reason(cause));
         }
     }
 
@@ -105,10 +105,10 @@ public final class Health {
     }
 
     /**
-     * Work done by the group's ranks together: while it grows, nothing is stuck. Notes by the way
-     * whose has grown, for the error in which the wait may end.
+     * The work done by the group's ranks together: while it grows, nothing is stuck. Also notes
+     * whose work has grown, for the error in which the wait may end.
      *
-     * @param withOwn whether this rank's own work counts, as it does for one who waits for it
+     * @param withOwn whether this rank's own work counts, as in a wait for another of its threads
      */
     public long workOf(Group group, boolean withOwn, long nowNs) {
         long sum = 0;
@@ -126,7 +126,7 @@ public final class Health {
         return sum;
     }
 
-    /** The same by one who has no clock at hand. */
+    /** The work done by the group's ranks together, as of now. */
     public long workOf(Group group, boolean withOwn) {
         return workOf(group, withOwn, System.nanoTime());
     }
@@ -143,18 +143,18 @@ public final class Health {
         return work(self);
     }
 
-    /** What a rank on another host has told of itself; written to its mirror here. */
+    /** Writes the work counter of a rank on another host to its mirror. */
     public void peerWorked(int worldRank, long work) {
         Words.longRelease(control.words(worldRank), ControlBlock.WORK_AT, work);
     }
 
-    /** Something of a rank on another host has arrived: it is at work, whatever it last told. */
+    /** Counts an arrival from a rank on another host as work of that rank. */
     public void peerMoved(int worldRank) {
         Words.longAdd(control.words(worldRank), ControlBlock.WORK_AT, 1);
     }
 
-    public void peerFailed(int worldRank, int culprit, String message) {
-        ControlBlock.fail(control.words(worldRank), culprit, message);
+    public void peerFailed(int worldRank, int causeRank, String message) {
+        ControlBlock.fail(control.words(worldRank), causeRank, message);
     }
 
     public void peerLeft(int worldRank) {
@@ -171,7 +171,7 @@ public final class Health {
         return state(worldRank) == ControlBlock.LEFT;
     }
 
-    /** A rank of the group (in the world's numbers), maybe this one, that has failed, or -1. */
+    /** The world's number of a rank of the group that has failed, maybe this one, or -1. */
     int failedRank(Group group) {
         for (int r = 0; r < group.size(); r++) {
             if (state(group.worldRank(r)) == ControlBlock.FAILED) {
@@ -181,20 +181,21 @@ public final class Health {
         return -1;
     }
 
-    /** What a rank that has failed left to say. */
+    /** The error that a failed rank has left in its control block. */
     public PeerFailedException failureOf(int failed) {
         MemorySegment block = control.words(failed);
-        int culprit = ControlBlock.culprit(block);
-        boolean known = culprit >= 0 && culprit < ranks;
-        return new PeerFailedException(self, known ? culprit : failed, ControlBlock.failure(block));
+        int causeRank = ControlBlock.causeRank(block);
+        boolean known = causeRank >= 0 && causeRank < ranks;
+        return new PeerFailedException(
+                self, known ? causeRank : failed, ControlBlock.failure(block));
     }
 
-    /** A rank of the group (in the world's numbers) that has died, or -1. */
+    /** The world's number of a rank of the group that has died, or -1. */
     int deadPeer(Group group) {
         for (int r = 0; r < group.size(); r++) {
             int peer = group.worldRank(r);
-            // Looked at again afterwards: who leaves or fails in good order says so first, and may
-            // be gone by the time of the second look.
+            // Present is checked again afterwards: a rank that leaves or fails in good order says
+            // so before its process ends.
             if (peer != self && isPresent(peer) && !alive.test(peer) && isPresent(peer)) {
                 return peer;
             }
@@ -220,7 +221,7 @@ public final class Health {
                 peers.add(
                         new FailureReport.Peer(
                                 peer,
-                                situationOf(peer),
+                                stateOf(peer),
                                 -1,
                                 idleMs(peer, now),
                                 silentMs.applyAsLong(peer)));
@@ -237,10 +238,10 @@ public final class Health {
         return work(peer) != seen ? 0 : Math.max(0, (nowNs - seenNs.getOpaque(peer)) / 1_000_000);
     }
 
-    private FailureReport.State situationOf(int peer) {
+    private FailureReport.State stateOf(int peer) {
         return switch (state(peer)) {
             case ControlBlock.PRESENT ->
-                    // Looked at again, as above.
+                    // Checked again, as in deadPeer.
                     alive.test(peer) || !isPresent(peer)
                             ? FailureReport.State.PRESENT
                             : FailureReport.State.DEAD;

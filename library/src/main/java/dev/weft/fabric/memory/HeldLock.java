@@ -17,16 +17,14 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * A lock file that its process holds for as long as it lives: the system lets go of it at death,
- * however the process dies, so whoever can take the lock knows that nobody is there. Any thread may
- * call.
+ * A lock on a file that a process holds for as long as it lives. The system releases it however the
+ * process ends, so a lock that is free shows that its process is gone. Any thread may call.
  */
 public final class HeldLock implements AutoCloseable {
 
     /**
-     * The lock files that this process holds, by device and inode. When a process closes any
-     * channel to a file, the system drops all its locks on that file: one in here is not opened
-     * again.
+     * The lock files that this process holds, by device and inode. They are not opened again: when
+     * a process closes any channel to a file, the system drops all its locks on that file.
      */
     private static final Set<Object> HELD_HERE = new HashSet<>();
 
@@ -38,7 +36,7 @@ public final class HeldLock implements AutoCloseable {
         this.key = key;
     }
 
-    /** Creates the file if need be and takes its lock; null if someone holds it. */
+    /** Creates the file if need be and takes its lock; null if it is held. */
     public static HeldLock take(Path file) throws IOException {
         synchronized (HELD_HERE) {
             if (isHeldHere(file)) {
@@ -90,11 +88,11 @@ public final class HeldLock implements AutoCloseable {
         }
     }
 
-    /** Watches the lock of a peer. */
+    /** A view of the lock of a peer. */
     public static final class Watch implements AutoCloseable {
         private final Object key;
 
-        /** Null where this very process holds the lock. */
+        /** Null if this process itself holds the lock. */
         private final FileChannel channel;
 
         public Watch(Path file) throws IOException {
@@ -107,13 +105,13 @@ public final class HeldLock implements AutoCloseable {
             }
         }
 
-        /** Whether someone holds the lock. Watchers do not disturb each other. */
+        /** Whether the lock is held. Watches do not disturb each other. */
         public boolean isHeld() {
             synchronized (HELD_HERE) {
                 if (channel == null || HELD_HERE.contains(key)) {
                     return HELD_HERE.contains(key);
                 }
-                // Shared, so that two watchers who look at once do not take each other for the
+                // Shared, so that two watches that look at once do not take each other for the
                 // owner.
                 try (FileLock lock = channel.tryLock(0, Long.MAX_VALUE, true)) {
                     return lock == null;
@@ -133,7 +131,7 @@ public final class HeldLock implements AutoCloseable {
         }
     }
 
-    /** Whether someone holds the lock of {@code file}; a missing file is held by nobody. */
+    /** Whether the lock of {@code file} is held; that of a missing file is not. */
     public static boolean isHeld(Path file) throws IOException {
         synchronized (HELD_HERE) {
             try (Watch watch = new Watch(file)) {

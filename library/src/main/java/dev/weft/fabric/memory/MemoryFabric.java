@@ -15,29 +15,29 @@ import java.time.Duration;
 import java.util.function.IntConsumer;
 
 /**
- * A fabric whose ranks wait for words in memory: everything but how that memory comes about, and
- * how words get to other hosts.
+ * A fabric whose ranks wait for words in memory. Subclasses say how that memory comes about, and
+ * how words are sent to other hosts.
  *
- * <p>Signal and wait, which release pairs with which acquire: {@link #signal} stores the word
- * (volatile, hence release) after the data it announces; {@link #reached} loads it (acquire) before
- * the data is read. Sleepers are not missed: the waiter adds itself to the part's waiters and then
- * loads the word; the writer stores the word and then loads the waiters. All four are volatile, so
- * that at least one of the two sees the other.
+ * <p>Which release pairs with which acquire: {@link #signal} stores the word (volatile, hence
+ * release) after the data it announces; {@link #reached} loads it (acquire) before the data is
+ * read. No sleeping waiter is missed: the waiter adds itself to the part's waiters and then loads
+ * the word; the writer stores the word and then loads the waiters. All four are volatile, so that
+ * at least one of the two sees the other.
  */
 public abstract class MemoryFabric implements Fabric {
 
     /**
-     * Looks at a word before blocking. On x86_64 a look with its pause takes about 40 ns, so this
-     * is a few microseconds: about what a block and a wake-up cost.
+     * Polls of a word before blocking. On x86_64 a poll with its pause takes about 40 ns, so all of
+     * them take a few microseconds: about what a block and a wake-up cost.
      */
     private static final int SPINS = 100;
 
     private static final int MAX_RANKS = 4096;
 
-    /** Liveness of processes costs a system call per peer: a few times a second is enough. */
+    /** How often peers are checked to be alive, which costs a system call for each process. */
     private static final long ALIVE_CHECK_NS = 100_000_000;
 
-    /** The id of the fabric of all ranks; parts have longer ones. */
+    /** The id of the fabric of all ranks; those of subgroups are longer. */
     public static final String WORLD_ID = "w";
 
     protected final String id;
@@ -65,7 +65,8 @@ public abstract class MemoryFabric implements Fabric {
         this.health = health;
         this.entered = new Awaited[group.size()];
         for (int r = 0; r < entered.length; r++) {
-            // A fast rank may be in the next one, but not past it: that one waits for this rank.
+            // A fast rank may be in the next collective, but not past it: that one waits for this
+            // rank.
             entered[r] = Awaited.of(Awaited.COLLECTIVE, r).within(1);
         }
     }
@@ -93,7 +94,7 @@ public abstract class MemoryFabric implements Fabric {
     protected abstract MemoryFabric subgroup(
             String id, Group group, int rank, MemoryRegion control);
 
-    /** Collective: parts with their headers; {@code name} is the same on every rank. */
+    /** Collective: allocates parts with headers; {@code name} is the same on every rank. */
     protected abstract MemoryRegion allocateParts(String name, long bytesWithHeader);
 
     final WaitErrors errors() {
@@ -120,7 +121,7 @@ public abstract class MemoryFabric implements Fabric {
         return group.worldRank(rank);
     }
 
-    /** Threads and processes of one host. */
+    /** One host, for threads and processes. */
     @Override
     public Hosts hosts() {
         return Hosts.one(size());
@@ -143,15 +144,8 @@ public abstract class MemoryFabric implements Fabric {
         for (int r = 1; r < wanted.length; r++) {
             if (wanted[r] != wanted[0]) {
                 throw new IllegalArgumentException(
-                        "rank "
-                                + worldRank(0)
-                                + " splits into "
-                                + wanted[0]
-                                + " groups, rank "
-                                + worldRank(r)
-                                + " into "
-                                + wanted[r]
-                                + ": expected the same");
+                        "rank %s splits into %s groups, rank %s into %s: expected the same"
+                                .formatted(worldRank(0), wanted[0], worldRank(r), wanted[r]));
             }
         }
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
@@ -177,26 +171,26 @@ public abstract class MemoryFabric implements Fabric {
     }
 
     /**
-     * Values of even and odd exchanges stand apart: a fast rank may write the next exchange's value
-     * while a slow one still reads this one's, but it cannot be two ahead, for the barrier in
+     * Even and odd exchanges use different words: a fast rank may write the next exchange's value
+     * while a slow one still reads this one's. It cannot be two ahead, because of the barrier in
      * between.
      */
     @Override
     public final long[] exchange(long value) {
-        long slot = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
-        control.part(rank).set(ValueLayout.JAVA_LONG, slot, value);
-        sendValue(control, slot, value);
+        long offset = ControlBlock.EXCHANGED_AT + (collectives & 1) * (long) Long.BYTES;
+        control.part(rank).set(ValueLayout.JAVA_LONG, offset, value);
+        sendValue(control, offset, value);
         barrier();
         long[] values = new long[size()];
         for (int r = 0; r < values.length; r++) {
-            values[r] = control.words(r).get(ValueLayout.JAVA_LONG, slot);
+            values[r] = control.words(r).get(ValueLayout.JAVA_LONG, offset);
         }
         return values;
     }
 
     @Override
     public final void barrier() {
-        // A rank alone waits for nobody, and would never hear that it has been failed.
+        // A rank alone waits for nobody, and would not notice that it has been failed.
         if (health.ownState() == ControlBlock.FAILED) {
             throw errors().failedBefore();
         }
@@ -224,7 +218,7 @@ public abstract class MemoryFabric implements Fabric {
         sendPublished(memory, offset, value);
     }
 
-    /** Sets a word of a part, or of a mirror, that lies here, and wakes who waits for it. */
+    /** Sets a word of a mapped part or of a mirror, and wakes the threads that wait for it. */
     public final void store(MemoryRegion memory, int home, long offset, int value) {
         MemorySegment words = memory.words(home);
         Words.intVolatile(words, offset, value);
@@ -241,7 +235,7 @@ public abstract class MemoryFabric implements Fabric {
     /** Sends a published word to the ranks on other hosts. */
     protected void sendPublished(MemoryRegion region, long offset, int value) {}
 
-    /** Sends a published 8-byte value likewise. */
+    /** Sends a published 8-byte value to the ranks on other hosts. */
     protected void sendValue(MemoryRegion region, long offset, long value) {}
 
     @Override
@@ -282,7 +276,9 @@ public abstract class MemoryFabric implements Fabric {
         }
     }
 
-    /** A word past what its writer can have signalled is not taken for a signal. */
+    /**
+     * @throws CorruptSignalException if the word is past what its writer can have signalled
+     */
     private boolean isSignal(int seen, int value, Awaited what) {
         int ahead = seen - value;
         if (ahead > what.lead()) {
@@ -291,7 +287,7 @@ public abstract class MemoryFabric implements Fabric {
         return ahead >= 0;
     }
 
-    /** Time since anything came from the world's rank; -1 where its memory is shared. */
+    /** The time since anything came from the world's rank; -1 if its memory is shared. */
     protected long silentMs(int worldRank) {
         return -1;
     }
@@ -299,14 +295,15 @@ public abstract class MemoryFabric implements Fabric {
     private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
         MemorySegment part = region.words(home);
         int writer = worldRank(what.writer());
-        // Who waits for another thread of its own rank sees that one's work too.
+        // In a wait for another thread of this rank, that one's work counts too.
         boolean ownWork = what.writer() == rank;
         long now = System.nanoTime();
         long work = health.workOf(group, ownWork, now);
         long idleNs = 0;
         long checked = now;
         while (true) {
-            // Read before the word: who fails or leaves has signalled all that it ever will.
+            // Read before the word: a rank that fails or leaves has signalled all that it ever
+            // will.
             int failed = health.failedRank(group);
             boolean writerLeft = health.hasLeft(writer);
             int seen = Words.intVolatile(part, offset);
@@ -340,7 +337,7 @@ public abstract class MemoryFabric implements Fabric {
         }
     }
 
-    /** The one rank of the group, by its number in the world, that is not heard of; else -1. */
+    /** The world's number of the only rank of the group that nothing comes from, or -1. */
     protected int silentPeer() {
         return -1;
     }
@@ -352,7 +349,7 @@ public abstract class MemoryFabric implements Fabric {
 
     @Override
     public final void fail(Throwable cause) {
-        // Who has left has said so, and its words are gone.
+        // After it has left, its control block is gone.
         if (!closed) {
             health.fail(cause);
         }

@@ -5,9 +5,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * A region as one rank sees it: the parts of its host's ranks are mapped; of the others it has
- * mirrors of their published words. In front of each part or mirror lies a header that only the
- * fabric sees:
+ * A region as one rank sees it. The parts of its host's ranks are mapped; for the others it has
+ * mirrors of their published words. Before each part or mirror is a header that only the fabric
+ * sees:
  *
  * <pre>
  * byte    0 4 bytes  waiters: threads of any process blocked on a word of this part (atomic add)
@@ -16,7 +16,7 @@ import java.util.Arrays;
  */
 public final class MemoryRegion implements Region {
 
-    /** A page, so that parts start on one too. */
+    /** A page, so that parts start at a page too. */
     public static final long HEADER_BYTES = 4096;
 
     private static final long WAITERS = 0;
@@ -30,15 +30,15 @@ public final class MemoryRegion implements Region {
     private String name = "";
     private boolean closed;
 
-    /** All parts are mapped. */
+    /** A region whose parts are all mapped. */
     public MemoryRegion(MemorySegment[] whole, Runnable release) {
         this(0, 0, whole.length, whole, release);
     }
 
     /**
-     * @param key names the region between hosts
+     * @param key identifies the region between hosts
      * @param firstMapped the first rank whose part is mapped
-     * @param endMapped the first rank after it whose part is not
+     * @param endMapped the first rank after it whose part is not mapped
      * @param whole each rank's header and part, or mirror
      */
     public MemoryRegion(
@@ -54,7 +54,7 @@ public final class MemoryRegion implements Region {
         }
     }
 
-    /** Before anybody else sees it. */
+    /** Sets the name, before others see the region. */
     public MemoryRegion named(String given) {
         name = given;
         return this;
@@ -77,12 +77,8 @@ public final class MemoryRegion implements Region {
     public MemorySegment part(int rank) {
         if (!isMapped(rank)) {
             throw new IllegalStateException(
-                    "the part of rank "
-                            + rank
-                            + " is on another host: mapped are those of ranks "
-                            + firstMapped
-                            + " to "
-                            + (endMapped - 1));
+                    "the part of rank %s is on another host: mapped are those of ranks %s to %s"
+                            .formatted(rank, firstMapped, endMapped - 1));
         }
         return words[rank];
     }
@@ -92,7 +88,7 @@ public final class MemoryRegion implements Region {
         return words[rank];
     }
 
-    /** The same memory seen by {@code size} consecutive ranks from {@code first} on. */
+    /** The parts of {@code size} consecutive ranks from {@code first} on, as a region. */
     public MemoryRegion subset(int first, int size) {
         return new MemoryRegion(
                 key,

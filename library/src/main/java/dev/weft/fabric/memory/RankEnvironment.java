@@ -31,7 +31,7 @@ public final class RankEnvironment {
         MemoryFabric.checkRanks(ranks);
         if (rank >= ranks || folder == null) {
             throw new IllegalArgumentException(
-                    "%s=%d, %s=%d, %s=%s: expected a rank below the ranks and a folder to meet in"
+                    "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a folder to meet in"
                             .formatted(RANK, rank, RANKS, ranks, FOLDER, folder));
         }
         Duration deadline =

@@ -19,10 +19,10 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 
 /**
- * How processes that know only a folder, a number and a count become ranks. Each takes its lock,
- * lays down its control block under a temporary name and renames it, maps everybody else's, passes
- * a barrier and unlinks its own: from then on the folder holds only locks. Ranks of another run or
- * another build are refused.
+ * Makes ranks of processes that know only a folder, their number and the number of ranks. Each
+ * takes its lock, creates its control block under a temporary name and renames it, maps the blocks
+ * of all others, passes a barrier and unlinks its own. From then on the folder holds only locks.
+ * Ranks of another run or another build are refused.
  */
 final class Rendezvous implements AutoCloseable {
 
@@ -40,12 +40,12 @@ final class Rendezvous implements AutoCloseable {
     private final HeldLock.Watch[] watches;
     private MemorySegment own;
 
-    /** When the peers were last looked for, and how long they have been waited for. */
+    /** When peers were last polled for, and how long they have been waited for. */
     private long lookedNs;
 
     private long waitedNs;
 
-    /** Null where ranks meet without a starter. */
+    /** Null if ranks join without a starter. */
     private StarterWatch starter;
 
     private Rendezvous(Path folder, int rank, int ranks, RunToken token, Duration deadline)
@@ -71,23 +71,23 @@ final class Rendezvous implements AutoCloseable {
         }
     }
 
-    /** The joined world's fabric, of ranks that meet without a starter. */
+    /** Joins ranks that have no starter. */
     static ShmFabric join(Path folder, int rank, int ranks, Duration deadline) {
         return join(folder, rank, ranks, RunToken.NONE, deadline);
     }
 
     /**
-     * The joined world's fabric; closing it also leaves the folder.
+     * Joins and returns the world's fabric; closing it also leaves the folder.
      *
-     * @param token the starter's, which has made the folder
+     * @param token that of the starter, which has made the folder
      */
     static ShmFabric join(Path folder, int rank, int ranks, RunToken token, Duration deadline) {
         try {
-            Rendezvous meeting = new Rendezvous(folder, rank, ranks, token, deadline);
+            Rendezvous rendezvous = new Rendezvous(folder, rank, ranks, token, deadline);
             try {
-                return meeting.meet();
+                return rendezvous.join();
             } catch (IOException | RuntimeException e) {
-                meeting.abandon(e);
+                rendezvous.abandon(e);
                 throw e;
             }
         } catch (IOException e) {
@@ -96,18 +96,18 @@ final class Rendezvous implements AutoCloseable {
         }
     }
 
-    /** Peers that have come so far learn why this rank does not come along. */
+    /** Tells the peers that have come so far why this rank does not join. */
     private void abandon(Exception cause) {
         try (this) {
             if (starter != null) {
-                // It fails the same block, from a thread of its own.
+                // Its thread could fail this block too.
                 starter.stop();
             }
             // The first cause stays.
             if (own != null
                     && Words.intAcquire(own, ControlBlock.STATE_AT) != ControlBlock.FAILED) {
-                int culprit = cause instanceof FabricException e ? e.peer() : rank;
-                ControlBlock.fail(own, culprit, String.valueOf(cause.getMessage()));
+                int causeRank = cause instanceof FabricException e ? e.peer() : rank;
+                ControlBlock.fail(own, causeRank, String.valueOf(cause.getMessage()));
             }
         } catch (UncheckedIOException e) {
             cause.addSuppressed(e);
@@ -122,7 +122,7 @@ final class Rendezvous implements AutoCloseable {
         return folder.resolve("rank-" + peer + ".control");
     }
 
-    private ShmFabric meet() throws IOException {
+    private ShmFabric join() throws IOException {
         if (token.isSet()) {
             starter = new StarterWatch(folder);
             starter.requireStarter();
@@ -150,16 +150,12 @@ final class Rendezvous implements AutoCloseable {
     private void checkPeer(int peer, MemorySegment block) {
         String mismatch = ControlBlock.mismatch(block, ranks);
         if (mismatch == null) {
-            mismatch = ControlBlock.stranger(block, token, BuildId.current());
+            mismatch = ControlBlock.runMismatch(block, token, BuildId.current());
         }
         if (mismatch != null) {
             throw new IllegalArgumentException(
-                    "the control block of rank "
-                            + peer
-                            + ", "
-                            + controlFile(peer)
-                            + ", "
-                            + mismatch);
+                    "the control block of rank %s, %s, %s"
+                            .formatted(peer, controlFile(peer), mismatch));
         }
     }
 
@@ -177,7 +173,9 @@ final class Rendezvous implements AutoCloseable {
                 StandardCopyOption.REPLACE_EXISTING);
     }
 
-    /** Waits for the peer's control block; one whose owner does not hold its lock is a dead one. */
+    /**
+     * Waits for the peer's control block. One whose owner does not hold its lock does not count.
+     */
     private MemorySegment awaitPeer(int peer) throws IOException {
         while (true) {
             try {
@@ -185,7 +183,7 @@ final class Rendezvous implements AutoCloseable {
                     return SharedParts.map(controlFile(peer), arena);
                 }
             } catch (NoSuchFileException e) {
-                // Not there yet, or its owner has just given up: both are waited out alike.
+                // Not there yet, or its owner has just given up: wait in both cases.
                 LOG.log(Level.TRACE, "rank {0} is not there", peer);
             }
             if (starter != null) {
@@ -206,8 +204,8 @@ final class Rendezvous implements AutoCloseable {
     }
 
     private boolean isPresent(int peer) throws IOException {
-        // Its control block comes after its lock: to look at a lock that its owner is about to take
-        // could keep it from getting it.
+        // Its control block comes after its lock: a look at a lock that its owner is about to take
+        // could make the owner fail.
         if (!Files.exists(controlFile(peer))) {
             return false;
         }
@@ -217,7 +215,7 @@ final class Rendezvous implements AutoCloseable {
         if (watches[peer].isHeld()) {
             return true;
         }
-        // A file of the same name may be another one next time.
+        // Next time the file of this name may be another one.
         watches[peer].close();
         watches[peer] = null;
         return false;

@@ -6,8 +6,8 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 
 /**
- * What the ranks of one start have in common and those of no other: 16 random bytes, or zeros where
- * ranks meet without a starter. No message shows them.
+ * A secret that the ranks of one run share: 16 random bytes, or zeros if ranks join without a
+ * starter. No message shows it.
  */
 record RunToken(long first, long second) {
 
@@ -30,13 +30,10 @@ record RunToken(long first, long second) {
         }
         if (text.length() != DIGITS || !text.chars().allMatch(HexFormat::isHexDigit)) {
             throw new IllegalArgumentException(
-                    "environment variable "
-                            + RankEnvironment.TOKEN
-                            + " has "
-                            + text.length()
-                            + " characters: expected the "
-                            + DIGITS
-                            + " hexadecimal digits that a starter sets");
+                    """
+                    environment variable %s has %s characters: expected the %s hexadecimal digits \
+                    that a starter sets"""
+                            .formatted(RankEnvironment.TOKEN, text.length(), DIGITS));
         }
         return new RunToken(
                 Long.parseUnsignedLong(text, 0, DIGITS / 2, 16),

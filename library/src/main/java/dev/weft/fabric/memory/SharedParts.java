@@ -13,7 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * The parts of one region as files in shared memory: each rank lays down its own, maps those of its
+ * The parts of one region as files in shared memory. Each rank creates its own, maps those of its
  * host and unlinks its own as soon as all have mapped it.
  */
 public final class SharedParts {
@@ -55,8 +55,8 @@ public final class SharedParts {
         try {
             return map(file, arena);
         } catch (NoSuchFileException e) {
-            // Its owner gave up in one of an allocation's two barriers, and unlinked it. It never
-            // enters a third one, which therefore tells why.
+            // Its owner gave up in one of the two barriers of an allocation, and unlinked it. It
+            // never enters a third one, which therefore throws its error.
             fabric.barrier();
             fabric.barrier();
             throw e;
@@ -69,8 +69,8 @@ public final class SharedParts {
     }
 
     /**
-     * Creates a file of zeros. Written out, not only sized: a full shared memory must say so here,
-     * where it is an error, and not as a bus error at the first touch.
+     * Creates a file of zeros. They are written, so that a full shared memory is an error here, and
+     * not a bus error at the first access.
      *
      * @param heartbeat called now and then, for peers that wait meanwhile
      */
@@ -84,17 +84,12 @@ public final class SharedParts {
             }
         } catch (IOException e) {
             Files.deleteIfExists(file);
+            Path folder = file.getParent();
             throw new IOException(
-                    "cannot reserve "
-                            + bytes
-                            + " bytes of shared memory in "
-                            + file.getParent()
-                            + " ("
-                            + e.getMessage()
-                            + "): "
-                            + freeBytes(file.getParent())
-                            + " bytes are free there; make it larger, or set WEFT_SHM_DIR to a"
-                            + " folder with room",
+                    """
+                    cannot reserve %s bytes of shared memory in %s (%s): %s bytes are free there; \
+                    make it larger, or set WEFT_SHM_DIR to a folder with room"""
+                            .formatted(bytes, folder, e.getMessage(), freeBytes(folder)),
                     e);
         }
     }

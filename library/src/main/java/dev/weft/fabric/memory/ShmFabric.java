@@ -8,14 +8,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Ranks that are processes of one host: each part is a file in shared memory that every rank maps
- * and its owner unlinks as soon as all have, so that nothing is left however the processes end.
+ * Ranks that are processes of one host. Each part is a file in shared memory that every rank maps.
+ * Its owner unlinks it as soon as all have, so that nothing is left however the processes end.
  */
 final class ShmFabric extends MemoryFabric {
 
     private final Path folder;
 
-    /** Of every region that this rank still maps; shared with its parts. */
+    /** One for every region that this rank still maps; shared with the fabrics of subgroups. */
     private final Set<Arena> mapped;
 
     private ShmFabric(
@@ -67,7 +67,7 @@ final class ShmFabric extends MemoryFabric {
         }
     }
 
-    /** Shared memory is freed once nobody maps it: leaving ends what a failure left mapped. */
+    /** Also unmaps the regions that a failure has left mapped. */
     @Override
     public void close() {
         super.close();

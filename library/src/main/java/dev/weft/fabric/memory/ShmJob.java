@@ -21,20 +21,21 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A start of several processes on one host: a folder in shared memory, private to the user, in
- * which the ranks find each other. No port is opened. The starter holds a lock in it and ranks end
- * when it is gone; a folder none of whose locks is held was left by a killed start and is cleaned
- * by the next one. Used by one thread, but any may close it, and more than once.
+ * A run of several processes on one host, seen from the process that starts them. It is a folder in
+ * shared memory, private to the user, in which the ranks find each other; no port is opened. The
+ * starter holds a lock in it, and ranks end when the starter is gone. A folder without a held lock
+ * was left by a killed run and is removed by the next one. Used by one thread, but any may close
+ * it, and more than once.
  */
 public final class ShmJob implements AutoCloseable {
 
     static final String STARTER_LOCK = "starter.lock";
     private static final String ENDED = ".ended";
 
-    /** Names of folders cannot be guessed. */
+    /** Random bytes of a folder's name, so that it cannot be guessed. */
     private static final int NAME_BYTES = 16;
 
-    /** The name of a folder until its starter holds the lock in it. */
+    /** Marks the name of a folder until its starter holds the lock in it. */
     private static final String UNFINISHED = "new-";
 
     /** How long a start may take from making its folder to holding the lock in it. */
@@ -50,7 +51,7 @@ public final class ShmJob implements AutoCloseable {
         this.lock = lock;
     }
 
-    /** A fresh folder; first removes what killed starts have left. */
+    /** Creates a folder, after removing what killed runs have left. */
     public static ShmJob create() {
         return create(sharedMemory());
     }
@@ -68,7 +69,7 @@ public final class ShmJob implements AutoCloseable {
             if (lock == null) {
                 throw new IOException("the lock in the new folder " + unfinished + " is taken");
             }
-            // Renamed only now: another start, which cleans up, must not find the lock free.
+            // Renamed only now: another run, which cleans up, must not find the lock free.
             Path folder =
                     Files.move(
                             unfinished,
@@ -80,7 +81,7 @@ public final class ShmJob implements AutoCloseable {
         }
     }
 
-    /** Where regions live: memory-backed where the system has such a folder. */
+    /** The folder for shared memory, which is in memory if the system has such a folder. */
     public static Path sharedMemory() {
         String chosen = System.getenv("WEFT_SHM_DIR");
         if (chosen != null && !chosen.isEmpty()) {
@@ -90,12 +91,12 @@ public final class ShmJob implements AutoCloseable {
         return Files.isDirectory(shm) ? shm : Path.of(System.getProperty("java.io.tmpdir"));
     }
 
-    /** What the names of all this user's folders start with. */
+    /** The prefix of the names of this user's folders. */
     private static String userPrefix() throws IOException {
         return "weft-" + PrivateFiles.user() + "-";
     }
 
-    /** Whether a starter has made the folder, as opposed to ranks that meet without one. */
+    /** Whether a starter has made the folder, and not ranks that join without one. */
     static boolean hasStarter(Path folder) {
         return Files.exists(folder.resolve(STARTER_LOCK), LinkOption.NOFOLLOW_LINKS);
     }
@@ -109,28 +110,25 @@ public final class ShmJob implements AutoCloseable {
         return folder.resolve("rank-" + rank + ENDED);
     }
 
-    /**
-     * Tells the ranks that the process of one of them has ended, for those that still wait for it
-     * to arrive.
-     */
+    /** Notes that the process of a rank has ended, for ranks that still wait for it to join. */
     public void ended(int rank) {
         try {
             PrivateFiles.create(endedFile(folder, rank)).close();
         } catch (IOException e) {
-            // No room, or no handles: they notice at their deadline.
+            // No space, or no file handles: they notice at their deadline.
             System.getLogger("dev.weft")
                     .log(Level.DEBUG, "the end of rank {0} is not told: {1}", rank, e);
         }
     }
 
-    /** Removes what killed starts of this user have left in shared memory. */
+    /** Removes what killed runs of this user have left in shared memory. */
     public static void removeStale() throws IOException {
         cleanStale(sharedMemory(), userPrefix());
     }
 
     private static void cleanStale(Path shared, String prefix) throws IOException {
         for (Path folder : list(shared)) {
-            // One that another user has put there under such a name is not touched.
+            // A folder of such a name that another user has made is not touched.
             if (folder.getFileName().toString().startsWith(prefix)
                     && PrivateFiles.isPrivateFolder(folder)
                     && isStale(folder, prefix)) {
@@ -145,7 +143,7 @@ public final class ShmJob implements AutoCloseable {
         if (folder.getFileName().toString().startsWith(prefix + UNFINISHED) && isYoung(folder)) {
             return false;
         }
-        // The starter's first: to look at a lock that a rank is about to take may make it fail.
+        // The starter's lock first: a look at a lock that a rank is about to take may make it fail.
         return !isHeld(folder.resolve(STARTER_LOCK)) && !hasHeldLock(folder);
     }
 
@@ -158,7 +156,7 @@ public final class ShmJob implements AutoCloseable {
         return false;
     }
 
-    /** What is not private was not made by a rank, and nobody's life depends on it. */
+    /** Ignores files that are not private: no rank has made them. */
     private static boolean isHeld(Path lock) throws IOException {
         return PrivateFiles.isPrivateFile(lock) && HeldLock.isHeld(lock);
     }
@@ -168,7 +166,7 @@ public final class ShmJob implements AutoCloseable {
             Instant changed = Files.getLastModifiedTime(folder).toInstant();
             return changed.isAfter(Instant.now().minus(GRACE));
         } catch (NoSuchFileException e) {
-            return true; // another start has just finished it
+            return true; // another run has just finished it
         }
     }
 
@@ -176,7 +174,7 @@ public final class ShmJob implements AutoCloseable {
         try (Stream<Path> entries = Files.list(folder)) {
             return entries.toList();
         } catch (NoSuchFileException e) {
-            return List.of(); // another start removes stale folders at the same time
+            return List.of(); // another run removes stale folders at the same time
         }
     }
 
@@ -187,21 +185,19 @@ public final class ShmJob implements AutoCloseable {
         Files.deleteIfExists(folder);
     }
 
-    /**
-     * Removes the folder of a start whose starter was killed; others may do so at the same time.
-     */
+    /** Removes the folder of a run whose starter was killed; others may do so at the same time. */
     public static void remove(Path folder) throws IOException {
         deleteTwice(folder);
     }
 
-    /** The same, unless a rank is still there, which will see to it. */
+    /** Removes the folder unless another rank is still there, which will do so. */
     static void removeIfLeft(Path folder) throws IOException {
         if (!hasHeldLock(folder)) {
             deleteTwice(folder);
         }
     }
 
-    /** A rank that was dying may have made one more file after the first look. */
+    /** Deletes again if a rank has made one more file meanwhile. */
     private static void deleteTwice(Path folder) throws IOException {
         try {
             delete(folder);
@@ -210,12 +206,12 @@ public final class ShmJob implements AutoCloseable {
         }
     }
 
-    /** The folder in which the ranks meet. */
+    /** The folder through which the ranks find each other. */
     public Path folder() {
         return folder;
     }
 
-    /** What a process needs in its environment to be rank {@code rank} ({@link World#joined}). */
+    /** The environment variables that make a process rank {@code rank} ({@link World#joined}). */
     public Map<String, String> environment(int rank, int ranks, Duration deadline) {
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put(RankEnvironment.RANK, Integer.toString(rank));
@@ -234,7 +230,7 @@ public final class ShmJob implements AutoCloseable {
         }
         closed = true;
         try {
-            // First: where handles are short, the folder cannot be listed without this one.
+            // First: if file handles are short, listing the folder needs this one.
             lock.close();
             deleteTwice(folder);
         } catch (IOException e) {

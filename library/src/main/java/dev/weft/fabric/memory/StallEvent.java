@@ -11,7 +11,7 @@ import jdk.jfr.StackTrace;
 import jdk.jfr.Threshold;
 import jdk.jfr.Timespan;
 
-/** A wait on a peer that blocked. Off the fast path, and not even built while nobody records. */
+/** A Flight Recorder event for a wait that blocked; not created unless it is recorded. */
 @Name("dev.weft.Stall")
 @Label("Stall")
 @Category("Weft")

@@ -6,9 +6,9 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * A rank's eye on the command that started it: a starter that is killed cannot end its ranks, so
- * each ends by itself. Within about a second of the starter's end every wait of this rank, and of
- * its peers, ends with an error that says so. Any thread may call.
+ * Watches, in a rank, the command that started it. A starter that is killed cannot end its ranks,
+ * so they end by themselves: within about a second every wait of this rank, and of its peers, ends
+ * with an error that says so. Any thread may call.
  */
 final class StarterWatch implements AutoCloseable {
 
@@ -19,7 +19,7 @@ final class StarterWatch implements AutoCloseable {
     private boolean stopped;
 
     /**
-     * @throws IllegalStateException if no starter has been there
+     * @throws IllegalStateException if there has been no starter
      */
     StarterWatch(Path folder) throws IOException {
         this.folder = folder;
@@ -50,12 +50,12 @@ final class StarterWatch implements AutoCloseable {
         }
     }
 
-    /** From now on the starter's end is a failure of {@code fabric}. */
+    /** Fails {@code fabric} when the starter ends. */
     void guard(MemoryFabric fabric) {
         Thread.ofPlatform().daemon().name("weft-starter-watch").start(() -> look(fabric));
     }
 
-    /** Under the lock, without which {@link #close} would let the fabric's memory go meanwhile. */
+    /** Synchronized, so that {@link #close} does not free the fabric's memory meanwhile. */
     private synchronized void look(MemoryFabric fabric) {
         while (!stopped) {
             try {
@@ -71,7 +71,7 @@ final class StarterWatch implements AutoCloseable {
         }
     }
 
-    /** From now on no fabric is failed by this. */
+    /** Stops watching. */
     synchronized void stop() {
         stopped = true;
         notifyAll();

@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Ranks that are threads of one JVM. Memory is freed once every rank has let go of it, or has left
+ * Ranks that are threads of one JVM. Memory is freed once every rank has released it or has left
  * the world.
  */
 public final class ThreadFabric extends MemoryFabric {
@@ -18,7 +18,7 @@ public final class ThreadFabric extends MemoryFabric {
 
     private final Memory memory;
 
-    /** All regions of one world. Any rank's thread may call. */
+    /** The regions of one world. Any thread may call. */
     private static final class Memory {
         private final ConcurrentHashMap<String, Parts> gathering = new ConcurrentHashMap<>();
         private final Set<Parts> live = ConcurrentHashMap.newKeySet();
@@ -44,7 +44,7 @@ public final class ThreadFabric extends MemoryFabric {
             }
         }
 
-        /** The last one frees what ranks that failed never got to release. */
+        /** Notes that a rank leaves. The last one frees what failed ranks have not released. */
         void leave() {
             if (present.decrementAndGet() == 0) {
                 live.forEach(this::free);
@@ -58,7 +58,7 @@ public final class ThreadFabric extends MemoryFabric {
         }
     }
 
-    /** Parts of one region, and how many ranks still hold them. */
+    /** The parts of one region, and the number of ranks that still hold them. */
     private static final class Parts {
         final MemorySegment[] whole;
         final Arena arena = Arena.ofShared();
@@ -76,7 +76,7 @@ public final class ThreadFabric extends MemoryFabric {
         this.memory = memory;
     }
 
-    /** One fabric per rank; the arena outlives them all. */
+    /** The fabrics of a world, one per rank; the arena must outlive them. */
     public static ThreadFabric[] world(int ranks, Duration deadline, Arena arena) {
         MemorySegment[] blocks = new MemorySegment[ranks];
         for (int r = 0; r < ranks; r++) {
@@ -107,7 +107,7 @@ public final class ThreadFabric extends MemoryFabric {
     @Override
     protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
         Parts parts = memory.parts(name, size());
-        // Each rank zeroes its own part: the pages come to lie near its thread.
+        // Each rank zeroes its own part, so that the pages are near its thread.
         parts.whole[rank()] = parts.arena.allocate(bytesWithHeader, PAGE_BYTES);
         barrier();
         memory.gathering.remove(name);

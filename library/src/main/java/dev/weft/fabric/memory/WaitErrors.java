@@ -9,8 +9,8 @@ import dev.weft.fabric.StallException;
 import java.util.List;
 
 /**
- * The errors that the waits of one rank in one fabric end in, ranks by their number in the world.
- * Any thread may call.
+ * Makes the errors in which the waits of one rank in one fabric end. They number ranks as in the
+ * world. Any thread may call.
  */
 final class WaitErrors {
 
@@ -48,7 +48,7 @@ final class WaitErrors {
     }
 
     StallException stalled(Awaited what, int value) {
-        // Who waits for its own lane waits for the rank that the lane waits for.
+        // A wait for a lane of this rank is a wait for the rank that the lane waits for.
         boolean ownLane = what.writer() == fabric.rank() && what.source() >= 0;
         int awaited = fabric.worldRank(ownLane ? what.source() : what.writer());
         int silent = fabric.silentPeer();
@@ -62,14 +62,14 @@ final class WaitErrors {
                 silent >= 0);
     }
 
-    /** Of a rank that comes to a collective call after it has been failed: it waits for nobody. */
+    /** The error of a rank that enters a collective call after it has been failed. */
     PeerFailedException failedBefore() {
         PeerFailedException failure = fabric.health.failureOf(self());
         failure.attach(FailureReport.of(self(), List.of(), peers()));
         return failure;
     }
 
-    /** How things stand with one who ends this wait with an error. */
+    /** The report of a wait that ends with an error. */
     FailureReport report(Awaited what, int value, long waitedNs) {
         String prefix = "weft-" + self() + "-";
         String thread = Thread.currentThread().getName();
@@ -91,7 +91,7 @@ final class WaitErrors {
         return fabric.health.peers(fabric.group, fabric::silentMs);
     }
 
-    /** The awaited thing in words. */
+    /** A description of what is awaited. */
     String describe(Awaited what, int value) {
         StringBuilder text = new StringBuilder(what.what());
         if (what.chunk() >= 0) {

@@ -6,10 +6,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
-/** How a thread blocks until a shared word changes. Any thread may call. */
+/** Blocks a thread until a shared word changes. Any thread may call. */
 interface WordWaiter {
 
-    /** The longest block: after it the waiter looks whether its peers are still there. */
+    /** The longest block, after which a waiter checks on its peers. */
     long SLICE_NS = 20_000_000;
 
     /** Blocks while the word holds {@code expected}, for a slice at most; may return early. */
@@ -17,12 +17,12 @@ interface WordWaiter {
 
     void wakeAll(MemorySegment part, long offset);
 
-    /** Futexes where the machine has them, otherwise polling with short parks, said once. */
+    /** Futexes if the machine has them, otherwise polling, which is reported once. */
     static WordWaiter best() {
         return Best.WAITER;
     }
 
-    /** Chosen once per process. */
+    /** Holds the choice, which is made once per process. */
     final class Best {
         private static final WordWaiter WAITER = choose();
 
@@ -41,7 +41,7 @@ interface WordWaiter {
         }
     }
 
-    /** Compare-and-block in the kernel. */
+    /** Waits by futex: compares and blocks in the kernel. */
     final class FutexWaiter implements WordWaiter {
         private final MemorySegment slice = Futex.timeout(SLICE_NS, Arena.global());
 
@@ -56,9 +56,7 @@ interface WordWaiter {
         }
     }
 
-    /**
-     * Polling, for machines without futexes: each park is short enough to be a latency of its own.
-     */
+    /** Waits by polling, for machines without futexes. Each park adds to the latency. */
     final class ParkingWaiter implements WordWaiter {
         private static final long PARK_NS = 50_000;
 

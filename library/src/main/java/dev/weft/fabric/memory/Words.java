@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** Words in shared memory, with the memory order in the accessor's name. Offsets are aligned. */
+/** Accessors of words in shared memory, named after their memory order. Offsets are aligned. */
 public final class Words {
 
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();

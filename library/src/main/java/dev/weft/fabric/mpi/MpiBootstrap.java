@@ -12,12 +12,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What ranks tell each other when they join, by collective calls of MPI. The progress thread's. */
+/**
+ * What ranks exchange when they join, by collective calls of MPI. Used by the progress thread
+ * alone.
+ */
 final class MpiBootstrap {
 
     /**
-     * As if every host had this many ranks, to try out on one machine what needs several. Only ever
-     * makes groups smaller than the real hosts.
+     * The most ranks that count as one host, or 0. So one machine can try out what needs several.
      */
     private static final int RANKS_PER_HOST = Integer.getInteger("weft.mpi.ranks.per.host", 0);
 
@@ -28,7 +30,7 @@ final class MpiBootstrap {
     private final int rank;
     private final int ranks;
 
-    /** By rank: the first rank on its host, once asked for. */
+    /** By rank: the first rank on its host; set by {@link #hosts()}. */
     private long[] leaders;
 
     MpiBootstrap(Mpi mpi, long comm) {
@@ -73,57 +75,57 @@ final class MpiBootstrap {
     }
 
     /**
-     * MPI has seen to it that these are the ranks of one run; that they are of one build is for
-     * them to find out. The first that they ask each other, in every build.
+     * Checks that all ranks are of one build; MPI sees to it that they are of one run. In every
+     * build this is the first that ranks exchange.
      *
-     * @throws IllegalStateException on all ranks alike
+     * @throws IllegalStateException on all ranks, if they are not
      */
     void requireSameBuild() {
-        String stranger = stranger(numbers(ControlBlock.VERSION), numbers(BuildId.current()));
-        if (stranger != null) {
-            throw new IllegalStateException(stranger);
+        String mismatch = buildMismatch(numbers(ControlBlock.VERSION), numbers(BuildId.current()));
+        if (mismatch != null) {
+            throw new IllegalStateException(mismatch);
         }
     }
 
-    /** Null where all ranks are as rank 0, otherwise what the first other one is. */
-    static String stranger(long[] versions, long[] builds) {
+    /** How the first rank that differs from rank 0 does so; null if there is none. */
+    static String buildMismatch(long[] versions, long[] builds) {
         for (int r = 1; r < builds.length; r++) {
             if (versions[r] != versions[0] || builds[r] != builds[0]) {
-                return "rank "
-                        + r
-                        + " is of build "
-                        + BuildId.text(builds[r])
-                        + " with layout version "
-                        + versions[r]
-                        + ", rank 0 of build "
-                        + BuildId.text(builds[0])
-                        + " with "
-                        + versions[0]
-                        + ": expected one and the same Weft on all hosts";
+                return """
+                        rank %s is of build %s with layout version %s, rank 0 of build %s with %s: \
+                        expected one and the same Weft on all hosts"""
+                        .formatted(
+                                r,
+                                BuildId.text(builds[r]),
+                                versions[r],
+                                BuildId.text(builds[0]),
+                                versions[0]);
             }
         }
         return null;
     }
 
     /**
-     * Consecutive ranks that MPI says share a host. Where ranks were dealt to hosts in turn each is
-     * its own group, and messages between ranks of one host go the way that MPI has for them.
+     * The hosts, as consecutive ranks that share one according to MPI. If ranks were assigned to
+     * hosts in turn, each rank counts as a host, and MPI carries messages within a host too.
      */
     Hosts hosts() {
-        long mates = mpi.splitByHost(comm, rank);
+        long local = mpi.splitByHost(comm, rank);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment leader = arena.allocateFrom(ValueLayout.JAVA_LONG, rank);
-            mpi.bcast(leader.address(), Long.BYTES, mpi.byteType(), 0, mates);
+            mpi.bcast(leader.address(), Long.BYTES, mpi.byteType(), 0, local);
             leaders = numbers(leader.get(ValueLayout.JAVA_LONG, 0));
         } finally {
-            mpi.free(mates);
+            mpi.free(local);
         }
         return hosts(leaders, RANKS_PER_HOST);
     }
 
     /**
+     * Groups consecutive ranks with the same leader.
+     *
      * @param leaders by rank: the first rank on its host
-     * @param most ranks that a host may have, or 0
+     * @param most the most ranks of a host, or 0
      */
     static Hosts hosts(long[] leaders, int most) {
         List<Integer> sizes = new ArrayList<>(List.of(1));
@@ -138,7 +140,7 @@ final class MpiBootstrap {
         return new Hosts(sizes);
     }
 
-    /** Ranks on one host that were bound to the same cores, or to none in particular. */
+    /** How this rank shares cores with ranks of its host that may use the same ones. */
     CoreShare cores() {
         long[] digests = numbers(MpiProcess.coresDigest());
         int index = 0;

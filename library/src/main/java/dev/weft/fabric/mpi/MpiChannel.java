@@ -241,7 +241,7 @@ final class MpiChannel {
     @Override
     public String toString() {
         long underWay = Arrays.stream(sends).filter(Objects::nonNull).count();
-        return "channel to rank %d: %d messages queued, %d sends under way, %d arrivals"
+        return "channel to rank %s: %s messages queued, %s sends under way, %s arrivals"
                 .formatted(peer, queued, underWay, arrivals.size());
     }
 }

@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
- * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do;
- * words and rectangles for other hosts go by the transport.
+ * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do.
+ * Words and rectangles for other hosts are sent by the transport.
  */
 public final class MpiFabric extends MemoryFabric {
 
@@ -62,7 +62,7 @@ public final class MpiFabric extends MemoryFabric {
                 transport);
     }
 
-    /** How the ranks of a group lie on the world's hosts. */
+    /** The hosts of a group's ranks. */
     private static Hosts hostsOf(Hosts world, Group group) {
         List<Integer> sizes = new ArrayList<>();
         int latest = -1;
@@ -111,7 +111,7 @@ public final class MpiFabric extends MemoryFabric {
             if (endLocal - firstLocal == 1) {
                 whole[rank()] = arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
                 worked();
-                // As those do who have mates.
+                // As ranks do that share their host with others.
                 barrier();
                 barrier();
             } else {
@@ -134,17 +134,17 @@ public final class MpiFabric extends MemoryFabric {
         known[0] = new MpiRegion(region, group, worldRank(rank()), arena::close);
         transport.register(known[0]);
         try {
-            // Nobody writes before everybody knows the region.
+            // No rank writes before all know the region.
             barrier();
             return region;
         } catch (RuntimeException | Error e) {
-            // Freed when no peer can write to it any more: one may have passed the barrier.
+            // Freed once no peer can write to it any more: one may have passed the barrier.
             region.close();
             throw e;
         }
     }
 
-    /** Room for the words of ranks on other hosts. */
+    /** Allocates mirrors for the words of ranks on other hosts. */
     static void mirror(MemorySegment[] whole, int firstLocal, int endLocal, Arena arena) {
         for (int r = 0; r < whole.length; r++) {
             if (r < firstLocal || r >= endLocal) {
@@ -156,7 +156,7 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** 64 bits of a name (FNV-1a): the same on every rank. */
+    /** A 64-bit hash (FNV-1a) of a name. */
     static long key(String name) {
         long hash = 0xCBF2_9CE4_8422_2325L;
         for (int i = 0; i < name.length(); i++) {
@@ -199,7 +199,7 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** Who forwards is not to blame for one who sends nothing. */
+    /** So that a rank which only forwards is not named for one that sends nothing. */
     @Override
     protected int silentPeer() {
         int silent = -1;
@@ -226,7 +226,7 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     public RowGather rowGather() {
-        // Of all ranks: a part of the world would need a communicator of its own.
+        // For the world alone: a subgroup would need a communicator of its own.
         return size() == worldSize() ? process.rowGather(this) : null;
     }
 
@@ -242,8 +242,8 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** By the process, once nobody needs this rank any more. */
-    void closeWords() {
+    /** Frees the control blocks; called by the process once no peer needs this rank any more. */
+    void closeControl() {
         super.close();
     }
 }

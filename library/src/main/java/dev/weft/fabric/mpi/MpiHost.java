@@ -16,9 +16,9 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The shared memory of the ranks on one host: a private folder that the first of them makes, a lock
- * that each holds for as long as it lives, and the world's control blocks, mapped for ranks of this
- * host and mirrored for others.
+ * What the ranks of one host share: a private folder that the first of them makes, a lock that each
+ * holds for as long as it lives, and the world's control blocks, mapped for ranks of this host and
+ * mirrored for others.
  */
 final class MpiHost implements AutoCloseable {
 
@@ -31,11 +31,11 @@ final class MpiHost implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemoryRegion control;
 
-    /** The folder goes also when the process is told to end. */
+    /** Removes the folder when the process is told to end. */
     private final Thread hook = new Thread(this::removeFolder, "weft-leave");
 
     /**
-     * @param job of the host's first rank; null on the others
+     * @param job that of the host's first rank; null on the others
      */
     private MpiHost(MpiBootstrap bootstrap, Hosts hosts, int rank, ShmJob job) throws IOException {
         this.rank = rank;
@@ -75,8 +75,8 @@ final class MpiHost implements AutoCloseable {
         bootstrap.barrier();
     }
 
-    /** Collective. */
-    static MpiHost meet(MpiBootstrap bootstrap, Hosts hosts, int rank) throws IOException {
+    /** Collective: joins the ranks of this host. */
+    static MpiHost join(MpiBootstrap bootstrap, Hosts hosts, int rank) throws IOException {
         boolean isFirst = rank == hosts.first(hosts.hostOf(rank));
         ShmJob job = isFirst ? ShmJob.create() : null;
         try {
@@ -105,7 +105,7 @@ final class MpiHost implements AutoCloseable {
         return control;
     }
 
-    /** Of ranks on other hosts it knows nothing, and takes them for alive. */
+    /** Whether the rank's process lives; true for ranks on other hosts, which cannot be checked. */
     boolean isAlive(int worldRank) {
         boolean here = control.isMapped(worldRank) && worldRank != rank;
         return !here || watches[worldRank - first].isHeld();
@@ -137,7 +137,7 @@ final class MpiHost implements AutoCloseable {
             job.close();
             removeHook();
         } else if (firstIsGone) {
-            // Killed, or it would have seen to this itself.
+            // It was killed, or it would have removed the folder itself.
             ShmJob.remove(folder);
         }
     }
@@ -146,7 +146,7 @@ final class MpiHost implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM is going down already, and the hook finds nothing left to do.
+            // The JVM is shutting down already, and the hook finds nothing left to do.
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "shutting down", e);
         }
     }

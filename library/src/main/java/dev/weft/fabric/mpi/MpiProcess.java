@@ -26,25 +26,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * This process as one rank of a world that MPI has started: how it joins, and how it leaves. A
- * thread of its own, the progress thread, initialises MPI and is the only one that ever calls it.
+ * This process as one rank of a world that MPI has started: joins and leaves. The progress thread,
+ * which it starts, initialises MPI and is the only thread that ever calls it.
  */
 public final class MpiProcess {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
-    /** After a failure: time for peers to hear of it, and to tell their users, before this ends. */
+    /** After a failure: time for peers to hear of it, and to report it, before this rank ends. */
     private static final long UNWIND_NS = 2_000_000_000L;
 
     private static final long LINGER_NS = 300_000_000L;
 
-    private static final long LOOK_NS = 50_000_000L;
+    private static final long POLL_NS = 50_000_000L;
 
-    private static final long LOOK_HERE_NS = 1_000_000L;
+    private static final long LOCAL_POLL_NS = 1_000_000L;
 
     /**
-     * All ranks have left by then, and nothing depends on MPI any more: one whose MPI_Finalize
-     * hangs (MPICH 4.0.2 over TCP did, in most starts on three hosts) must not make its user wait.
+     * The time for MPI_Finalize. All ranks have left by then, so the user must not wait if it hangs
+     * (MPICH 4.0.2 over TCP did, in most runs on three hosts).
      */
     private static final long FINALIZE_NS = 3_000_000_000L;
 
@@ -53,7 +53,7 @@ public final class MpiProcess {
     private final CompletableFuture<Void> left = new CompletableFuture<>();
     private final CompletableFuture<Void> finished = new CompletableFuture<>();
     private final Thread thread =
-            Thread.ofPlatform().daemon().name("weft-mpi").unstarted(this::live);
+            Thread.ofPlatform().daemon().name("weft-mpi").unstarted(this::run);
     private Mpi mpi;
     private long comm;
     private int rank;
@@ -64,7 +64,7 @@ public final class MpiProcess {
     private final Deque<Long> spareComms = new ConcurrentLinkedDeque<>();
     private volatile boolean abandoned;
 
-    /** Of the bootstrap, done so far; written by the progress thread alone. */
+    /** Steps of joining that are done; written by the progress thread alone. */
     private volatile int steps;
 
     private boolean allLeft;
@@ -74,8 +74,8 @@ public final class MpiProcess {
     }
 
     /**
-     * Joins the world. Collective over all processes that were started together: a step of that
-     * which takes longer than the deadline, as where a rank never starts, is a stall.
+     * Joins the world. Collective over all processes that were started together. A step that takes
+     * longer than the deadline, for example because a rank never starts, is a stall.
      */
     public static MpiFabric join(Duration deadline) {
         MpiProcess process = new MpiProcess(deadline);
@@ -87,7 +87,7 @@ public final class MpiProcess {
                 MpiFabric fabric =
                         process.joined
                                 .copy()
-                                .completeOnTimeout(null, LOOK_NS, TimeUnit.NANOSECONDS)
+                                .completeOnTimeout(null, POLL_NS, TimeUnit.NANOSECONDS)
                                 .get();
                 if (fabric != null) {
                     return fabric;
@@ -102,7 +102,7 @@ public final class MpiProcess {
                     -1,
                     -1,
                     -1,
-                    "the bootstrap of all ranks that MPI started (is each of them a Weft, and is the"
+                    "the meeting of all ranks that MPI started (is each of them a Weft, and is the"
                             + " network between their hosts up?)",
                     deadline);
         } catch (InterruptedException e) {
@@ -136,10 +136,10 @@ public final class MpiProcess {
         return new MpiRowGather(mpi, comm, transport, fabric, spareComms);
     }
 
-    private void live() {
+    private void run() {
         MpiFabric fabric;
         try {
-            fabric = meet();
+            fabric = bootstrap();
         } catch (Throwable e) {
             joined.completeExceptionally(e);
             return;
@@ -168,11 +168,11 @@ public final class MpiProcess {
         try {
             transport.tellOfFailure();
         } catch (RuntimeException e) {
-            LOG.log(Level.DEBUG, "MPI does not even carry the news of its failure", e);
+            LOG.log(Level.DEBUG, "the failure of MPI cannot be sent to the peers", e);
         }
     }
 
-    private MpiFabric meet() throws IOException {
+    private MpiFabric bootstrap() throws IOException {
         mpi = Mpi.load();
         MpiThreadLevel level = initialise();
         steps++;
@@ -186,7 +186,7 @@ public final class MpiProcess {
         hosts = bootstrap.hosts();
         cores = bootstrap.cores();
         steps++;
-        host = MpiHost.meet(bootstrap, hosts, rank);
+        host = MpiHost.join(bootstrap, hosts, rank);
         transport = new MpiTransport(mpi, comm, rank, hosts, WaitTime.nanoseconds(deadline));
         Health health =
                 new Health(
@@ -208,18 +208,15 @@ public final class MpiProcess {
         return fabric;
     }
 
-    /** A library of another family than the launcher's would make each rank a world of its own. */
+    /** With a library of another family than the launcher's, each rank would be alone. */
     private void checkLauncher() {
         OptionalInt told = MpiEnvironment.current().size();
         if (told.isPresent() && told.getAsInt() != mpi.size(comm)) {
             throw new IllegalStateException(
-                    "the launcher has started "
-                            + told.getAsInt()
-                            + " ranks, but "
-                            + mpi.libraryVersion()
-                            + " knows of "
-                            + mpi.size(comm)
-                            + ": set WEFT_MPI_LIBRARY to the library that belongs to the launcher");
+                    """
+                    the launcher has started %s ranks, but %s knows of %s: set WEFT_MPI_LIBRARY to \
+                    the library that belongs to the launcher"""
+                            .formatted(told.getAsInt(), mpi.libraryVersion(), mpi.size(comm)));
         }
     }
 
@@ -236,15 +233,15 @@ public final class MpiProcess {
         MpiThreadLevel level = mpi.queryThread();
         if (mpi.finalized() || level != MpiThreadLevel.MULTIPLE) {
             throw new IllegalStateException(
-                    "MPI is "
-                            + (mpi.finalized() ? "finalized" : "initialised for " + level)
-                            + " in this process: expected not yet initialised, or for MULTIPLE");
+                    "MPI is %s in this process: expected not yet initialised, or for MULTIPLE"
+                            .formatted(mpi.finalized() ? "finalized" : "initialised for " + level));
         }
         return level;
     }
 
     /**
-     * Ends this rank's part: in good order where all goes well, otherwise within a bounded time.
+     * Leaves the world: together with all ranks if none has failed, otherwise within a bounded
+     * time.
      */
     void leave(MpiFabric fabric) {
         boolean failed = fabric.health.ownState() == ControlBlock.FAILED;
@@ -261,7 +258,7 @@ public final class MpiProcess {
                 TimeUnit.NANOSECONDS.sleep(LINGER_NS);
             }
             finished.get(FINALIZE_NS, TimeUnit.NANOSECONDS);
-            fabric.closeWords();
+            fabric.closeControl();
             transport.close();
         } catch (TimeoutException e) {
             if (!failed && !allLeft) {
@@ -269,7 +266,7 @@ public final class MpiProcess {
                 String awaited = "the end of rank " + peer;
                 throw new StallException(rank, peer, -1, -1, awaited, deadline);
             }
-            // What MPI may still touch stays as it is.
+            // Memory that MPI may still access is not freed.
             LOG.log(Level.DEBUG, "rank {0} does not wait for MPI or its peers any longer", rank);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -281,8 +278,8 @@ public final class MpiProcess {
     }
 
     /**
-     * Until all ranks have left: who works on meanwhile, and says so, may take its time. Ranks of
-     * this host count too: they may still allocate in the folder that its first rank removes.
+     * Waits until all ranks have left; there is no limit while they make progress. Ranks of this
+     * host count too: they may still allocate in the folder that its first rank removes.
      */
     private void awaitLeft(MpiFabric fabric)
             throws InterruptedException, ExecutionException, TimeoutException {
@@ -291,7 +288,7 @@ public final class MpiProcess {
         long lookedNs = System.nanoTime();
         while (!haveOthersLeft() || host.firstPresent(fabric.health) >= 0) {
             if (left.isDone()) {
-                TimeUnit.NANOSECONDS.sleep(LOOK_HERE_NS);
+                TimeUnit.NANOSECONDS.sleep(LOCAL_POLL_NS);
             }
             long workNow = fabric.health.workOf(fabric.group, false);
             if (workNow != work) {
@@ -307,17 +304,17 @@ public final class MpiProcess {
         allLeft = true;
     }
 
-    /** Whether all ranks on other hosts have left; waits for them a little. */
+    /** Whether all ranks on other hosts have left, after a short wait for them. */
     private boolean haveOthersLeft() throws InterruptedException, ExecutionException {
         try {
-            left.get(LOOK_NS, TimeUnit.NANOSECONDS);
+            left.get(POLL_NS, TimeUnit.NANOSECONDS);
             return true;
         } catch (TimeoutException e) {
             return false;
         }
     }
 
-    /** A rank that has neither left nor failed; this one where there is none. */
+    /** A rank that has neither left nor failed; if there is none, this one. */
     private int firstPresent(Health health) {
         int here = host.firstPresent(health);
         return here >= 0 ? here : transport.firstPresent();
@@ -331,7 +328,7 @@ public final class MpiProcess {
         }
     }
 
-    /** A number that ranks with the same cores have in common. */
+    /** A hash of the cores that this process may use. */
     static long coresDigest() {
         return Affinity.unavailable().isPresent() ? 0 : Arrays.hashCode(Affinity.allowed());
     }

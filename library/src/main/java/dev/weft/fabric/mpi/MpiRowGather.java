@@ -13,15 +13,17 @@ import java.util.Deque;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * MPI_Allgatherv, as a program without Weft would call it. The progress thread makes the call, and
- * serves nobody meanwhile.
+ * An all-gather by MPI_Allgatherv, as a program without Weft would call it. The progress thread
+ * makes the call, and sends and receives nothing else meanwhile.
  */
 final class MpiRowGather implements RowGather {
 
-    /** Bytes that all ranks together bring to one call: between calls the transport goes on. */
+    /**
+     * The most bytes that all ranks together gather in one call. Between calls messages are served.
+     */
     private static final long SLICE_BYTES = 64L << 20;
 
-    /** Of this process: the progress thread can be in one collective call at a time. */
+    /** Whether one is under way in this process: MPI can be in one collective call at a time. */
     private static final AtomicBoolean UNDER_WAY = new AtomicBoolean();
 
     private final Mpi mpi;
@@ -29,29 +31,29 @@ final class MpiRowGather implements RowGather {
     private final MpiFabric fabric;
     private final Awaited done;
 
-    /** Of this rank alone: the number of tasks done. */
+    /** A region of this rank alone, with the number of tasks done. */
     private final MemoryRegion words;
 
     private int tasks;
 
     private final Deque<Long> spare;
 
-    /** The operator's own, so that no other one's messages can be taken for its. */
+    /** The operator's own communicator, so that messages of operators are not mixed up. */
     private volatile long comm;
 
     /**
      * Collective.
      *
-     * @param spare communicators that closed ones have left; all ranks open and close in the same
-     *     order, so they have the same ones
+     * @param spare communicators of closed gathers; since all ranks open and close gathers in the
+     *     same order, they have the same ones
      */
     MpiRowGather(Mpi mpi, long world, MpiTransport transport, MpiFabric fabric, Deque<Long> spare) {
         this.mpi = mpi;
         this.spare = spare;
         this.transport = transport;
         this.fabric = fabric;
-        // Its own work counts, since each slice done is some; where none is, the next rank is
-        // named.
+        // This rank's own work counts, since each slice is some. If nothing moves, the next rank
+        // is named.
         int next = (fabric.rank() + 1) % fabric.size();
         this.done = new Awaited("MPI_Allgatherv", fabric.rank(), next, -1);
         MemorySegment[] own = new MemorySegment[fabric.size()];
@@ -67,7 +69,7 @@ final class MpiRowGather implements RowGather {
         }
     }
 
-    /** On the progress thread; returns once it is done. */
+    /** Runs a call on the progress thread and waits for it. */
     private void run(Runnable call) {
         int number = ++tasks;
         transport.submit(
@@ -104,7 +106,7 @@ final class MpiRowGather implements RowGather {
         }
     }
 
-    /** Rows {@code from} to {@code from + step} of every rank. */
+    /** Gathers rows {@code from} to {@code from + step} of every rank. */
     private void slice(long source, long target, long rowBytes, long[] rows, long from, long step) {
         long type = mpi.contiguousType(Math.toIntExact(rowBytes));
         int rank = fabric.rank();

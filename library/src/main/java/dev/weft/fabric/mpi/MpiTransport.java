@@ -45,7 +45,7 @@ final class MpiTransport {
     /** Those that are not null, by their requests. */
     private final MpiChannel[] byRequest;
 
-    /** By world rank: 1 where it cannot be reached. Set by the progress thread. */
+    /** By world rank: 1 if it cannot be reached. Set by the progress thread. */
     private final AtomicIntegerArray lost;
 
     /** By world rank: when something last came from it. Set by the progress thread. */
@@ -95,19 +95,19 @@ final class MpiTransport {
         return lost.get(worldRank) == 0;
     }
 
-    /** Whether nothing has come from a rank on another host for so long. Any thread may ask. */
+    /** Whether nothing has come from a rank on another host for {@code ns}. Any thread may call. */
     boolean isSilent(int worldRank, long ns) {
         return channels[worldRank] != null && System.nanoTime() - heardNs.get(worldRank) > ns;
     }
 
-    /** Time since something came from the world's rank; -1 for one of this host. */
+    /** The time since something came from the world's rank; -1 for one of this host. */
     long silentMs(int worldRank) {
         return channels[worldRank] == null
                 ? -1
                 : (System.nanoTime() - heardNs.get(worldRank)) / 1_000_000;
     }
 
-    /** The channel to the world's rank; null where it is on this host. */
+    /** The channel to the world's rank; null if it is on this host. */
     MpiChannel channel(int worldRank) {
         return channels[worldRank];
     }

@@ -26,8 +26,8 @@ class MpiBootstrapTest {
 
     @Test
     void ranksOfOneBuildAreNoStrangers() {
-        assertNull(MpiBootstrap.stranger(new long[] {2}, new long[] {7}));
-        assertNull(MpiBootstrap.stranger(new long[] {2, 2, 2}, new long[] {7, 7, 7}));
+        assertNull(MpiBootstrap.buildMismatch(new long[] {2}, new long[] {7}));
+        assertNull(MpiBootstrap.buildMismatch(new long[] {2, 2, 2}, new long[] {7, 7, 7}));
     }
 
     @Test
@@ -35,11 +35,11 @@ class MpiBootstrapTest {
         assertEquals(
                 "rank 2 is of build 0000000000000009 with layout version 2, rank 0 of build"
                         + " 0000000000000007 with 2: expected one and the same Weft on all hosts",
-                MpiBootstrap.stranger(new long[] {2, 2, 2}, new long[] {7, 7, 9}));
+                MpiBootstrap.buildMismatch(new long[] {2, 2, 2}, new long[] {7, 7, 9}));
         assertEquals(
                 "rank 1 is of build 0000000000000007 with layout version 3, rank 0 of build"
                         + " 0000000000000007 with 2: expected one and the same Weft on all hosts",
-                MpiBootstrap.stranger(new long[] {2, 3, 3}, new long[] {7, 7, 9}));
+                MpiBootstrap.buildMismatch(new long[] {2, 3, 3}, new long[] {7, 7, 9}));
     }
 
     @Test

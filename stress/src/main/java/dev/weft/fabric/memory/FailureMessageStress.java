@@ -16,7 +16,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @JCStressTest
 @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Too early.")
 @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "Failed, with the whole message.")
-@Outcome(expect = FORBIDDEN, desc = "Failed, with another message or culprit.")
+@Outcome(expect = FORBIDDEN, desc = "Failed, with another message or cause.")
 @State
 public class FailureMessageStress {
 
@@ -33,7 +33,7 @@ public class FailureMessageStress {
         int slot = Slots.slot(number);
         health = Slots.health(BLOCKS, slot);
         cause = new IllegalStateException("cause " + Slots.epoch(number));
-        BLOCKS.part(slot).set(ValueLayout.JAVA_INT, ControlBlock.CULPRIT_AT, -1);
+        BLOCKS.part(slot).set(ValueLayout.JAVA_INT, ControlBlock.CAUSE_AT, -1);
         Words.intVolatile(BLOCKS.part(slot), ControlBlock.STATE_AT, ControlBlock.PRESENT);
     }
 
