@@ -12,17 +12,25 @@ module dev.weft {
     exports dev.weft.gemm;
     exports dev.weft.op;
     exports dev.weft.plan;
-    exports dev.weft.search;
     exports dev.weft.sim;
     exports dev.weft.tensor;
-    exports dev.weft.tune;
+
+    // For plan, sweep and simulated runs.
+    exports dev.weft.search to
+            dev.weft.cli;
+
+    // For weft calibrate and the command's benches.
+    exports dev.weft.tune to
+            dev.weft.cli;
 
     // The command starts ranks on this host.
     exports dev.weft.fabric.memory to
             dev.weft.cli;
+
     // For what the command and its ranks tell each other.
     exports dev.weft.files to
             dev.weft.cli;
+
     // For the command's doctor; nothing else outside may bind natively.
     exports dev.weft.ffi to
             dev.weft.cli;

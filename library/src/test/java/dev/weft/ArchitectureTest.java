@@ -16,6 +16,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.Region;
+import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
 import java.util.List;
@@ -237,6 +238,28 @@ class ArchitectureTest {
                                 .or(
                                         assignableTo(Region.class)
                                                 .and(not(equivalentTo(Region.class)))))
+                .check(LIBRARY);
+    }
+
+    @Test
+    void onlyWorldKnowsHowRanksAreConnected() {
+        noClasses()
+                .that()
+                .resideInAPackage(ROOT + "fabric")
+                .and()
+                .doNotHaveFullyQualifiedName(World.class.getName())
+                .and()
+                .areNotMemberClasses()
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(ROOT + "fabric.memory", ROOT + "fabric.mpi")
+                .check(LIBRARY);
+        noClasses()
+                .that()
+                .resideInAPackage(ROOT + "fabric.memory")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage(ROOT + "fabric.mpi")
                 .check(LIBRARY);
     }
 

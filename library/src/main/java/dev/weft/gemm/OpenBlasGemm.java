@@ -13,7 +13,7 @@ import java.lang.ref.Reference;
  * OpenBLAS chooses its kernel by the number of rows, so equal rows may differ in their last bits
  * from call to call. Stateless, any thread may call it; each call runs on its caller's thread only.
  */
-public final class OpenBlasGemm implements Gemm {
+final class OpenBlasGemm implements Gemm {
 
     /** The height of OpenBLAS's AVX-512 tiles. */
     private static final int ROW_QUANTUM = 16;
@@ -25,7 +25,7 @@ public final class OpenBlasGemm implements Gemm {
     private static final long MAX_CALL_ROWS = 1L << 20;
 
     /** Refuses where the library is missing, and says how to get it. */
-    public OpenBlasGemm() {
+    OpenBlasGemm() {
         OpenBlas.unavailable()
                 .ifPresent(
                         why -> {

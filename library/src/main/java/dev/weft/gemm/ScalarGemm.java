@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
  * of Weft must give. Each element is one chain of {@link Math#fma(float, float, float)} over k = 0
  * .. K-1 from +0, rounded once. Stateless, any thread may call it.
  */
-public final class ScalarGemm implements Gemm {
+final class ScalarGemm implements Gemm {
 
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);

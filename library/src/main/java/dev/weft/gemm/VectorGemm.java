@@ -15,7 +15,7 @@ import java.util.Arrays;
  * first kernel and leave scratch just after its last, rounded to C's type, while they are in the
  * first-level cache.
  */
-public final class VectorGemm implements Gemm {
+final class VectorGemm implements Gemm {
 
     private static final int DEPTH = MicroKernel.DEPTH;
 
@@ -25,7 +25,7 @@ public final class VectorGemm implements Gemm {
     private final Blocking blocking;
     private final String name;
 
-    public VectorGemm() {
+    VectorGemm() {
         this(MicroKernel.preferred());
     }
 

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
-import dev.weft.gemm.ScalarGemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -151,7 +151,7 @@ class AllGatherMatmulTest {
                                         .a(problem.shards(), DType.FP16)
                                         .b(problem.b())
                                         .output(DType.FP32)
-                                        .engine(new ScalarGemm())
+                                        .engine(Gemms.byName("scalar"))
                                         .algorithm(Algorithm.RING)
                                         .prepare()) {
                             Result result = op.call(problem.shard(fabric.rank()));

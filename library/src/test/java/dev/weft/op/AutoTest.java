@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemm;
-import dev.weft.gemm.ScalarGemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 class AutoTest {
 
-    private static final Gemm ENGINE = new ScalarGemm();
+    private static final Gemm ENGINE = Gemms.byName("scalar");
 
     private record Found(Algorithm algorithm, long chunkRows, List<Candidate> candidates) {}
 

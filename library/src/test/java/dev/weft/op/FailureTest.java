@@ -11,7 +11,7 @@ import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemm;
-import dev.weft.gemm.ScalarGemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -144,7 +144,7 @@ class FailureTest {
     private static Gemm faulty(Fabric fabric, int rank, int product, Throwable fault) {
         AtomicInteger products = new AtomicInteger();
         return new GemmProxy(
-                new ScalarGemm(),
+                Gemms.byName("scalar"),
                 () -> {
                     if (fabric.rank() == rank && products.incrementAndGet() == product) {
                         FailureTest.<RuntimeException>sneak(fault);

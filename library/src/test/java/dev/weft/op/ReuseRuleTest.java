@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
-import dev.weft.gemm.ScalarGemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -40,7 +40,8 @@ class ReuseRuleTest {
                 Matrix a = Matrix.allocate(arena, DType.BF16, shards.totalRows(), K);
                 new NormalData(seed + i, 0).fill(a);
                 as.add(a);
-                products.add(Problem.unfused(new ScalarGemm(), arena, a, b, false, DType.FP32));
+                products.add(
+                        Problem.unfused(Gemms.byName("scalar"), arena, a, b, false, DType.FP32));
             }
             return new Series(shards, b, as, products);
         }
@@ -53,7 +54,7 @@ class ReuseRuleTest {
             return AllGatherMatmul.on(fabric)
                     .a(shards, DType.BF16)
                     .b(b)
-                    .engine(new GemmProxy(new ScalarGemm(), pauses::pause))
+                    .engine(new GemmProxy(Gemms.byName("scalar"), pauses::pause))
                     .algorithm(algorithm)
                     .chunkRows(2)
                     .computeWorkers(1 + fabric.rank() % 2)

@@ -9,7 +9,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.gemm.ScalarGemm;
 import dev.weft.gemm.Scratch;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -96,7 +95,7 @@ class SharedBTest {
     @Test
     void enginesWithOtherLayoutsDoNotShare() {
         Gemm vector = Gemms.auto();
-        Gemm scalar = new ScalarGemm();
+        Gemm scalar = Gemms.byName("scalar");
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(RANKS)) {
             Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);

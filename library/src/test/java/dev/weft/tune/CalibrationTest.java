@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.gemm.ScalarGemm;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
@@ -22,7 +21,7 @@ class CalibrationTest {
     /** What is measured depends on the machine; that it is usable does not. */
     @Test
     void theMeasuredMachineIsWholeAndCanBeKept() {
-        Gemm gemm = new ScalarGemm();
+        Gemm gemm = Gemms.byName("scalar");
         AtomicInteger beats = new AtomicInteger();
         Effort least =
                 new Effort(

@@ -4,7 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
-import dev.weft.gemm.ScalarGemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -32,7 +32,7 @@ public class PendingCallStress {
                     .a(Shards.of(2), DType.FP32)
                     .b(ONE)
                     .algorithm(Algorithm.RING)
-                    .engine(new ScalarGemm())
+                    .engine(Gemms.byName("scalar"))
                     .computeWorkers(1)
                     .prepare();
 
