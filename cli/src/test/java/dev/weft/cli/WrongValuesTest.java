@@ -148,6 +148,8 @@ class WrongValuesTest {
                     Map.entry("report --port", "--serve record.json"),
                     Map.entry("pack-kernels", "--out ."));
 
+    private static final CommandLine PARSER = Main.commandLine();
+
     @TempDir private Path folder;
 
     private static List<CommandSpec> commands(CommandSpec parent) {
@@ -270,7 +272,7 @@ class WrongValuesTest {
      */
     private List<String> complaints(List<String> arguments, String... named) throws IOException {
         Set<String> before = here();
-        Invocation run = Invocation.of(arguments.toArray(String[]::new));
+        Invocation run = Invocation.on(PARSER, arguments.toArray(String[]::new));
         List<String> complaints = new ArrayList<>();
         String what = String.join(" ", arguments) + ": ";
         if (run.code() != ExitCode.USAGE) {
