@@ -73,7 +73,7 @@ java_command() {
     if [ -d "$home/kernels" ]; then
         java+=("-Dweft.cuda.kernels=$home/kernels")
     fi
-    java+=(-cp "$class_path")
+    java+=(-cp "$class_path${WEFT_CLASSPATH:+:$WEFT_CLASSPATH}")
 }
 
 require_maven() {

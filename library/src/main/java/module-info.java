@@ -6,6 +6,9 @@ module dev.weft {
     // Optional at run time: without it the scalar engine serves, and says so once.
     requires static jdk.incubator.vector;
 
+    // Algorithms of others.
+    uses dev.weft.plan.PlanWriter;
+
     exports dev.weft.compat;
     exports dev.weft.cuda;
     exports dev.weft.fabric;

@@ -137,7 +137,6 @@ class ArchitectureTest {
                     "dev.weft.op.AutoMachine",
                     "dev.weft.op.AutoPricing",
                     "dev.weft.op.AutoTrial",
-                    "dev.weft.op.Candidate",
                     "dev.weft.op.Planning",
                     "dev.weft.cuda.CudaAllGatherMatmulBuilder",
                     "dev.weft.cuda.CudaPlanning",

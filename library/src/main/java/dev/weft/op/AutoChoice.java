@@ -152,7 +152,8 @@ final class AutoChoice {
         List<Candidate> shared = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Candidate mine = fabric.rank() == 0 ? own.get(i) : null;
-            long algorithm = agreement.ofFirst(mine == null ? 0 : mine.algorithm().ordinal());
+            long algorithm =
+                    agreement.ofFirst(mine == null ? 0 : Agreement.number(mine.algorithm()));
             long cut = agreement.ofFirst(mine == null ? 0 : mine.chunksPerSource());
             long bits =
                     agreement.ofFirst(

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 
 /**
  * One of the plans that {@link Algorithm#AUTO} looked at.
@@ -12,13 +13,13 @@ import dev.weft.plan.Algorithm;
  * @param chosen whether it is the one that the operator runs
  */
 public record Candidate(
-        Algorithm algorithm,
+        PlanWriter algorithm,
         int chunksPerSource,
         double predictedNs,
         double measuredNs,
         boolean chosen) {
 
-    static Candidate priced(Algorithm algorithm, int chunksPerSource, double predictedNs) {
+    static Candidate priced(PlanWriter algorithm, int chunksPerSource, double predictedNs) {
         return new Candidate(algorithm, chunksPerSource, predictedNs, Double.NaN, false);
     }
 

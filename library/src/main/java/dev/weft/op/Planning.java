@@ -78,7 +78,7 @@ final class Planning implements AutoProblem {
     }
 
     List<RankPlan> plans(Candidate candidate) {
-        Algorithm algorithm = candidate.algorithm();
+        PlanWriter algorithm = candidate.algorithm();
         return plans(algorithm, chunks(algorithm, candidate.chunksPerSource()));
     }
 

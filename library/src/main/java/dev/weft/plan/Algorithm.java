@@ -39,16 +39,19 @@ public enum Algorithm implements PlanWriter {
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
-        for (Algorithm algorithm : values()) {
-            if (algorithm.label().equals(label)) {
-                return algorithm;
-            }
-        }
-        throw new IllegalArgumentException(
-                "unknown algorithm '" + label + "': expected one of " + labels());
-    }
-
-    private static String labels() {
-        return Arrays.stream(values()).map(Algorithm::label).collect(Collectors.joining(", "));
+        return Arrays.stream(values())
+                .filter(algorithm -> algorithm.label().equals(label))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalArgumentException(
+                                        "unknown algorithm '%s': expected one of %s"
+                                                .formatted(
+                                                        label,
+                                                        Arrays.stream(values())
+                                                                .map(Algorithm::label)
+                                                                .collect(
+                                                                        Collectors.joining(
+                                                                                ", ")))));
     }
 }

@@ -1,6 +1,9 @@
 package dev.weft.plan;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.ServiceLoader;
+import java.util.stream.Collectors;
 
 /**
  * A way to gather, as the plans that it writes. {@link Algorithm} has those of Weft; others can be
@@ -28,5 +31,30 @@ public interface PlanWriter {
      */
     default boolean isSymmetric() {
         return false;
+    }
+
+    /**
+     * The writer of that name: one of {@link Algorithm}, or one that a jar on the class path
+     * provides (see {@link ServiceLoader}).
+     *
+     * @throws IllegalArgumentException if there is none, with the names that there are
+     */
+    static PlanWriter named(String label) {
+        List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));
+        ServiceLoader.load(PlanWriter.class).forEach(all::add);
+        return all.stream()
+                .filter(writer -> writer.label().equals(label))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalArgumentException(
+                                        "unknown algorithm '%s': expected one of %s"
+                                                .formatted(
+                                                        label,
+                                                        all.stream()
+                                                                .map(PlanWriter::label)
+                                                                .collect(
+                                                                        Collectors.joining(
+                                                                                ", ")))));
     }
 }

@@ -8,6 +8,7 @@ import dev.weft.model.Explorer.Search;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -40,6 +41,19 @@ final class Catalogue {
         full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1).withViews(views()));
         reduced(entries, Setting.pingPong(CALLS, 2, 2, 0, 2, 1));
         reduced(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
+        return entries;
+    }
+
+    /** Seconds: what somebody else's algorithm writes for two to five ranks, on one host or two. */
+    static List<Entry> of(PlanWriter writer) {
+        List<Entry> entries = new ArrayList<>();
+        full(entries, Setting.of(writer, 1, CALLS, 2, 2));
+        full(entries, Setting.of(writer, 1, CALLS, 2, 1).withViews(views()));
+        full(entries, Setting.of(writer, 1, CALLS, 1, 1, 0));
+        full(entries, Setting.of(writer, 1, CALLS, 2, 2, 1).withSummaries());
+        full(entries, Setting.of(writer, 1, 3, 1, 1, 1, 0));
+        reduced(entries, Setting.of(writer, 1, CALLS, 2, 2, 0, 2, 1));
+        reduced(entries, Setting.of(writer, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
         return entries;
     }
 

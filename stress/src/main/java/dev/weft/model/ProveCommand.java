@@ -2,6 +2,8 @@ package dev.weft.model;
 
 import dev.weft.model.Catalogue.Entry;
 import dev.weft.model.Explorer.Search;
+import dev.weft.plan.PlanException;
+import dev.weft.plan.PlanWriter;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
@@ -29,6 +31,7 @@ import picocli.CommandLine.Spec;
             "  ./weft prove                     about a minute",
             "  ./weft prove --smoke             seconds",
             "  ./weft prove --all               minutes, larger groups",
+            "  ./weft prove --algorithm ring    one algorithm",
             "",
             "Exit codes: 0 proven and all mutants found, 1 not so, 2 wrong usage."
         })
@@ -47,6 +50,14 @@ public final class ProveCommand implements Callable<Integer> {
     private boolean all;
 
     @Option(
+            names = "--algorithm",
+            paramLabel = "NAME",
+            description =
+                    "The plans of one algorithm alone, which may be your own: see"
+                            + " docs/algorithms.md.")
+    private String algorithm;
+
+    @Option(
             names = "--states",
             paramLabel = "N",
             description = "Give a line up after so many states (default: what fits in memory).")
@@ -60,16 +71,39 @@ public final class ProveCommand implements Callable<Integer> {
             throw new ParameterException(
                     spec.commandLine(), "--smoke and --all: expected one of the two");
         }
+        if (algorithm != null && (smoke || all)) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--algorithm with --smoke or --all: it has a set of its own");
+        }
         if (mostStates != null && mostStates < 1) {
             throw new ParameterException(
                     spec.commandLine(), "--states " + mostStates + ": expected 1 or more");
         }
         out = spec.commandLine().getOut();
+        if (algorithm != null) {
+            return provesAlgorithm();
+        }
         boolean fine = proves(entries());
         fine &= survivesFaults();
         fine &= findsMutants();
         out.println();
         out.println(fine ? "Proven; every mutant was found." : "NOT PROVEN: see above.");
+        out.flush();
+        return fine ? 0 : FOUND_PROBLEM;
+    }
+
+    private int provesAlgorithm() {
+        List<Entry> entries;
+        try {
+            entries = Catalogue.of(PlanWriter.named(algorithm));
+        } catch (IllegalArgumentException | PlanException e) {
+            throw new ParameterException(
+                    spec.commandLine(), "--algorithm " + algorithm + ": " + e.getMessage());
+        }
+        boolean fine = proves(entries);
+        out.println();
+        out.println(fine ? "Proven." : "NOT PROVEN: see above.");
         out.flush();
         return fine ? 0 : FOUND_PROBLEM;
     }

@@ -8,6 +8,7 @@ import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Machines;
 import java.time.Duration;
@@ -348,9 +349,10 @@ public final class ExecutionOptions {
         return given;
     }
 
-    public static Algorithm algorithm(String label) {
+    /** One of Weft's algorithms, or of those on the class path. */
+    public static PlanWriter algorithm(String label) {
         try {
-            return Algorithm.of(label);
+            return PlanWriter.named(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--algorithm: " + e.getMessage());
         }

@@ -2,7 +2,7 @@ package dev.weft.cli.options;
 
 import dev.weft.compat.Ascend;
 import dev.weft.cuda.CudaEngine;
-import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import java.time.Duration;
 import java.util.Locale;
 
@@ -21,7 +21,7 @@ import java.util.Locale;
 public record ExecutionSpec(
         boolean cuda,
         boolean hostPeers,
-        Algorithm algorithm,
+        PlanWriter algorithm,
         Launcher start,
         String engine,
         int computeWorkers,
@@ -59,7 +59,7 @@ public record ExecutionSpec(
 
     /** One call on this CPU's threads, cut like this. */
     public ExecutionSpec onCpu(
-            Algorithm newAlgorithm,
+            PlanWriter newAlgorithm,
             int lanes,
             long newChunkRows,
             long newChunkCols,

@@ -15,6 +15,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.Timeline;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
@@ -129,7 +130,7 @@ final class CudaRankRun implements RankJob {
     }
 
     private CudaAllGatherMatmulBuilder builder(
-            Fabric group, Gpu gpu, CudaInputs inputs, Algorithm algorithm) {
+            Fabric group, Gpu gpu, CudaInputs inputs, PlanWriter algorithm) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(gpu, 0)

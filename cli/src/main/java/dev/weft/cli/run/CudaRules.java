@@ -10,6 +10,7 @@ import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
@@ -99,7 +100,7 @@ final class CudaRules {
     }
 
     /** Ranks on devices take every algorithm; what host memory cannot do is for this to refuse. */
-    private static Algorithm trialAlgorithm(ExecutionSpec execution) {
+    private static PlanWriter trialAlgorithm(ExecutionSpec execution) {
         return execution.hostPeers() ? execution.algorithm() : Algorithm.MESH_PULL;
     }
 

@@ -3,6 +3,7 @@ package dev.weft.cli.run;
 import dev.weft.files.PrivateFiles;
 import dev.weft.op.Candidate;
 import dev.weft.op.Timeline;
+import dev.weft.plan.Algorithm;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -123,7 +124,8 @@ record RankReport(
             throws IOException {
         out.writeInt(candidates.size());
         for (Candidate candidate : candidates) {
-            out.writeByte(candidate.algorithm().ordinal());
+            // Auto chooses among Weft's own.
+            out.writeByte(Algorithm.of(candidate.algorithm().label()).ordinal());
             out.writeInt(candidate.chunksPerSource());
             out.writeDouble(candidate.predictedNs());
             out.writeDouble(candidate.measuredNs());

@@ -15,6 +15,7 @@ import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.Result;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -105,7 +106,7 @@ final class RankRun implements RankJob {
     }
 
     private AllGatherMatmulBuilder builder(
-            Fabric group, Fabric world, Algorithm algorithm, boolean keepGathered) {
+            Fabric group, Fabric world, PlanWriter algorithm, boolean keepGathered) {
         Gemm engine = Gemms.byName(execution.engine());
         AllGatherMatmulBuilder builder =
                 AllGatherMatmul.on(group)

@@ -17,6 +17,7 @@ import dev.weft.cli.verify.Outcome;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.op.Candidate;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
@@ -196,7 +197,7 @@ final class SimRun {
     }
 
     /** Where a machine's own kernel decides, auto is what that does. */
-    private Algorithm askedAlgorithm() {
+    private PlanWriter askedAlgorithm() {
         return execution.algorithm() == Algorithm.AUTO
                 ? Algorithm.MESH_PUSH
                 : execution.algorithm();

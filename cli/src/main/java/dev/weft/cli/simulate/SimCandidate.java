@@ -2,6 +2,7 @@ package dev.weft.cli.simulate;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.PlanWriter;
 import dev.weft.sim.Prediction;
 
 /**
@@ -10,7 +11,7 @@ import dev.weft.sim.Prediction;
  * @param cut what {@code chunks} were made of
  * @param lanes communication workers of a rank, of which the algorithm may use fewer
  */
-public record SimCandidate(Algorithm algorithm, SimCut cut, Chunks chunks, int lanes) {
+public record SimCandidate(PlanWriter algorithm, SimCut cut, Chunks chunks, int lanes) {
 
     /** A candidate and the predicted time of its whole call. */
     public record Priced(SimCandidate candidate, Prediction prediction) {

@@ -6,6 +6,7 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.search.MachinePlans;
@@ -104,7 +105,7 @@ public record SimProblem(
      * @param lanes 0 for the machine's own number
      * @throws IllegalArgumentException where the machine cannot do that, with the reason
      */
-    public SimCandidate candidate(Algorithm algorithm, SimCut cut, int lanes) {
+    public SimCandidate candidate(PlanWriter algorithm, SimCut cut, int lanes) {
         Hosts hosts = hosts();
         if (algorithm == Algorithm.DIRECT && !machine.node().direct()) {
             throw new IllegalArgumentException(
@@ -133,7 +134,10 @@ public record SimProblem(
                 count);
     }
 
-    private int lanes(Algorithm algorithm, Hosts hosts) {
+    private int lanes(PlanWriter writer, Hosts hosts) {
+        if (!(writer instanceof Algorithm algorithm)) {
+            return 1;
+        }
         int perPeer = Math.clamp(shards.ranks() - 1, 1, MOST_DEFAULT_LANES);
         return switch (algorithm) {
             case RING, DIRECT, AUTO -> 1;
@@ -153,7 +157,9 @@ public record SimProblem(
 
     /** Those of its lanes that a candidate's plan has work for. */
     public int lanesUsed(SimCandidate candidate) {
-        return Planner.lanes(candidate.algorithm(), hosts(), candidate.lanes());
+        return candidate.algorithm() instanceof Algorithm algorithm
+                ? Planner.lanes(algorithm, hosts(), candidate.lanes())
+                : candidate.lanes();
     }
 
     private boolean coresMoveBytes() {

@@ -1,6 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.sim.Part;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -20,7 +21,7 @@ public final class SimSearch {
 
     static final int EVERY_CUT_RANKS = 64;
 
-    private static final List<Algorithm> ALGORITHMS =
+    private static final List<PlanWriter> ALGORITHMS =
             List.of(
                     Algorithm.DIRECT,
                     Algorithm.MESH_PUSH,
@@ -43,13 +44,13 @@ public final class SimSearch {
     public static SimSearch of(SimProblem problem, SimCut cut, int lanes) {
         SimSearch search = new SimSearch(problem);
         List<SimCut> cuts = cut.isGiven() ? List.of(cut) : cuts(problem);
-        List<Algorithm> algorithms = search.possible();
+        List<PlanWriter> algorithms = search.possible();
         if (problem.shards().ranks() <= EVERY_CUT_RANKS || cuts.size() == 1) {
             search.add(algorithms, cuts, lanes);
         } else {
             SimCut middle = cuts.get(cuts.size() / 2);
             search.add(algorithms, List.of(middle), lanes);
-            Set<Algorithm> kept = new LinkedHashSet<>();
+            Set<PlanWriter> kept = new LinkedHashSet<>();
             kept.add(search.cheapest().candidate().algorithm());
             kept.add(Algorithm.SEQUENTIAL);
             search.add(kept, cuts.stream().filter(other -> !other.equals(middle)).toList(), lanes);
@@ -66,7 +67,7 @@ public final class SimSearch {
     }
 
     /** Without what the machine cannot do, or what could not be told from another algorithm. */
-    private List<Algorithm> possible() {
+    private List<PlanWriter> possible() {
         boolean alone = problem.shards().ranks() == 1 || problem.shards().totalRows() == 0;
         if (alone) {
             return List.of(Algorithm.SEQUENTIAL);
@@ -91,8 +92,8 @@ public final class SimSearch {
         return List.copyOf(cuts);
     }
 
-    private void add(Iterable<Algorithm> algorithms, List<SimCut> cuts, int lanes) {
-        for (Algorithm algorithm : algorithms) {
+    private void add(Iterable<PlanWriter> algorithms, List<SimCut> cuts, int lanes) {
+        for (PlanWriter algorithm : algorithms) {
             // Nothing travels in direct: the cut makes no difference to it.
             for (SimCut cut : algorithm == Algorithm.DIRECT ? cuts.subList(0, 1) : cuts) {
                 priced.add(problem.price(problem.candidate(algorithm, cut, lanes)));

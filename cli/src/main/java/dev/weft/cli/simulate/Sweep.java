@@ -2,6 +2,7 @@ package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import dev.weft.report.CallSpans;
 import dev.weft.sim.Machine;
@@ -24,7 +25,7 @@ record Sweep(
         List<Long> k,
         List<Long> n,
         List<Integer> ranks,
-        List<Algorithm> algorithms,
+        List<PlanWriter> algorithms,
         List<Integer> splits,
         DType aType,
         DType outType,
@@ -41,7 +42,7 @@ record Sweep(
      */
     record Row(
             Problem problem,
-            Algorithm algorithm,
+            PlanWriter algorithm,
             int splits,
             int chunksPerSource,
             long chunkRows,
@@ -111,7 +112,7 @@ record Sweep(
         SimProblem priced = priced(problem);
         double sequentialNs = sequentialNs(priced);
         List<Row> own = new ArrayList<>();
-        for (Algorithm algorithm : algorithms) {
+        for (PlanWriter algorithm : algorithms) {
             for (int split : splits) {
                 own.add(row(problem, priced, algorithm, split, sequentialNs));
                 progress.advance(rows.size() + own.size());
@@ -170,7 +171,7 @@ record Sweep(
     private Row row(
             Problem problem,
             SimProblem priced,
-            Algorithm algorithm,
+            PlanWriter algorithm,
             int split,
             double sequentialNs) {
         try {

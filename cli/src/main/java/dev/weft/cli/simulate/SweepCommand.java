@@ -15,6 +15,7 @@ import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.report.PageData;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -232,13 +233,15 @@ public final class SweepCommand implements Callable<Integer> {
         return sweep;
     }
 
-    private List<Algorithm> algorithms() {
+    private List<PlanWriter> algorithms() {
         if (algorithm.equals("all")) {
-            return Arrays.stream(Algorithm.values()).filter(one -> one != Algorithm.AUTO).toList();
+            return Arrays.<PlanWriter>stream(Algorithm.values())
+                    .filter(one -> one != Algorithm.AUTO)
+                    .toList();
         }
-        Set<Algorithm> some = new LinkedHashSet<>();
+        Set<PlanWriter> some = new LinkedHashSet<>();
         for (String label : algorithm.split(",", -1)) {
-            Algorithm one = ExecutionOptions.algorithm(label);
+            PlanWriter one = ExecutionOptions.algorithm(label);
             if (one == Algorithm.AUTO) {
                 throw new UsageException(
                         "--algorithm auto: a sweep prices each one, expected all or some of them");
