@@ -102,12 +102,12 @@ public final class MpiChild {
         MemorySegment out = filled(bytes, rank);
         MemorySegment in = arena.allocate(bytes + 1L);
         requests.irecv(0, in.address(), bytes + 1, mpi.byteType(), before(), 5, comm);
-        expect(!requests.isFree(0) && requests.isFree(1), "slot 0 alone is taken");
+        expect(!requests.isFree(0) && requests.isFree(1), "request 0 alone is taken");
         try {
             requests.irecv(0, in.address(), bytes, mpi.byteType(), before(), 6, comm);
-            throw new AssertionError("a slot was taken twice");
+            throw new AssertionError("a request was taken twice");
         } catch (IllegalArgumentException expected) {
-            expect(expected.getMessage().contains("slot 0"), expected.getMessage());
+            expect(expected.getMessage().contains("request 0"), expected.getMessage());
         }
         requests.isend(3, out.address(), bytes, mpi.byteType(), after(), 5, comm);
         int done = 0;
@@ -121,7 +121,7 @@ public final class MpiChild {
             }
             done += found;
         }
-        expect(requests.isFree(0) && requests.isFree(3), "slots stay taken");
+        expect(requests.isFree(0) && requests.isFree(3), "requests stay taken");
         expect(requests.testSome() == 0, "nothing is under way");
         same(filled(bytes, before()), in.asSlice(0, bytes));
         passed("ring " + bytes);
@@ -235,7 +235,7 @@ public final class MpiChild {
             expect(errors[1] != 0, "the message of 64 bytes fitted into 8");
             expect(text.toLowerCase(Locale.ROOT).contains("truncate"), errors[1] + ": " + text);
             expect(errors[2] == 0, "error " + errors[2] + " for a message that fits");
-            expect(requests.isFree(1) && requests.isFree(2), "slots stay taken");
+            expect(requests.isFree(1) && requests.isFree(2), "requests stay taken");
             same(filled(16, 1), in.asSlice(8, 16));
             System.out.println("truncated: " + errors[1] + " " + text);
         } else if (rank == 1) {
@@ -259,7 +259,7 @@ public final class MpiChild {
                 System.out.println("refused: " + e.getMessage());
             }
         }
-        expect(requests.isFree(4), "a slot is taken by a send that failed");
+        expect(requests.isFree(4), "a request is taken by a send that failed");
         passed("bad argument");
     }
 
@@ -267,12 +267,12 @@ public final class MpiChild {
         MemorySegment in = arena.allocate(8);
         requests.irecv(6, in.address(), 8, mpi.byteType(), before(), 77, comm);
         requests.cancel(6);
-        expect(awaitSome() == 1 && requests.completed(0) == 6, "slot 6 was cancelled");
-        expect(requests.cancelled(0) && requests.isFree(6), "slot 6 goes on");
+        expect(awaitSome() == 1 && requests.completed(0) == 6, "request 6 was cancelled");
+        expect(requests.cancelled(0) && requests.isFree(6), "request 6 goes on");
         requests.irecv(6, in.address(), 8, mpi.byteType(), before(), 78, comm);
         requests.cancel(6);
         requests.free(6);
-        expect(requests.isFree(6), "slot 6 is not free");
+        expect(requests.isFree(6), "request 6 is not free");
         passed("cancel");
     }
 
