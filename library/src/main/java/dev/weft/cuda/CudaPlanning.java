@@ -95,13 +95,8 @@ record CudaPlanning(
                     "a plan with %s: expected shards of %s rows x %d columns"
                             .formatted(plan.chunks(), shards, k));
         }
-        long chunkCols = plan.chunks().chunkCols();
-        if (chunkCols < k && chunkCols % TileShape.K_BLOCK != 0) {
-            throw new IllegalArgumentException(
-                    "chunks of "
-                            + chunkCols
-                            + " columns on a GPU: expected a multiple of "
-                            + TileShape.K_BLOCK);
+        if (plan.chunks().chunkCols() < k) {
+            checkCols(plan.chunks().chunkCols());
         }
         if (plan.storage() == RankPlan.Storage.PING_PONG) {
             throw new IllegalArgumentException(
@@ -122,6 +117,16 @@ record CudaPlanning(
                             + " with rows that travel through host memory: expected ring,"
                             + " bidirectional-ring, mesh-push, mesh-pull or sequential, since no"
                             + " GPU reads another's rows");
+        }
+    }
+
+    private static void checkCols(long chunkCols) {
+        if (chunkCols % TileShape.K_BLOCK != 0) {
+            throw new IllegalArgumentException(
+                    "chunks of "
+                            + chunkCols
+                            + " columns on a GPU: expected a multiple of "
+                            + TileShape.K_BLOCK);
         }
     }
 
@@ -171,6 +176,7 @@ record CudaPlanning(
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
     private Chunks cut(long k, PlanWriter chosen) {
+        checkCols(wishes.chunkCols());
         Cut cut = new Cut(wishes.chunkRows(), wishes.splitsPerRank(), wishes.chunkCols());
         if (!cut.givesRows()) {
             cut = new Cut(automaticRows(k, chosen), 0, wishes.chunkCols());
