@@ -9,9 +9,9 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.GenDataCommand;
-import dev.weft.cli.diagnosis.Culprit;
-import dev.weft.cli.diagnosis.EndTable;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureTable;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.launch.LaunchCommand;
 import dev.weft.cli.launch.TerminationSignal;
 import dev.weft.cli.run.RankCommand;
@@ -58,11 +58,11 @@ import picocli.CommandLine.Spec;
             RankCommand.class,
             LabCommand.class,
             TestCommand.class,
-            BadDayCommands.Soak.class,
-            BadDayCommands.Faults.class,
-            BadDayCommands.Stragglers.class,
-            BadDayCommands.Fuzz.class,
-            BadDayCommands.Prove.class,
+            StressCommands.Soak.class,
+            StressCommands.Faults.class,
+            StressCommands.Stragglers.class,
+            StressCommands.Fuzz.class,
+            StressCommands.Prove.class,
             DistCommand.class,
             PackKernelsCommand.class
         },
@@ -106,7 +106,7 @@ public final class Main implements Runnable {
             return command.execute(arguments);
         } catch (OutOfMemoryError e) {
             String message = "not enough memory for this problem: " + e.getMessage();
-            RankEnd.tellStarter(new RunFailedException(message), false);
+            RankFailure.tellStarter(new RunFailedException(message), false);
             ErrorMessage.print(command.getErr(), message);
             return ExitCode.FAILED;
         } catch (LinkageError e) {
@@ -143,11 +143,11 @@ public final class Main implements Runnable {
     private static int executionError(Exception failure, CommandLine command) {
         boolean usage =
                 failure instanceof UsageException || failure instanceof IllegalArgumentException;
-        boolean told = RankEnd.tellStarter(failure, usage);
+        boolean told = RankFailure.tellStarter(failure, usage);
         PrintWriter err = command.getErr();
         if (failure instanceof FabricException e && !told) {
             tellOfRanks(e, err);
-        } else if (!told || !RankEnd.isHeardByStarter()) {
+        } else if (!told || !RankFailure.isHeardByStarter()) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
         }
         if (failure instanceof RunFailedException e) {
@@ -158,14 +158,15 @@ public final class Main implements Runnable {
 
     /** All ranks are threads of this process, or this is one that nobody here has started. */
     private static void tellOfRanks(FabricException failure, PrintWriter err) {
-        List<RankEnd> ends = RankEnd.allOf(failure);
+        List<RankFailure> ends = RankFailure.allOf(failure);
         if (ends.size() == 1) {
             ErrorMessage.print(err, ErrorMessage.of(failure));
             failure.report().ifPresent(s -> ErrorMessage.print(err, s.table().lines().toList()));
         } else {
             ErrorMessage.print(
-                    err, new Culprit(ends, Map.of()).line().orElse(ErrorMessage.of(failure)));
-            ErrorMessage.print(err, EndTable.lines(EndTable.ranks(ends), ends, Map.of()));
+                    err,
+                    new FailureDiagnosis(ends, Map.of()).line().orElse(ErrorMessage.of(failure)));
+            ErrorMessage.print(err, FailureTable.lines(FailureTable.ranks(ends), ends, Map.of()));
         }
     }
 

@@ -13,12 +13,12 @@ import java.util.List;
 public final class CriticalPath {
 
     private final CallSpans call;
-    private final Releases releases;
+    private final SpanDependencies releases;
 
     /** By number: the span of the same worker before it that was not a wait, or -1. */
     private final int[] before;
 
-    private CriticalPath(CallSpans call, Releases releases) {
+    private CriticalPath(CallSpans call, SpanDependencies releases) {
         this.call = call;
         this.releases = releases;
         this.before = new int[call.size()];
@@ -35,7 +35,7 @@ public final class CriticalPath {
     }
 
     /** Numbers of spans in the order of time; none for a call without spans. */
-    public static List<Integer> of(CallSpans call, Releases releases) {
+    public static List<Integer> of(CallSpans call, SpanDependencies releases) {
         return new CriticalPath(call, releases).walk();
     }
 

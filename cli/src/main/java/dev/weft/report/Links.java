@@ -41,7 +41,7 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
     /**
      * @param bytesPerRow of A
      */
-    public static Links of(CallSpans call, Releases releases, double bytesPerRow) {
+    public static Links of(CallSpans call, SpanDependencies releases, double bytesPerRow) {
         Sums moved = new Sums();
         Sums read = new Sums();
         for (int i = 0; i < call.size(); i++) {

@@ -72,7 +72,7 @@ public record ShownRun(
             if (!call.isWhole()) {
                 return unexplained(call);
             }
-            Releases releases = new Releases(call);
+            SpanDependencies releases = new SpanDependencies(call);
             List<TimeShares.RankShares> shares = TimeShares.of(call, releases, workers);
             return new Analysis(
                     CriticalPath.of(call, releases),

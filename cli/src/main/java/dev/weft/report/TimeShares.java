@@ -52,9 +52,9 @@ public final class TimeShares {
     private record Key(Part part, int source) {}
 
     private final CallSpans call;
-    private final Releases releases;
+    private final SpanDependencies releases;
 
-    private TimeShares(CallSpans call, Releases releases) {
+    private TimeShares(CallSpans call, SpanDependencies releases) {
         this.call = call;
         this.releases = releases;
     }
@@ -62,7 +62,8 @@ public final class TimeShares {
     /**
      * @param workers whose time it is; a rank that has none of them has no shares
      */
-    public static List<RankShares> of(CallSpans call, Releases releases, TrackKind workers) {
+    public static List<RankShares> of(
+            CallSpans call, SpanDependencies releases, TrackKind workers) {
         TimeShares shares = new TimeShares(call, releases);
         return call.ranks().stream().map(rank -> shares.of(rank, workers)).toList();
     }

@@ -26,7 +26,7 @@ final class TraceArrows {
     private final List<Arrow> byBeginning;
 
     TraceArrows(CallSpans call) {
-        Releases releases = new Releases(call);
+        SpanDependencies releases = new SpanDependencies(call);
         for (int number = 0; number < call.size(); number++) {
             long endNs = call.span(number).startNs();
             for (int transfer : releases.releasedBy(number)) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class CriticalPathTest {
 
     private static List<Integer> path(CallSpans call) {
-        return CriticalPath.of(call, new Releases(call));
+        return CriticalPath.of(call, new SpanDependencies(call));
     }
 
     /**

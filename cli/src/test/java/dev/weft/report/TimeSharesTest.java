@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class TimeSharesTest {
 
     private static List<RankShares> shares(CallSpans call, TrackKind workers) {
-        return TimeShares.of(call, new Releases(call), workers);
+        return TimeShares.of(call, new SpanDependencies(call), workers);
     }
 
     private static List<RankShares> shares(CallSpans call) {

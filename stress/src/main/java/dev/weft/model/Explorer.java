@@ -1,6 +1,6 @@
 package dev.weft.model;
 
-import dev.weft.model.Outcome.Verdict;
+import dev.weft.model.SearchResult.Verdict;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -64,11 +64,11 @@ final class Explorer {
         this.ahead = new int[largest.length];
     }
 
-    static Outcome explore(Model model, Search search, int mostStates) {
+    static SearchResult explore(Model model, Search search, int mostStates) {
         return new Explorer(model, search, mostStates, state -> {}).run();
     }
 
-    Outcome run() {
+    SearchResult run() {
         store.add(at, NOBODY);
         int endOfLevel = 1;
         for (current = 0; current < store.size(); current++) {
@@ -81,7 +81,7 @@ final class Explorer {
             }
             store.load(current, at);
             visitor.accept(at);
-            Outcome wrong = expand();
+            SearchResult wrong = expand();
             if (wrong != null) {
                 return wrong;
             }
@@ -89,7 +89,7 @@ final class Explorer {
         return outcome(Verdict.PROVEN, "", -1);
     }
 
-    private Outcome expand() {
+    private SearchResult expand() {
         int alone = search == Search.REDUCED ? commuting() : NOBODY;
         if (alone != NOBODY) {
             return take(alone);
@@ -98,7 +98,7 @@ final class Explorer {
         for (int thread = 0; thread < at.length; thread++) {
             if (model.isEnabled(at, thread)) {
                 stuck = false;
-                Outcome wrong = take(thread);
+                SearchResult wrong = take(thread);
                 if (wrong != null) {
                     return wrong;
                 }
@@ -108,7 +108,7 @@ final class Explorer {
     }
 
     /** Takes a thread's next step and those after it that only raise words; then goes back. */
-    private Outcome take(int thread) {
+    private SearchResult take(int thread) {
         transitions++;
         String wrong = model.wrongRead(at, thread);
         if (wrong != null) {
@@ -188,7 +188,7 @@ final class Explorer {
     /**
      * @param thread whose next step ends the trace, or -1
      */
-    private Outcome outcome(Verdict verdict, String problem, int thread) {
+    private SearchResult outcome(Verdict verdict, String problem, int thread) {
         boolean wrong = verdict != Verdict.PROVEN && verdict != Verdict.LIMIT;
         List<Integer> last = Arrays.stream(at).boxed().toList();
         List<String> trace = new ArrayList<>();
@@ -198,7 +198,7 @@ final class Explorer {
             }
             trace(trace);
         }
-        return new Outcome(
+        return new SearchResult(
                 verdict, store.size(), transitions, depth, problem, trace.reversed(), last);
     }
 

@@ -1,7 +1,7 @@
 package dev.weft.model;
 
 import dev.weft.model.Explorer.Search;
-import dev.weft.model.Outcome.Verdict;
+import dev.weft.model.SearchResult.Verdict;
 
 /**
  * Every signal of a setting is lost once, one at a time. The calls must then either end all the
@@ -16,14 +16,14 @@ import dev.weft.model.Outcome.Verdict;
 record LostSignals(int signals, int madeGood, int awaited, int wrong) {
 
     static LostSignals of(Setting setting, int mostStates) {
-        Signals sound = Signals.sound();
+        SignalFaults sound = SignalFaults.sound();
         Protocol.model(setting, Mutant.NONE, sound);
         int madeGood = 0;
         int awaited = 0;
         for (int number = 0; number < sound.count(); number++) {
-            Signals signals = Signals.without(number);
+            SignalFaults signals = SignalFaults.without(number);
             Model model = Protocol.model(setting, Mutant.NONE, signals);
-            Outcome outcome = Explorer.explore(model, Search.REDUCED, mostStates);
+            SearchResult outcome = Explorer.explore(model, Search.REDUCED, mostStates);
             if (outcome.isProven()) {
                 madeGood++;
             } else if (isAwaited(model, outcome, signals.lostSignal())) {
@@ -34,7 +34,7 @@ record LostSignals(int signals, int madeGood, int awaited, int wrong) {
         return new LostSignals(sound.count(), madeGood, awaited, wrong);
     }
 
-    private static boolean isAwaited(Model model, Outcome outcome, Wait lost) {
+    private static boolean isAwaited(Model model, SearchResult outcome, Wait lost) {
         if (outcome.verdict() != Verdict.DEADLOCK) {
             return false;
         }

@@ -24,7 +24,7 @@ final class Protocol {
     private final WordTable words;
     private final Memory memory;
 
-    private Protocol(Setting setting, Mutant mutant, Signals signals) {
+    private Protocol(Setting setting, Mutant mutant, SignalFaults signals) {
         this.setting = setting;
         this.mutant = mutant;
         int[] callers = new int[setting.ranks()];
@@ -43,7 +43,7 @@ final class Protocol {
         memory = new Memory(setting);
     }
 
-    private void addThread(String name, Signals signals) {
+    private void addThread(String name, SignalFaults signals) {
         scripts.add(new Script(scripts.size(), name, signals));
         ended.add(new OwnedWord(Word.Kind.LOCAL, "end of " + name, 0, setting.calls()));
     }
@@ -52,7 +52,7 @@ final class Protocol {
         return setting.anyWorkers() ? plan.consumption().size() : 1;
     }
 
-    static Model model(Setting setting, Mutant mutant, Signals signals) {
+    static Model model(Setting setting, Mutant mutant, SignalFaults signals) {
         return new Protocol(setting, mutant, signals).write();
     }
 

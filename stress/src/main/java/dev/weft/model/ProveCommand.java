@@ -147,8 +147,8 @@ public final class ProveCommand implements Callable<Integer> {
     private boolean proves(Entry entry) {
         long start = System.nanoTime();
         Setting setting = entry.setting();
-        Model model = Protocol.model(setting, Mutant.NONE, Signals.sound());
-        Outcome outcome = Explorer.explore(model, entry.search(), limit());
+        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.sound());
+        SearchResult outcome = Explorer.explore(model, entry.search(), limit());
         Leads leads = Leads.of(model);
         boolean proven = outcome.isProven() && leads.areAllowed();
         out.printf(
@@ -187,7 +187,7 @@ public final class ProveCommand implements Callable<Integer> {
         out.println();
         for (Setting setting : Catalogue.forFaults()) {
             LostSignals lost = LostSignals.of(setting, limit());
-            Model doubled = Protocol.model(setting, Mutant.NONE, Signals.twice());
+            Model doubled = Protocol.model(setting, Mutant.NONE, SignalFaults.twice());
             boolean harmless = Explorer.explore(doubled, Search.FULL, limit()).isProven();
             fine &= lost.wrong() == 0 && harmless;
             out.printf(
@@ -210,9 +210,9 @@ public final class ProveCommand implements Callable<Integer> {
                 continue;
             }
             Setting setting = Catalogue.against(mutant);
-            Model model = Protocol.model(setting, mutant, Signals.sound());
-            Outcome outcome = Explorer.explore(model, Search.FULL, limit());
-            boolean found = outcome.verdict() == Outcome.Verdict.WRONG_READ;
+            Model model = Protocol.model(setting, mutant, SignalFaults.sound());
+            SearchResult outcome = Explorer.explore(model, Search.FULL, limit());
+            boolean found = outcome.verdict() == SearchResult.Verdict.WRONG_READ;
             fine &= found;
             out.println();
             out.printf(
@@ -227,7 +227,7 @@ public final class ProveCommand implements Callable<Integer> {
     }
 
     /** What is wrong and what led to it. */
-    private void tell(Outcome outcome) {
+    private void tell(SearchResult outcome) {
         List<String> trace = outcome.trace();
         int left = Math.max(0, trace.size() - LINES_OF_TRACE);
         if (left > 0) {

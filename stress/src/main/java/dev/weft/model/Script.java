@@ -12,12 +12,12 @@ final class Script {
 
     private final int thread;
     private final String name;
-    private final Signals signals;
+    private final SignalFaults signals;
     private final List<Step> steps = new ArrayList<>();
     private final List<Wait> pending = new ArrayList<>();
     private String call = "";
 
-    Script(int thread, String name, Signals signals) {
+    Script(int thread, String name, SignalFaults signals) {
         this.thread = thread;
         this.name = name;
         this.signals = signals;

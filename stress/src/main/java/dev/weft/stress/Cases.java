@@ -9,7 +9,7 @@ final class Cases {
         return switch (run.launcher()) {
             case THREADS -> ThreadRanks.run(run);
             case PROCESSES -> ProcessRanks.run(run);
-            case MPI, HOSTS -> MpiRanks.run(run);
+            case MPI, HOSTS -> MpirunRanks.run(run);
         };
     }
 }

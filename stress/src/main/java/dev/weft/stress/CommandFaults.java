@@ -36,8 +36,8 @@ final class CommandFaults {
 
     void run() {
         new CommandSignals(table).run(launchers());
-        rankSignalled("kill", Signals.KILL);
-        rankSignalled("freeze", Signals.STOP);
+        rankSignalled("kill", ProcessSignals.KILL);
+        rankSignalled("freeze", ProcessSignals.STOP);
         withLittleRoom("full shared memory", "256k", true);
         withLittleRoom("full disk", "256k", false);
         fullAtTheEnd();
@@ -49,7 +49,7 @@ final class CommandFaults {
 
     private static List<String> launchers() {
         List<String> all = new ArrayList<>(List.of("threads", "processes"));
-        if (MpiRanks.unavailable().isEmpty()) {
+        if (MpirunRanks.unavailable().isEmpty()) {
             all.add("mpi");
         }
         return all;
@@ -113,7 +113,7 @@ final class CommandFaults {
                                         .orElseThrow();
                         pause(1_500);
                         long began = System.nanoTime();
-                        Signals.send(rank.pid(), signal);
+                        ProcessSignals.send(rank.pid(), signal);
                         int code = command.awaitExit();
                         List<String> problems = new ArrayList<>(command.leftovers(GRACE_MS));
                         if (code != 1 || !command.message().contains("rank 1")) {

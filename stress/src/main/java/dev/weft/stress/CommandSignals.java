@@ -162,10 +162,10 @@ final class CommandSignals {
             long beganNs = System.nanoTime();
             List<Long> pids = pids(command, target, launcher);
             command.noteChildren();
-            pids.forEach(pid -> Signals.send(pid, Signals.number(signal)));
+            pids.forEach(pid -> ProcessSignals.send(pid, ProcessSignals.number(signal)));
             if (continues) {
                 Injector.sleepMicros(TimeUnit.MILLISECONDS.toMicros(STOPPED_MS));
-                pids.forEach(pid -> Signals.send(pid, Signals.CONT));
+                pids.forEach(pid -> ProcessSignals.send(pid, ProcessSignals.CONT));
             }
             int code = command.awaitExit();
             long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNs);
@@ -199,7 +199,7 @@ final class CommandSignals {
             CommandRun command, Target target, String signal, int code) {
         int expected =
                 switch (target) {
-                    case GROUP, COMMAND -> 128 + Signals.number(signal);
+                    case GROUP, COMMAND -> 128 + ProcessSignals.number(signal);
                     case RANKS, MPIRUN -> 1;
                     case JOB -> 0;
                 };

@@ -95,8 +95,8 @@ final class FaultsCommand implements Callable<Integer> {
     }
 
     private static boolean isThere(Case.Launcher each, FaultTable table) {
-        if (each.isMpi() && MpiRanks.unavailable().isPresent()) {
-            table.line("skipped " + each.label() + ": " + MpiRanks.unavailable().get());
+        if (each.isMpi() && MpirunRanks.unavailable().isPresent()) {
+            table.line("skipped " + each.label() + ": " + MpirunRanks.unavailable().get());
             return false;
         }
         return true;

@@ -27,12 +27,12 @@ final class Injector {
             new End() {
                 @Override
                 public void kill() {
-                    Signals.sendToSelf(Signals.KILL);
+                    ProcessSignals.sendToSelf(ProcessSignals.KILL);
                 }
 
                 @Override
                 public void freeze() {
-                    Signals.sendToSelf(Signals.STOP);
+                    ProcessSignals.sendToSelf(ProcessSignals.STOP);
                 }
             };
 

@@ -47,8 +47,9 @@ final class ProcessRanks {
             awaitControlBlock(run.fault().rank());
             witnesses.faultFromOutside();
             boolean freeze = run.fault().kind() == Fault.Kind.FREEZE;
-            Signals.send(
-                    witnesses.of(run.fault().rank()).pid(), freeze ? Signals.STOP : Signals.KILL);
+            ProcessSignals.send(
+                    witnesses.of(run.fault().rank()).pid(),
+                    freeze ? ProcessSignals.STOP : ProcessSignals.KILL);
             witnesses.add(late, start(late));
             // Deadlines count from the last step forward, which this is.
             awaitControlBlock(late);

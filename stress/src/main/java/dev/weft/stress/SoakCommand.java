@@ -76,7 +76,7 @@ final class SoakCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         long start = seed == null ? new SecureRandom().nextInt(Integer.MAX_VALUE) : seed;
         out.println("seed " + start + ": ./weft soak --seed " + start + " replays it");
-        MpiRanks.unavailable().ifPresent(why -> out.println("without MPI: " + why));
+        MpirunRanks.unavailable().ifPresent(why -> out.println("without MPI: " + why));
         out.flush();
         if (single != null) {
             one(start, single);
@@ -131,7 +131,7 @@ final class SoakCommand implements Callable<Integer> {
         if (draw < 6) {
             return Case.Launcher.THREADS;
         }
-        if (draw < 8 || MpiRanks.unavailable().isPresent()) {
+        if (draw < 8 || MpirunRanks.unavailable().isPresent()) {
             return Case.Launcher.PROCESSES;
         }
         return draw == 8 ? Case.Launcher.MPI : Case.Launcher.HOSTS;

@@ -57,10 +57,10 @@ final class StragglersCommand implements Callable<Integer> {
     public Integer call() {
         long began = System.nanoTime();
         Case run = run();
-        if (run.launcher().isMpi() && MpiRanks.unavailable().isPresent()) {
+        if (run.launcher().isMpi() && MpirunRanks.unavailable().isPresent()) {
             throw new ParameterException(
                     spec.commandLine(),
-                    "--launcher " + launcher + ": " + MpiRanks.unavailable().get());
+                    "--launcher " + launcher + ": " + MpirunRanks.unavailable().get());
         }
         Ending ending = Cases.run(run);
         List<String> problems = ending.problems();

@@ -109,7 +109,7 @@ final class Witnesses implements AutoCloseable {
     private List<String> stillThere() {
         Fault fault = run.fault();
         if (fault.kind() == Fault.Kind.FREEZE && faultMs() > 0) {
-            Signals.send(witnesses[fault.rank()].of(fault.rank()).pid, Signals.KILL);
+            ProcessSignals.send(witnesses[fault.rank()].of(fault.rank()).pid, ProcessSignals.KILL);
         }
         List<String> left = new ArrayList<>();
         for (int rank = 0; rank < witnesses.length; rank++) {

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.model.Explorer.Search;
-import dev.weft.model.Outcome.Verdict;
+import dev.weft.model.SearchResult.Verdict;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import java.util.SplittableRandom;
@@ -20,8 +20,8 @@ class ExplorerTest {
 
     private static final int MOST_STATES = 2_000_000;
 
-    private static Outcome explore(Setting setting, Mutant mutant, Search search) {
-        Model model = Protocol.model(setting, mutant, Signals.sound());
+    private static SearchResult explore(Setting setting, Mutant mutant, Search search) {
+        Model model = Protocol.model(setting, mutant, SignalFaults.sound());
         return Explorer.explore(model, search, MOST_STATES);
     }
 
@@ -44,9 +44,9 @@ class ExplorerTest {
     @ParameterizedTest
     @MethodSource("settings")
     void everySearchProvesTheProtocol(Setting setting) {
-        Outcome every = explore(setting, Mutant.NONE, Search.EVERY_STEP);
-        Outcome full = explore(setting, Mutant.NONE, Search.FULL);
-        Outcome reduced = explore(setting, Mutant.NONE, Search.REDUCED);
+        SearchResult every = explore(setting, Mutant.NONE, Search.EVERY_STEP);
+        SearchResult full = explore(setting, Mutant.NONE, Search.FULL);
+        SearchResult reduced = explore(setting, Mutant.NONE, Search.REDUCED);
         assertEquals(Verdict.PROVEN, every.verdict(), every.problem());
         assertEquals(Verdict.PROVEN, full.verdict(), full.problem());
         assertEquals(Verdict.PROVEN, reduced.verdict(), reduced.problem());
@@ -59,7 +59,7 @@ class ExplorerTest {
     @EnumSource(mode = Mode.EXCLUDE, names = "NONE")
     void everySearchFindsTheMutant(Mutant mutant) {
         for (Search search : Search.values()) {
-            Outcome outcome = explore(Catalogue.against(mutant), mutant, search);
+            SearchResult outcome = explore(Catalogue.against(mutant), mutant, search);
             assertEquals(Verdict.WRONG_READ, outcome.verdict(), search.name());
             assertFalse(outcome.trace().isEmpty());
             assertTrue(outcome.problem().contains("expected row"), outcome.problem());
@@ -107,8 +107,8 @@ class ExplorerTest {
     @Test
     void aLostSignalIsADeadlockThatNamesTheWait() {
         Setting setting = Setting.of(Algorithm.MESH_PULL, 1, 2, 1, 1);
-        Model model = Protocol.model(setting, Mutant.NONE, Signals.without(0));
-        Outcome outcome = Explorer.explore(model, Search.FULL, MOST_STATES);
+        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.without(0));
+        SearchResult outcome = Explorer.explore(model, Search.FULL, MOST_STATES);
         assertEquals(Verdict.DEADLOCK, outcome.verdict());
         assertTrue(
                 outcome.problem().contains("rank 1 lane-0 waits for start[0] to reach 1"),
@@ -118,8 +118,8 @@ class ExplorerTest {
     @Test
     void tooManyStatesProveNothing() {
         Setting setting = Setting.of(Algorithm.RING, 1, 3, 2, 1);
-        Model model = Protocol.model(setting, Mutant.NONE, Signals.sound());
-        Outcome outcome = Explorer.explore(model, Search.FULL, 100);
+        Model model = Protocol.model(setting, Mutant.NONE, SignalFaults.sound());
+        SearchResult outcome = Explorer.explore(model, Search.FULL, 100);
         assertEquals(Verdict.LIMIT, outcome.verdict());
         assertFalse(outcome.isProven());
         assertEquals("more than 100 states", outcome.problem());
@@ -128,7 +128,7 @@ class ExplorerTest {
     @Test
     void theFirstTraceIsAsShortAsAny() {
         Setting setting = Setting.of(Algorithm.DIRECT, 1, 3, 1, 0);
-        Outcome outcome = explore(setting, Mutant.START_FIRST, Search.EVERY_STEP);
+        SearchResult outcome = explore(setting, Mutant.START_FIRST, Search.EVERY_STEP);
         assertEquals(
                 "rank 1 compute-0, call 1: begins to read row 0 of rank 0",
                 outcome.trace().getLast());

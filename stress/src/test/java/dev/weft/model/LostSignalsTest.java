@@ -28,13 +28,13 @@ class LostSignalsTest {
     @ParameterizedTest
     @MethodSource("settings")
     void doubledSignalsDoNoHarm(Setting setting) {
-        Outcome sound = explore(setting, Signals.sound());
-        Outcome doubled = explore(setting, Signals.twice());
+        SearchResult sound = explore(setting, SignalFaults.sound());
+        SearchResult doubled = explore(setting, SignalFaults.twice());
         assertTrue(doubled.isProven());
         assertEquals(sound.states(), doubled.states());
     }
 
-    private static Outcome explore(Setting setting, Signals signals) {
+    private static SearchResult explore(Setting setting, SignalFaults signals) {
         return Explorer.explore(
                 Protocol.model(setting, Mutant.NONE, signals), Search.FULL, MOST_STATES);
     }

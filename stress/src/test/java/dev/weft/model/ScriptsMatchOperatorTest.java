@@ -135,7 +135,7 @@ class ScriptsMatchOperatorTest {
 
     /** What each thread's script awaits and raises beyond its own rank's team. */
     private static Map<String, List<String>> scripts(Setting setting, Mutant mutant) {
-        Model model = Protocol.model(setting, mutant, Signals.sound());
+        Model model = Protocol.model(setting, mutant, SignalFaults.sound());
         Map<String, List<String>> scripts = new TreeMap<>();
         for (int thread = 0; thread < model.threads(); thread++) {
             List<String> lines = new ArrayList<>();

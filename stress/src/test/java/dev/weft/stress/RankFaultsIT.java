@@ -40,7 +40,7 @@ class RankFaultsIT {
                 "launcher=hosts fault=delay every=true calls=48"
             })
     void mpi(String words) {
-        assumeTrue(MpiRanks.unavailable().isEmpty(), () -> MpiRanks.unavailable().orElse(""));
+        assumeTrue(MpirunRanks.unavailable().isEmpty(), () -> MpirunRanks.unavailable().orElse(""));
         check(words);
     }
 
@@ -49,8 +49,8 @@ class RankFaultsIT {
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "THREADS")
     void everyPhase(Case.Launcher launcher) {
         assumeTrue(
-                !launcher.isMpi() || MpiRanks.unavailable().isEmpty(),
-                () -> MpiRanks.unavailable().orElse(""));
+                !launcher.isMpi() || MpirunRanks.unavailable().isEmpty(),
+                () -> MpirunRanks.unavailable().orElse(""));
         for (Fault.Kind kind : List.of(Fault.Kind.KILL, Fault.Kind.FREEZE)) {
             for (Fault.Phase phase : kind.phases()) {
                 check(

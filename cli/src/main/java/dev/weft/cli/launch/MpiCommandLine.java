@@ -1,7 +1,7 @@
 package dev.weft.cli.launch;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.ffi.MpiFamily;
 import java.io.IOException;
@@ -43,7 +43,7 @@ public final class MpiCommandLine {
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
         ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
         builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().put(RankEnd.MPI_STARTED, "1");
+        builder.environment().put(RankFailure.MPI_STARTED, "1");
         return builder;
     }
 
@@ -110,7 +110,7 @@ public final class MpiCommandLine {
         // MPICH passes the whole environment on, Open MPI only what it is told to.
         Map<String, String> environment = new TreeMap<>(System.getenv());
         environment.put("WEFT_SKIP_BUILD", "1");
-        environment.put(RankEnd.MPI_STARTED, "1");
+        environment.put(RankFailure.MPI_STARTED, "1");
         for (String name : environment.keySet()) {
             if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
                 command.addAll(List.of("-x", name));

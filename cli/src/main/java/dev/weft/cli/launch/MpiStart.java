@@ -3,9 +3,9 @@ package dev.weft.cli.launch;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.RunFailedException;
-import dev.weft.cli.diagnosis.Culprit;
-import dev.weft.cli.diagnosis.EndTable;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureTable;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.text.SafeText;
@@ -48,7 +48,7 @@ public final class MpiStart {
     private final ProcessBuilder builder;
     private final int count;
     private final PrintWriter out;
-    private final MpiRanks ranks;
+    private final MpiRankMessages ranks;
     private final long deadlineNs;
     private Process mpirun;
 
@@ -59,7 +59,7 @@ public final class MpiStart {
     private volatile boolean ending;
 
     /** What is known of the ranks when mpirun has ended, or has to be ended. */
-    private Map<Integer, Culprit.Fate> fates;
+    private Map<Integer, FailureDiagnosis.ProcessEnd> processEnds;
 
     /** Whether nothing is heard of the ranks, so that none would hear the end of its input. */
     private boolean hung;
@@ -77,7 +77,7 @@ public final class MpiStart {
         this.builder = command.builder();
         this.count = count;
         this.out = out;
-        this.ranks = new MpiRanks(count);
+        this.ranks = new MpiRankMessages(count);
         this.deadlineNs = WaitTime.nanoseconds(deadline);
     }
 
@@ -91,7 +91,7 @@ public final class MpiStart {
             Thread output = Thread.ofPlatform().daemon().start(this::passOnOutput);
             Thread errors = Thread.ofPlatform().daemon().start(this::passOnErrors);
             String silence = awaitEnd();
-            fates = ranks.fates();
+            processEnds = ranks.processEnds();
             boolean byItself = !mpirun.isAlive();
             end();
             output.join(READ_MS);
@@ -173,20 +173,20 @@ public final class MpiStart {
      * @param code with which it ended by itself
      */
     private void tell(String silence, int code) {
-        List<RankEnd> told = ranks.ends();
-        boolean caused = fates.values().stream().anyMatch(Culprit.Fate::cause);
+        List<RankFailure> told = ranks.ends();
+        boolean caused = processEnds.values().stream().anyMatch(FailureDiagnosis.ProcessEnd::cause);
         boolean silent = silence != null && !ranks.starts().isEmpty() && !isStopped;
-        String common = ranks.commonEnd(fates);
+        String common = ranks.commonEnd(processEnds);
         if (common != null) {
             complain(common);
         } else if (!told.isEmpty() || caused || silent) {
             complain(
-                    new Culprit(told, fates)
+                    new FailureDiagnosis(told, processEnds)
                             .line()
                             .orElse(told.isEmpty() ? silence : told.getFirst().message()));
         }
         if (told.stream().anyMatch(end -> end.report().isPresent())) {
-            EndTable.lines(count, told, fates).forEach(System.err::println);
+            FailureTable.lines(count, told, processEnds).forEach(System.err::println);
         }
         if (!complained && silence != null) {
             complain(silence);

@@ -1,9 +1,9 @@
 package dev.weft.cli.launch;
 
 import dev.weft.cli.console.RunFailedException;
-import dev.weft.cli.diagnosis.Culprit;
-import dev.weft.cli.diagnosis.EndTable;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureTable;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.time.WaitTime;
@@ -103,7 +103,7 @@ public final class RankProcesses implements AutoCloseable {
         int rank = ranks.size();
         Path endFile = job.folder().resolve("end-" + rank);
         builder.environment().putAll(job.environment(rank, count, deadline));
-        builder.environment().put(RankEnd.FILE, endFile.toString());
+        builder.environment().put(RankFailure.FILE, endFile.toString());
         ranks.add(new Rank(builder.start(), endFile));
     }
 
@@ -158,7 +158,7 @@ public final class RankProcesses implements AutoCloseable {
             long now = System.nanoTime();
             long stepNs = WaitTime.counted(lookedNs, now);
             lookedNs = now;
-            failed = failed < 0 ? culprit() : failed;
+            failed = failed < 0 ? firstFailed() : failed;
             unwindNs += failed < 0 ? 0 : stepNs;
             boolean stopped = onlyStoppedOnesAreLeft();
             stoppedNs = stopped ? stoppedNs + stepNs : 0;
@@ -169,7 +169,7 @@ public final class RankProcesses implements AutoCloseable {
             }
         }
         read();
-        return failed < 0 ? culprit() : failed;
+        return failed < 0 ? firstFailed() : failed;
     }
 
     private void read() {
@@ -214,42 +214,44 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /** What the ranks that had something to say have left, once all have ended. */
-    private List<RankEnd> ends() throws IOException {
-        List<RankEnd> ends = new ArrayList<>();
+    private List<RankFailure> ends() throws IOException {
+        List<RankFailure> ends = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             int known = rank;
-            RankEnd.read(ranks.get(rank).endFile).ifPresent(end -> ends.add(end.ofRank(known)));
+            RankFailure.read(ranks.get(rank).endFile).ifPresent(end -> ends.add(end.ofRank(known)));
         }
         return ends;
     }
 
     /**
-     * The error that names the culprit, with a row for each rank where they have said how things
-     * stood.
+     * The error that names the rank that failed first, with a row for each rank where they have
+     * said how things stood.
      *
      * @param failed the rank that is named if nobody can tell
      */
     public RunFailedException failure(int failed) throws IOException {
-        List<RankEnd> ends = ends();
+        List<RankFailure> ends = ends();
         boolean told = ends.stream().anyMatch(end -> end.report().isPresent());
         return new RunFailedException(
-                new Culprit(ends, fates()).line().orElse("rank " + failed + " " + end(failed)),
-                told ? EndTable.lines(ranks.size(), ends, fates()) : List.of());
+                new FailureDiagnosis(ends, processEnds())
+                        .line()
+                        .orElse("rank " + failed + " " + end(failed)),
+                told ? FailureTable.lines(ranks.size(), ends, processEnds()) : List.of());
     }
 
     /** What is known of the ranks that ended otherwise. */
-    private Map<Integer, Culprit.Fate> fates() {
-        Map<Integer, Culprit.Fate> fates = new TreeMap<>();
+    private Map<Integer, FailureDiagnosis.ProcessEnd> processEnds() {
+        Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             Rank one = ranks.get(rank);
             if (one.hung != null) {
-                fates.put(rank, new Culprit.Fate(false, one.hung));
+                processEnds.put(rank, new FailureDiagnosis.ProcessEnd(false, one.hung));
             } else if (exitCode(rank) > SIGNAL_EXIT
                     || one.hasFailed() && !Files.exists(one.endFile)) {
-                fates.put(rank, new Culprit.Fate(true, end(rank)));
+                processEnds.put(rank, new FailureDiagnosis.ProcessEnd(true, end(rank)));
             }
         }
-        return fates;
+        return processEnds;
     }
 
     /** How the rank's process ended, after {@code rank 3}. */
@@ -284,17 +286,17 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /** A rank that a signal ended, else one that failed by itself, else -1. */
-    private int culprit() {
-        int culprit = -1;
+    private int firstFailed() {
+        int first = -1;
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (ranks.get(rank).hasFailed()) {
                 if (exitCode(rank) > SIGNAL_EXIT) {
                     return rank;
                 }
-                culprit = culprit < 0 ? rank : culprit;
+                first = first < 0 ? rank : first;
             }
         }
-        return culprit;
+        return first;
     }
 
     @Override

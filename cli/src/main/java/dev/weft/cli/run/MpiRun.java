@@ -6,14 +6,14 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FolderLock;
-import dev.weft.cli.diagnosis.RankEnd;
-import dev.weft.cli.launch.MpiRanks;
+import dev.weft.cli.diagnosis.RankFailure;
+import dev.weft.cli.launch.MpiRankMessages;
 import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.launch.RankProcesses;
 import dev.weft.cli.launch.RankStart;
 import dev.weft.cli.launch.TerminationSignal;
 import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.verify.Outcome;
+import dev.weft.cli.verify.VerificationExit;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.fabric.Fabric;
@@ -61,10 +61,10 @@ final class MpiRun {
     int call() {
         Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
         Runtime.getRuntime().addShutdownHook(hook);
-        boolean tells = RankEnd.isHeardByStarter() && isFirst();
+        boolean tells = RankFailure.isHeardByStarter() && isFirst();
         int code = ExitCode.FAILED;
         try {
-            if (RankEnd.isHeardByStarter()) {
+            if (RankFailure.isHeardByStarter()) {
                 System.err.println(RankStart.current().line());
             }
             if (tells) {
@@ -81,7 +81,7 @@ final class MpiRun {
         } finally {
             RankProcesses.removeHook(hook);
             if (tells) {
-                System.err.println(MpiRanks.exit(code));
+                System.err.println(MpiRankMessages.exit(code));
             }
         }
     }
@@ -99,8 +99,8 @@ final class MpiRun {
         int rank = MpiEnvironment.current().rank().orElse(-1);
         String signal = TerminationSignal.received().orElse("a signal");
         System.err.println(
-                RankEnd.isHeardByStarter()
-                        ? MpiRanks.signal(rank, signal)
+                RankFailure.isHeardByStarter()
+                        ? MpiRankMessages.signal(rank, signal)
                         : "weft: rank "
                                 + rank
                                 + ": ended by "
@@ -123,7 +123,7 @@ final class MpiRun {
                 // The others have not even met this rank: mpirun ends them.
                 System.exit(ExitCode.FAILED);
             } else {
-                joined.fail(new IllegalStateException(MpiRanks.STARTER_GONE));
+                joined.fail(new IllegalStateException(MpiRankMessages.STARTER_GONE));
             }
         } catch (IOException e) {
             System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
@@ -139,7 +139,7 @@ final class MpiRun {
         long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
         try {
             for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
-                System.err.println(MpiRanks.ALIVE);
+                System.err.println(MpiRankMessages.ALIVE);
                 TimeUnit.MILLISECONDS.sleep(everyMs);
             }
         } catch (InterruptedException e) {
@@ -188,9 +188,9 @@ final class MpiRun {
                                                 judgements,
                                                 outputs,
                                                 page));
-                if (RankEnd.isHeardByStarter()) {
+                if (RankFailure.isHeardByStarter()) {
                     // Told before the ranks leave: what may go wrong there spoils no result.
-                    System.err.println(MpiRanks.exit(code));
+                    System.err.println(MpiRankMessages.exit(code));
                 }
             }
             if (page != null) {
@@ -330,7 +330,7 @@ final class MpiRun {
         if (page != null) {
             page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
         }
-        return Outcome.exitCode(verification.passed(), verification, command.spec);
+        return VerificationExit.exitCode(verification.passed(), verification, command.spec);
     }
 
     private static byte[] bytes(Verification verification) throws IOException {

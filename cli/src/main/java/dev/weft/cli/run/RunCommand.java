@@ -12,7 +12,7 @@ import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cli.verify.Outcome;
+import dev.weft.cli.verify.VerificationExit;
 import dev.weft.cli.verify.Verifier;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
@@ -192,7 +192,7 @@ public final class RunCommand implements Callable<Integer> {
             if (page != null) {
                 page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
             }
-            return Outcome.exitCode(verification.passed(), verification, spec);
+            return VerificationExit.exitCode(verification.passed(), verification, spec);
         }
     }
 

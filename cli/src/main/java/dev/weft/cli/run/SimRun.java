@@ -13,7 +13,7 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.simulate.SimSearch;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.simulate.SimViews;
-import dev.weft.cli.verify.Outcome;
+import dev.weft.cli.verify.VerificationExit;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.op.Candidate;
 import dev.weft.plan.Algorithm;
@@ -130,7 +130,7 @@ final class SimRun {
             outputs.write(record);
             return verification == null
                     ? 0
-                    : Outcome.exitCode(verification.passed(), verification, command.spec);
+                    : VerificationExit.exitCode(verification.passed(), verification, command.spec);
         }
     }
 

@@ -6,7 +6,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.DataStamp;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.options.Durations;
 import dev.weft.cli.options.NumberList;
@@ -81,11 +81,11 @@ public final class FuzzedCommand {
 
     /** What a rank that has failed so leaves for its starter. */
     public static String rankEnd(Throwable failure) {
-        return RankEnd.of(failure).text();
+        return RankFailure.of(failure).text();
     }
 
     public static void readRankEnd(String text) {
-        RankEnd.readable(text);
+        RankFailure.readable(text);
     }
 
     public static void showProgress(Path file, byte[] told) throws IOException {

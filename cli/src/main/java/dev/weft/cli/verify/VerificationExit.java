@@ -5,9 +5,9 @@ import dev.weft.report.Verification;
 import picocli.CommandLine.Model.CommandSpec;
 
 /** What a verification means for the exit code; a failure is told even to those who want quiet. */
-public final class Outcome {
+public final class VerificationExit {
 
-    private Outcome() {}
+    private VerificationExit() {}
 
     public static int exitCode(boolean passed, Verification verification, CommandSpec command) {
         if (passed) {

@@ -11,7 +11,7 @@ import java.util.TreeMap;
  * Ends of ranks on their way through the error output of mpirun, which may break up long lines of
  * ranks that write at the same time: short lines, each a piece with its place. Any thread may call.
  */
-public final class EndPieces {
+public final class FailureLines {
 
     private static final String MARK = "weft-end ";
     private static final int PIECE_CHARS = 800;
@@ -20,7 +20,7 @@ public final class EndPieces {
     private final Map<Integer, String[]> pieces = new TreeMap<>();
 
     /** The lines that tell of a rank's end. */
-    public static List<String> of(RankEnd end) {
+    public static List<String> of(RankFailure end) {
         String text = end.text();
         int count = Math.ceilDiv(text.length(), PIECE_CHARS);
         List<String> lines = new ArrayList<>();
@@ -56,10 +56,10 @@ public final class EndPieces {
     }
 
     /** The ends that have come whole. */
-    public synchronized List<RankEnd> ends() {
+    public synchronized List<RankFailure> ends() {
         return pieces.values().stream()
                 .filter(whole -> Arrays.stream(whole).allMatch(Objects::nonNull))
-                .flatMap(whole -> RankEnd.readable(String.join("", whole)).stream())
+                .flatMap(whole -> RankFailure.readable(String.join("", whole)).stream())
                 .toList();
     }
 }

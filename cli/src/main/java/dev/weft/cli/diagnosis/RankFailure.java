@@ -26,7 +26,7 @@ import java.util.OptionalInt;
  * @param message its error, in one line
  * @param report how things stood, where it is known
  */
-public record RankEnd(int rank, Kind kind, String message, Optional<FailureReport> report) {
+public record RankFailure(int rank, Kind kind, String message, Optional<FailureReport> report) {
 
     /** Environment variable: the file in which a rank leaves its end for its starter. */
     public static final String FILE = "WEFT_END_FILE";
@@ -51,11 +51,11 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
         }
     }
 
-    public static RankEnd of(Throwable failure) {
+    public static RankFailure of(Throwable failure) {
         String message = ErrorMessage.of(failure).lines().findFirst().orElse("failed");
         return failure instanceof FabricException e
-                ? new RankEnd(e.rank(), kind(e), message, e.report())
-                : new RankEnd(-1, Kind.OWN, message, Optional.empty());
+                ? new RankFailure(e.rank(), kind(e), message, e.report())
+                : new RankFailure(-1, Kind.OWN, message, Optional.empty());
     }
 
     private static Kind kind(FabricException failure) {
@@ -74,7 +74,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
      * @return whether there is
      */
     public static boolean tellStarter(Throwable failure, boolean usage) {
-        RankEnd end = of(failure);
+        RankFailure end = of(failure);
         String file = System.getenv(FILE);
         if (file != null) {
             try {
@@ -89,7 +89,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
         }
         OptionalInt mpi = MpiEnvironment.current().rank();
         if (!usage && isHeardByStarter() && mpi.isPresent()) {
-            EndPieces.of(end.ofRank(mpi.getAsInt())).forEach(System.err::println);
+            FailureLines.of(end.ofRank(mpi.getAsInt())).forEach(System.err::println);
             return true;
         }
         return false;
@@ -101,8 +101,8 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
     }
 
     /** Of all ranks that are threads of this process: what was thrown, and what it suppressed. */
-    public static List<RankEnd> allOf(Throwable thrown) {
-        List<RankEnd> ends = new ArrayList<>(List.of(of(thrown)));
+    public static List<RankFailure> allOf(Throwable thrown) {
+        List<RankFailure> ends = new ArrayList<>(List.of(of(thrown)));
         for (Throwable other : thrown.getSuppressed()) {
             if (other instanceof FabricException) {
                 ends.add(of(other));
@@ -112,7 +112,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
     }
 
     /** Reads what a rank has left; empty where it was cut off, or is something else. */
-    public static Optional<RankEnd> read(Path file) throws IOException {
+    public static Optional<RankFailure> read(Path file) throws IOException {
         return Files.exists(file)
                 ? readable(
                         new String(PrivateFiles.read(file, MOST_CHARS + 1), StandardCharsets.UTF_8))
@@ -120,7 +120,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
     }
 
     /** The same of a text. */
-    public static Optional<RankEnd> readable(String text) {
+    public static Optional<RankFailure> readable(String text) {
         try {
             return Optional.of(parse(text));
         } catch (IllegalArgumentException e) {
@@ -132,8 +132,8 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
     }
 
     /** The same of the rank that its starter knows it by. */
-    public RankEnd ofRank(int known) {
-        return new RankEnd(known, kind, message, report);
+    public RankFailure ofRank(int known) {
+        return new RankFailure(known, kind, message, report);
     }
 
     /** One line, for {@link #parse}. */
@@ -152,7 +152,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
      *
      * @throws IllegalArgumentException with one line, if it is anything else
      */
-    static RankEnd parse(String text) {
+    static RankFailure parse(String text) {
         if (text.length() > MOST_CHARS) {
             throw new IllegalArgumentException(
                     "not the end of a rank: "
@@ -170,7 +170,7 @@ public record RankEnd(int rank, Kind kind, String message, Optional<FailureRepor
                 parts[3].equals("-")
                         ? Optional.empty()
                         : Optional.of(FailureReport.parse(parts[3]));
-        return new RankEnd(
+        return new RankFailure(
                 Integer.parseInt(parts[0]),
                 Kind.valueOf(parts[1]),
                 URLDecoder.decode(parts[2], StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " "),

@@ -12,7 +12,7 @@ import java.util.Map;
  * Which transfers released which spans of a call: a product of rows needs the chunks that brought
  * them, and so does the rank that passes a chunk on. Immutable; any thread may ask.
  */
-public final class Releases {
+public final class SpanDependencies {
 
     private static final int[] NONE = {};
 
@@ -27,7 +27,7 @@ public final class Releases {
     /** By number: the rank at which the span is. */
     private final int[] rankOf;
 
-    public Releases(CallSpans call) {
+    public SpanDependencies(CallSpans call) {
         this.call = call;
         this.rankOf = new int[call.size()];
         for (CallSpans.RankSpans rank : call.ranks()) {

@@ -14,11 +14,11 @@ import java.util.Optional;
  * Runs a case with processes that mpirun starts. Open MPI's, which can let ranks live on when one
  * dies; MPICH's ends them all itself.
  */
-final class MpiRanks {
+final class MpirunRanks {
 
     private static final Optional<String> MPIRUN = find();
 
-    private MpiRanks() {}
+    private MpirunRanks() {}
 
     /** Why there are none here, or empty. */
     static Optional<String> unavailable() {

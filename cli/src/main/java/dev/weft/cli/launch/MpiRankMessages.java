@@ -1,9 +1,9 @@
 package dev.weft.cli.launch;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.diagnosis.Culprit;
-import dev.weft.cli.diagnosis.EndPieces;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureLines;
+import dev.weft.cli.diagnosis.RankFailure;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -13,7 +13,7 @@ import java.util.TreeMap;
  * What the ranks under mpirun have told the command, by marked lines among those that are meant for
  * people. One thread gives lines, another asks.
  */
-public final class MpiRanks {
+public final class MpiRankMessages {
 
     /** Now and then from the first rank, for as long as it runs. */
     public static final String ALIVE = "weft-alive";
@@ -29,18 +29,20 @@ public final class MpiRanks {
     /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
     public static final String STARTER_GONE = "the command that started this run is gone";
 
-    private static final Culprit.Fate DIED = new Culprit.Fate(true, "died");
-    private static final Culprit.Fate KILLED = new Culprit.Fate(false, "was killed");
+    private static final FailureDiagnosis.ProcessEnd DIED =
+            new FailureDiagnosis.ProcessEnd(true, "died");
+    private static final FailureDiagnosis.ProcessEnd KILLED =
+            new FailureDiagnosis.ProcessEnd(false, "was killed");
 
     private final int count;
-    private final EndPieces ends = new EndPieces();
+    private final FailureLines ends = new FailureLines();
     private final Map<Integer, RankStart> starts = new TreeMap<>();
     private final Map<Integer, ProcessHandle> processes = new TreeMap<>();
     private final Map<Integer, String> signals = new TreeMap<>();
     private int exitCode = -1;
     private long heard;
 
-    MpiRanks(int count) {
+    MpiRankMessages(int count) {
         this.count = count;
     }
 
@@ -120,33 +122,35 @@ public final class MpiRanks {
                 || processes.values().stream().anyMatch(process -> !process.isAlive());
     }
 
-    List<RankEnd> ends() {
+    List<RankFailure> ends() {
         return ends.ends();
     }
 
     /** By rank: what is known just now of those that have not told their end. */
-    synchronized Map<Integer, Culprit.Fate> fates() {
-        Map<Integer, Culprit.Fate> fates = new TreeMap<>();
+    synchronized Map<Integer, FailureDiagnosis.ProcessEnd> processEnds() {
+        Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < count; rank++) {
-            Culprit.Fate fate = fate(rank);
-            if (fate != null) {
-                fates.put(rank, fate);
+            FailureDiagnosis.ProcessEnd processEnd = processEnd(rank);
+            if (processEnd != null) {
+                processEnds.put(rank, processEnd);
             }
         }
-        ends().forEach(end -> fates.remove(end.rank()));
-        long causes = fates.values().stream().filter(Culprit.Fate::cause).count();
+        ends().forEach(end -> processEnds.remove(end.rank()));
+        long causes =
+                processEnds.values().stream().filter(FailureDiagnosis.ProcessEnd::cause).count();
         if (causes > 1) {
             // A launcher that kills all ranks when one dies: nobody knows which came first.
-            fates.replaceAll((rank, fate) -> fate.equals(DIED) ? KILLED : fate);
+            processEnds.replaceAll(
+                    (rank, processEnd) -> processEnd.equals(DIED) ? KILLED : processEnd);
         }
-        return fates;
+        return processEnds;
     }
 
     /** What has befallen the ranks together, none of which is the cause; null where one may be. */
-    synchronized String commonEnd(Map<Integer, Culprit.Fate> fates) {
+    synchronized String commonEnd(Map<Integer, FailureDiagnosis.ProcessEnd> processEnds) {
         boolean knowsCause =
-                fates.values().stream().anyMatch(Culprit.Fate::cause)
-                        || ends().stream().anyMatch(MpiRanks::isOwn);
+                processEnds.values().stream().anyMatch(FailureDiagnosis.ProcessEnd::cause)
+                        || ends().stream().anyMatch(MpiRankMessages::isOwn);
         if (knowsCause) {
             return null;
         }
@@ -155,23 +159,25 @@ public final class MpiRanks {
             return "mpirun ended the ranks before the run was over: was it told to end?";
         }
         boolean allKilled =
-                fates.size() == count && fates.values().stream().allMatch(KILLED::equals);
+                processEnds.size() == count
+                        && processEnds.values().stream().allMatch(KILLED::equals);
         return allKilled ? "all ranks were killed" : null;
     }
 
     /** Whether the rank did not end because of another. */
-    private static boolean isOwn(RankEnd end) {
-        return end.kind() != RankEnd.Kind.TOLD && end.kind() != RankEnd.Kind.LOST;
+    private static boolean isOwn(RankFailure end) {
+        return end.kind() != RankFailure.Kind.TOLD && end.kind() != RankFailure.Kind.LOST;
     }
 
-    private Culprit.Fate fate(int rank) {
+    private FailureDiagnosis.ProcessEnd processEnd(int rank) {
         if (signals.containsKey(rank)) {
             String signal = signals.get(rank);
             // Launchers send SIGTERM to all when they end the job.
-            return new Culprit.Fate(!signal.equals(TERMINATED), "was ended by " + signal);
+            return new FailureDiagnosis.ProcessEnd(
+                    !signal.equals(TERMINATED), "was ended by " + signal);
         }
         if (!starts.containsKey(rank)) {
-            return new Culprit.Fate(!starts.isEmpty(), "never started");
+            return new FailureDiagnosis.ProcessEnd(!starts.isEmpty(), "never started");
         }
         ProcessHandle process = processes.get(rank);
         if (process == null) {
@@ -181,6 +187,7 @@ public final class MpiRanks {
             return DIED;
         }
         boolean stopped = RankProcesses.isStopped(process.pid());
-        return new Culprit.Fate(false, stopped ? "is stopped" : "did not end by itself");
+        return new FailureDiagnosis.ProcessEnd(
+                false, stopped ? "is stopped" : "did not end by itself");
     }
 }

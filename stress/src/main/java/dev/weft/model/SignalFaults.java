@@ -1,7 +1,7 @@
 package dev.weft.model;
 
 /** Which signals between ranks go astray while scripts are written; by default none. */
-final class Signals {
+final class SignalFaults {
 
     private static final int NONE = -1;
 
@@ -10,23 +10,23 @@ final class Signals {
     private int count;
     private Wait lostSignal;
 
-    private Signals(int lost, boolean twice) {
+    private SignalFaults(int lost, boolean twice) {
         this.lost = lost;
         this.twice = twice;
     }
 
-    static Signals sound() {
-        return new Signals(NONE, false);
+    static SignalFaults sound() {
+        return new SignalFaults(NONE, false);
     }
 
     /** Every signal comes twice. */
-    static Signals twice() {
-        return new Signals(NONE, true);
+    static SignalFaults twice() {
+        return new SignalFaults(NONE, true);
     }
 
     /** Signal {@code number}, counted over all scripts, never comes. */
-    static Signals without(int number) {
-        return new Signals(number, false);
+    static SignalFaults without(int number) {
+        return new SignalFaults(number, false);
     }
 
     /** Asked once for each signal. */

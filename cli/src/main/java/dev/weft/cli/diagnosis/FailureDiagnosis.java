@@ -14,11 +14,11 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * Who is to blame when ranks give up, from what each of them had to say. A rank that died or failed
- * by itself is; so is one that others wait for while it waits for nobody. Where a rank says that it
- * sent what another says never came, the signal between them was lost. Used by one thread.
+ * Which rank failed first when ranks give up, from what each of them reported: one that died or
+ * failed by itself, or one that others wait for while it waits for nobody. Where a rank reports
+ * that it sent what another says never came, the signal between them was lost. Used by one thread.
  */
-public final class Culprit {
+public final class FailureDiagnosis {
 
     /**
      * What the starter of a rank knows of its end.
@@ -26,28 +26,28 @@ public final class Culprit {
      * @param cause whether it ended for a reason of its own
      * @param words what follows {@code rank 3}
      */
-    public record Fate(boolean cause, String words) {}
+    public record ProcessEnd(boolean cause, String words) {}
 
     /** Stands for a peer that is not known. */
     private static final int ANY = -1;
 
-    private final Map<Integer, RankEnd> ends = new TreeMap<>();
-    private final List<RankEnd> all;
-    private final Map<Integer, Fate> fates;
+    private final Map<Integer, RankFailure> ends = new TreeMap<>();
+    private final List<RankFailure> all;
+    private final Map<Integer, ProcessEnd> processEnds;
 
     /** By rank: what kept it waiting at the end; none where it was not waiting. */
     private final Map<Integer, List<Wait>> stuck = new TreeMap<>();
 
     /**
      * @param ends of those ranks that could say something
-     * @param fates by rank: what its starter knows of those that have not said all themselves
+     * @param processEnds by rank: what its starter knows of those that have not reported all
      */
-    public Culprit(List<RankEnd> ends, Map<Integer, Fate> fates) {
+    public FailureDiagnosis(List<RankFailure> ends, Map<Integer, ProcessEnd> processEnds) {
         this.all = ends;
-        this.fates = new TreeMap<>(fates);
+        this.processEnds = new TreeMap<>(processEnds);
         ends.forEach(end -> this.ends.putIfAbsent(end.rank(), end));
         long least = leastWaitMs(ends);
-        for (RankEnd end : ends) {
+        for (RankFailure end : ends) {
             List<Wait> waits = waits(end).stream().filter(w -> w.waitedMs() >= least).toList();
             if (!waits.isEmpty()) {
                 stuck.put(end.rank(), waits);
@@ -55,7 +55,7 @@ public final class Culprit {
         }
     }
 
-    private static List<Wait> waits(RankEnd end) {
+    private static List<Wait> waits(RankFailure end) {
         return end.report().map(FailureReport::waits).orElse(List.of());
     }
 
@@ -63,21 +63,21 @@ public final class Culprit {
      * Who had waited much less than those who gave up was not waiting while they were: it came late
      * itself. Half is enough, since ranks notice a stall at about the same time.
      */
-    private static long leastWaitMs(List<RankEnd> ends) {
-        boolean stalled = ends.stream().anyMatch(end -> end.kind() == RankEnd.Kind.STALL);
+    private static long leastWaitMs(List<RankFailure> ends) {
+        boolean stalled = ends.stream().anyMatch(end -> end.kind() == RankFailure.Kind.STALL);
         return ends.stream()
-                        .filter(end -> !stalled || end.kind() == RankEnd.Kind.STALL)
-                        .mapToLong(Culprit::longestMs)
+                        .filter(end -> !stalled || end.kind() == RankFailure.Kind.STALL)
+                        .mapToLong(FailureDiagnosis::longestMs)
                         .reduce(stalled ? Math::min : Math::max)
                         .orElse(0)
                 / 2;
     }
 
-    private static long longestMs(RankEnd end) {
+    private static long longestMs(RankFailure end) {
         return waits(end).stream().mapToLong(Wait::waitedMs).max().orElse(0);
     }
 
-    /** One line that names the culprit and the cause; empty if nobody can tell. */
+    /** One line that names the rank that failed first and the cause; empty if none is known. */
     public Optional<String> line() {
         return Stream.<Supplier<Optional<String>>>of(
                         this::killed,
@@ -94,17 +94,20 @@ public final class Culprit {
     }
 
     private Optional<String> killed() {
-        return fates.entrySet().stream()
-                .filter(fate -> fate.getValue().cause())
-                .map(fate -> named(fate.getKey(), fate.getValue().words()) + hearsay())
+        return processEnds.entrySet().stream()
+                .filter(processEnd -> processEnd.getValue().cause())
+                .map(
+                        processEnd ->
+                                named(processEnd.getKey(), processEnd.getValue().words())
+                                        + hearsay())
                 .findFirst();
     }
 
     /** What a rank that could say nothing itself has told its peers, if it did. */
     private String hearsay() {
-        boolean lost = all.stream().anyMatch(end -> end.kind() == RankEnd.Kind.LOST);
+        boolean lost = all.stream().anyMatch(end -> end.kind() == RankFailure.Kind.LOST);
         return all.stream()
-                .filter(end -> end.kind() == RankEnd.Kind.TOLD && !lost)
+                .filter(end -> end.kind() == RankFailure.Kind.TOLD && !lost)
                 .map(end -> "; " + end.message())
                 .findFirst()
                 .orElse("");
@@ -112,7 +115,7 @@ public final class Culprit {
 
     private Optional<String> failed() {
         return all.stream()
-                .filter(end -> end.kind() == RankEnd.Kind.OWN)
+                .filter(end -> end.kind() == RankFailure.Kind.OWN)
                 .map(
                         end ->
                                 end.rank() < 0
@@ -123,15 +126,15 @@ public final class Culprit {
 
     private Optional<String> corrupt() {
         return all.stream()
-                .filter(end -> end.kind() == RankEnd.Kind.CORRUPT)
-                .map(RankEnd::message)
+                .filter(end -> end.kind() == RankFailure.Kind.CORRUPT)
+                .map(RankFailure::message)
                 .findFirst();
     }
 
     /** Of whom the others know that they are gone. */
     private Optional<String> dead() {
         Map<Integer, String> gone = new TreeMap<>();
-        for (RankEnd end : all) {
+        for (RankFailure end : all) {
             for (FailureReport.Peer peer :
                     end.report().map(FailureReport::peers).orElse(List.of())) {
                 boolean isAwaited = edges(end.rank(), waits(end)).contains(peer.rank());
@@ -152,7 +155,7 @@ public final class Culprit {
         for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
             int rank = waiting.getKey();
             for (Wait wait : waiting.getValue()) {
-                RankEnd from = ends.get(wait.from());
+                RankFailure from = ends.get(wait.from());
                 if (wait.from() != rank && stuck.containsKey(wait.from()) && from != null) {
                     FailureReport here = ends.get(rank).report().orElseThrow();
                     FailureReport there = from.report().orElseThrow();
@@ -229,19 +232,19 @@ public final class Culprit {
                     ranks(last)
                             + " are waited for and wait for nobody: any of them may be the cause");
         }
-        int culprit = last.first();
-        Fate fate = fates.get(culprit);
-        boolean late = ends.containsKey(culprit);
+        int first = last.first();
+        ProcessEnd processEnd = processEnds.get(first);
+        boolean late = ends.containsKey(first);
         String what =
                 late
                         ? "was late: it came to wait only when others had given up"
                         : "hangs: it gave no sign of life"
-                                + (fate == null ? "" : " and " + fate.words());
-        return Optional.of(named(culprit, what));
+                                + (processEnd == null ? "" : " and " + processEnd.words());
+        return Optional.of(named(first, what));
     }
 
     private TreeSet<Integer> silentRanks() {
-        TreeSet<Integer> silent = new TreeSet<>(fates.keySet());
+        TreeSet<Integer> silent = new TreeSet<>(processEnds.keySet());
         silent.removeAll(ends.keySet());
         return silent;
     }
@@ -253,7 +256,7 @@ public final class Culprit {
             return Optional.empty();
         }
         List<String> words =
-                silent.stream().map(rank -> fates.get(rank).words()).distinct().toList();
+                silent.stream().map(rank -> processEnds.get(rank).words()).distinct().toList();
         return Optional.of(
                 ranks(silent)
                         + (silent.size() == 1 ? " hangs: it " : " hang: each ")
@@ -292,18 +295,18 @@ public final class Culprit {
         return edges;
     }
 
-    private String named(int culprit, String what) {
-        return "rank " + culprit + " " + what + waiters(culprit);
+    private String named(int first, String what) {
+        return "rank " + first + " " + what + waiters(first);
     }
 
-    private String waiters(int culprit) {
+    private String waiters(int first) {
         TreeSet<Integer> waiters = new TreeSet<>();
         Wait example = null;
         for (Map.Entry<Integer, List<Wait>> waiting : stuck.entrySet()) {
             int rank = waiting.getKey();
-            if (rank != culprit && awaits(rank, culprit)) {
+            if (rank != first && awaits(rank, first)) {
                 waiters.add(rank);
-                example = example == null ? waitFor(culprit, waiting.getValue()) : example;
+                example = example == null ? waitFor(first, waiting.getValue()) : example;
             }
         }
         if (example == null) {

@@ -7,12 +7,12 @@ import picocli.CommandLine.Spec;
 import picocli.CommandLine.Unmatched;
 
 /**
- * The commands that try Weft's patience. The launcher of a clone runs them out of the stress
- * module; these exist so that help and completion know them.
+ * The commands that try faults and rare orders of events. The launcher of a clone runs them out of
+ * the stress module; these exist so that help and completion know them.
  */
-final class BadDayCommands {
+final class StressCommands {
 
-    private BadDayCommands() {}
+    private StressCommands() {}
 
     /** Answers where there is no clone. */
     abstract static class InClone implements Runnable {

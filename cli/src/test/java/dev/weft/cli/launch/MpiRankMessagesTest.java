@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.diagnosis.Culprit;
-import dev.weft.cli.diagnosis.EndPieces;
-import dev.weft.cli.diagnosis.RankEnd;
+import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureLines;
+import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.PeerLostException;
 import java.util.List;
 import java.util.Map;
@@ -16,9 +16,9 @@ import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 /** What the command makes of the lines that come through mpirun. */
-class MpiRanksTest {
+class MpiRankMessagesTest {
 
-    private final MpiRanks ranks = new MpiRanks(3);
+    private final MpiRankMessages ranks = new MpiRankMessages(3);
 
     private void start(int rank, String system) {
         assertTrue(ranks.take("[1," + rank + "]<stderr>:" + line(rank, system)));
@@ -29,7 +29,7 @@ class MpiRanksTest {
     }
 
     private String culprit() {
-        return new Culprit(ranks.ends(), ranks.fates()).line().orElse("");
+        return new FailureDiagnosis(ranks.ends(), ranks.processEnds()).line().orElse("");
     }
 
     @Test
@@ -49,17 +49,17 @@ class MpiRanksTest {
             assertFalse(ranks.take(line), line);
         }
         assertEquals(0, ranks.heard());
-        assertTrue(ranks.take(MpiRanks.ALIVE));
+        assertTrue(ranks.take(MpiRankMessages.ALIVE));
         assertEquals(1, ranks.heard());
     }
 
     @Test
     void theFirstRanksCodeCountsWhateverHappensAfterwards() {
         assertEquals(OptionalInt.empty(), ranks.exitCode());
-        assertTrue(ranks.take(MpiRanks.exit(0)));
-        assertTrue(ranks.take(MpiRanks.signal(0, "SIGTERM")));
+        assertTrue(ranks.take(MpiRankMessages.exit(0)));
+        assertTrue(ranks.take(MpiRankMessages.signal(0, "SIGTERM")));
         assertEquals(OptionalInt.of(0), ranks.exitCode());
-        assertTrue(ranks.take(MpiRanks.exit(2)));
+        assertTrue(ranks.take(MpiRankMessages.exit(2)));
         assertEquals(OptionalInt.of(ExitCode.USAGE), ranks.exitCode());
     }
 
@@ -71,10 +71,10 @@ class MpiRanksTest {
         assertEquals("rank 1 never started", culprit());
     }
 
-    private Map<Integer, Culprit.Fate> causes() {
-        Map<Integer, Culprit.Fate> fates = ranks.fates();
-        fates.values().removeIf(fate -> !fate.cause());
-        return fates;
+    private Map<Integer, FailureDiagnosis.ProcessEnd> causes() {
+        Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = ranks.processEnds();
+        processEnds.values().removeIf(processEnd -> !processEnd.cause());
+        return processEnds;
     }
 
     @Test
@@ -82,15 +82,15 @@ class MpiRanksTest {
         for (int rank = 0; rank < 3; rank++) {
             start(rank, "elsewhere");
         }
-        ranks.take(MpiRanks.signal(0, "SIGTERM"));
+        ranks.take(MpiRankMessages.signal(0, "SIGTERM"));
         assertEquals(Map.of(), causes());
-        RankEnd consequence = RankEnd.of(new PeerLostException(1, 0, "died", "a chunk"));
-        EndPieces.of(consequence).forEach(ranks::take);
+        RankFailure consequence = RankFailure.of(new PeerLostException(1, 0, "died", "a chunk"));
+        FailureLines.of(consequence).forEach(ranks::take);
         assertEquals(
                 "mpirun ended the ranks before the run was over: was it told to end?",
-                ranks.commonEnd(ranks.fates()));
-        ranks.take(MpiRanks.signal(2, "SIGINT"));
+                ranks.commonEnd(ranks.processEnds()));
+        ranks.take(MpiRankMessages.signal(2, "SIGINT"));
         assertEquals("rank 2 was ended by SIGINT", culprit());
-        assertNull(ranks.commonEnd(ranks.fates()));
+        assertNull(ranks.commonEnd(ranks.processEnds()));
     }
 }

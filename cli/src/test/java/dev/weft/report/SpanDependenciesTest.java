@@ -15,10 +15,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** On calls made by hand, where it is known what needs what, and on real and simulated ones. */
-class ReleasesTest {
+class SpanDependenciesTest {
 
     private static int[] releasedBy(CallSpans call, int number) {
-        int[] numbers = new Releases(call).releasedBy(number);
+        int[] numbers = new SpanDependencies(call).releasedBy(number);
         Arrays.sort(numbers);
         return numbers;
     }
@@ -51,8 +51,8 @@ class ReleasesTest {
         assertArrayEquals(numbers(0), releasedBy(call, 4));
         assertArrayEquals(numbers(0, 1), releasedBy(call, 5), "rows of two chunks");
         assertArrayEquals(numbers(1, 2), releasedBy(call, 6));
-        assertEquals(0, new Releases(call).senderOf(0));
-        assertEquals(1, new Releases(call).rankOf(0));
+        assertEquals(0, new SpanDependencies(call).senderOf(0));
+        assertEquals(1, new SpanDependencies(call).rankOf(0));
     }
 
     @Test
@@ -79,7 +79,7 @@ class ReleasesTest {
         assertArrayEquals(numbers(), releasedBy(call, 3), "a wait needs nothing");
         assertArrayEquals(numbers(1), releasedBy(call, 4), "whatever the order of the chunks");
         assertArrayEquals(numbers(0), releasedBy(call, 5));
-        assertEquals(0, new Releases(call).senderOf(0));
+        assertEquals(0, new SpanDependencies(call).senderOf(0));
     }
 
     /** Rank 0's chunks go to rank 1 and from there to rank 2; the last hop is a pull. */
@@ -116,7 +116,7 @@ class ReleasesTest {
         assertArrayEquals(numbers(2, 3), releasedBy(call, 4), "what came to rank 2 alone");
         assertArrayEquals(numbers(3), releasedBy(call, 5), "a pull from one that was passed it");
         assertArrayEquals(numbers(5), releasedBy(call, 6));
-        Releases releases = new Releases(call);
+        SpanDependencies releases = new SpanDependencies(call);
         assertEquals(1, releases.senderOf(2));
         assertEquals(2, releases.senderOf(5));
     }
@@ -166,7 +166,7 @@ class ReleasesTest {
                         2);
         assertArrayEquals(numbers(0), releasedBy(call, 1));
         assertArrayEquals(numbers(2), releasedBy(call, 3));
-        assertEquals(2, new Releases(call).senderOf(2));
+        assertEquals(2, new SpanDependencies(call).senderOf(2));
     }
 
     @Test
@@ -206,7 +206,7 @@ class ReleasesTest {
      * @param columnChunks transfers that bring the same rows
      */
     private static void checkRows(CallSpans call, int columnChunks) {
-        Releases releases = new Releases(call);
+        SpanDependencies releases = new SpanDependencies(call);
         for (int i = 0; i < call.size(); i++) {
             Timeline.Span span = call.span(i);
             int[] needed = releases.releasedBy(i);

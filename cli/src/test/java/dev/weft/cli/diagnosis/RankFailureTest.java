@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
 /** How a rank's end gets to its starter, and what that prints of it. */
-class RankEndTest {
+class RankFailureTest {
 
     @TempDir Path folder;
 
@@ -42,27 +42,29 @@ class RankEndTest {
 
     @Test
     void whatIsWrittenIsReadBack() {
-        RankEnd stalled = RankEnd.of(stall(2, 0));
-        assertEquals(RankEnd.Kind.STALL, stalled.kind());
+        RankFailure stalled = RankFailure.of(stall(2, 0));
+        assertEquals(RankFailure.Kind.STALL, stalled.kind());
         assertEquals(2, stalled.rank());
         assertTrue(stalled.report().isPresent());
-        assertEquals(stalled, RankEnd.parse(stalled.text()));
-        RankEnd own = RankEnd.of(new IllegalStateException("100 % broken;\nsecond line"));
+        assertEquals(stalled, RankFailure.parse(stalled.text()));
+        RankFailure own = RankFailure.of(new IllegalStateException("100 % broken;\nsecond line"));
         assertEquals("100 % broken;", own.message());
-        assertEquals(own, RankEnd.parse(own.text()));
+        assertEquals(own, RankFailure.parse(own.text()));
         assertEquals(5, own.ofRank(5).rank());
     }
 
     @Test
     void everyErrorHasItsKind() {
-        assertEquals(RankEnd.Kind.TOLD, RankEnd.of(new PeerFailedException(0, 1, "x")).kind());
         assertEquals(
-                RankEnd.Kind.LOST, RankEnd.of(new PeerLostException(0, 1, "died", "x")).kind());
+                RankFailure.Kind.TOLD, RankFailure.of(new PeerFailedException(0, 1, "x")).kind());
+        assertEquals(
+                RankFailure.Kind.LOST,
+                RankFailure.of(new PeerLostException(0, 1, "died", "x")).kind());
         StallException thrown = stall(0, 1);
         thrown.addSuppressed(new PeerFailedException(2, 1, "x"));
         thrown.addSuppressed(new IllegalStateException("not a rank's"));
-        List<RankEnd> all = RankEnd.allOf(thrown);
-        assertEquals(List.of(0, 2), all.stream().map(RankEnd::rank).toList());
+        List<RankFailure> all = RankFailure.allOf(thrown);
+        assertEquals(List.of(0, 2), all.stream().map(RankFailure::rank).toList());
     }
 
     @ParameterizedTest
@@ -77,10 +79,10 @@ class RankEndTest {
                 "0 STALL message - more"
             })
     void nonsenseIsRefusedAndLeftOut(String text) throws Exception {
-        assertThrows(IllegalArgumentException.class, () -> RankEnd.parse(text));
+        assertThrows(IllegalArgumentException.class, () -> RankFailure.parse(text));
         Path file = Files.writeString(folder.resolve("end"), text);
-        assertEquals(Optional.empty(), RankEnd.read(file));
-        assertEquals(Optional.empty(), RankEnd.read(folder.resolve("none")));
+        assertEquals(Optional.empty(), RankFailure.read(file));
+        assertEquals(Optional.empty(), RankFailure.read(folder.resolve("none")));
     }
 
     /** Lines of several ranks, mixed, with a launcher's own words before them. */
@@ -92,21 +94,22 @@ class RankEndTest {
         }
         StallException large = stall(0, 1);
         large.attach(FailureReport.of(0, List.of(), peers));
-        List<RankEnd> ends = List.of(RankEnd.of(large), RankEnd.of(stall(1, 0)));
+        List<RankFailure> ends = List.of(RankFailure.of(large), RankFailure.of(stall(1, 0)));
         List<String> lines = new ArrayList<>();
-        ends.forEach(end -> EndPieces.of(end).forEach(line -> lines.add("[1,0]<stderr>:" + line)));
+        ends.forEach(
+                end -> FailureLines.of(end).forEach(line -> lines.add("[1,0]<stderr>:" + line)));
         assertTrue(lines.size() > 4);
         long seed = 3;
         Collections.shuffle(lines, new Random(seed));
-        EndPieces pieces = new EndPieces();
+        FailureLines pieces = new FailureLines();
         lines.forEach(line -> assertTrue(line.length() < 1000 && pieces.take(line), line));
         assertEquals(ends, pieces.ends(), "seed " + seed);
     }
 
     @Test
     void aMissingPieceAndOtherLinesAreLeftOut() {
-        List<String> lines = EndPieces.of(RankEnd.of(stall(1, 0)));
-        EndPieces pieces = new EndPieces();
+        List<String> lines = FailureLines.of(RankFailure.of(stall(1, 0)));
+        FailureLines pieces = new FailureLines();
         assertTrue(pieces.take(lines.getFirst().replace(" 0 1 ", " 0 2 ")));
         assertFalse(pieces.take("weft: rank 0: no progress"));
         assertFalse(pieces.take("weft-end"));
@@ -139,9 +142,10 @@ class RankEndTest {
                         List.of(
                                 new FailureReport.Peer(1, FailureReport.State.PRESENT, 9, 12, -1),
                                 new FailureReport.Peer(2, FailureReport.State.DEAD, 8, 890, -1)));
-        List<RankEnd> ends = List.of(new RankEnd(0, RankEnd.Kind.LOST, "m", Optional.of(report)));
+        List<RankFailure> ends = List.of(new RankFailure(0, RankFailure.Kind.LOST, "m", Optional.of(report)));
         List<String> lines =
-                EndTable.lines(3, ends, Map.of(2, new Culprit.Fate(true, "was killed")));
+                FailureTable.lines(
+                        3, ends, Map.of(2, new FailureDiagnosis.ProcessEnd(true, "was killed")));
         assertEquals(4, lines.size());
         assertTrue(lines.getFirst().startsWith("rank  call  end"), lines.getFirst());
         String row = lines.get(1);
@@ -157,7 +161,7 @@ class RankEndTest {
         }
         assertTrue(lines.get(2).contains("said nothing"), lines.get(2));
         assertTrue(lines.get(3).contains("was killed"), lines.get(3));
-        assertEquals(3, EndTable.ranks(ends));
+        assertEquals(3, FailureTable.ranks(ends));
     }
 
     /** What the command prints when a run ends so. */

@@ -17,7 +17,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Whom the merged ends of all ranks point at. */
-class CulpritTest {
+class FailureDiagnosisTest {
 
     private static final int CALL = 7;
     private static final long DEADLINE_MS = 700;
@@ -28,7 +28,7 @@ class CulpritTest {
         private final List<Wait> waits = new ArrayList<>();
         private final List<Run> runs = new ArrayList<>();
         private final List<Peer> peers = new ArrayList<>();
-        private RankEnd.Kind kind = RankEnd.Kind.STALL;
+        private RankFailure.Kind kind = RankFailure.Kind.STALL;
         private String operator = "w-1";
         private int call = CALL;
         private long waitedMs = DEADLINE_MS;
@@ -37,7 +37,7 @@ class CulpritTest {
             this.rank = rank;
         }
 
-        Rank kind(RankEnd.Kind of) {
+        Rank kind(RankFailure.Kind of) {
             kind = of;
             return this;
         }
@@ -74,11 +74,11 @@ class CulpritTest {
             return this;
         }
 
-        RankEnd end() {
+        RankFailure end() {
             List<Sent> sent = List.of(new Sent("lane-0", runs.size(), 9, null, runs));
             FailureReport report =
                     new FailureReport(rank, operator, call, waits, List.of(), sent, peers);
-            return new RankEnd(rank, kind, "rank " + rank + ": ended", Optional.of(report));
+            return new RankFailure(rank, kind, "rank " + rank + ": ended", Optional.of(report));
         }
     }
 
@@ -86,15 +86,16 @@ class CulpritTest {
         return new Rank(rank);
     }
 
-    private static RankEnd own(int rank, String message) {
-        return new RankEnd(rank, RankEnd.Kind.OWN, message, Optional.empty());
+    private static RankFailure own(int rank, String message) {
+        return new RankFailure(rank, RankFailure.Kind.OWN, message, Optional.empty());
     }
 
-    private static String line(Map<Integer, Culprit.Fate> fates, RankEnd... ends) {
-        return new Culprit(List.of(ends), fates).line().orElse("");
+    private static String line(
+            Map<Integer, FailureDiagnosis.ProcessEnd> processEnds, RankFailure... ends) {
+        return new FailureDiagnosis(List.of(ends), processEnds).line().orElse("");
     }
 
-    private static String line(RankEnd... ends) {
+    private static String line(RankFailure... ends) {
         return line(Map.of(), ends);
     }
 
@@ -104,8 +105,8 @@ class CulpritTest {
                 "rank 1 was ended by signal 9; rank 0 waits for it (chunk 2 of rank 1 (number 7)"
                         + " from rank 1)",
                 line(
-                        Map.of(1, new Culprit.Fate(true, "was ended by signal 9")),
-                        rank(0).kind(RankEnd.Kind.LOST).forChunk(1, 1, 2).end(),
+                        Map.of(1, new FailureDiagnosis.ProcessEnd(true, "was ended by signal 9")),
+                        rank(0).kind(RankFailure.Kind.LOST).forChunk(1, 1, 2).end(),
                         own(2, "something else")));
     }
 
@@ -114,8 +115,8 @@ class CulpritTest {
         assertEquals(
                 "rank 1 failed with exit code 1; rank 0: ended",
                 line(
-                        Map.of(1, new Culprit.Fate(true, "failed with exit code 1")),
-                        rank(0).kind(RankEnd.Kind.TOLD).forChunk(2, 2, 2).end()));
+                        Map.of(1, new FailureDiagnosis.ProcessEnd(true, "failed with exit code 1")),
+                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 2, 2).end()));
     }
 
     @Test
@@ -123,9 +124,9 @@ class CulpritTest {
         assertEquals(
                 "rank 1 failed: the press broke",
                 line(
-                        rank(0).kind(RankEnd.Kind.TOLD).forChunk(2, 1, 0).end(),
+                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 1, 0).end(),
                         own(1, "the press broke"),
-                        rank(2).kind(RankEnd.Kind.TOLD).forChunk(1, 1, 0).end()));
+                        rank(2).kind(RankFailure.Kind.TOLD).forChunk(1, 1, 0).end()));
         assertEquals("no more yarn", line(own(-1, "no more yarn")), "a thread's rank is unknown");
     }
 
@@ -134,8 +135,8 @@ class CulpritTest {
         assertEquals(
                 "rank 2: ended",
                 line(
-                        rank(0).kind(RankEnd.Kind.TOLD).forChunk(2, 1, 0).end(),
-                        rank(2).kind(RankEnd.Kind.CORRUPT).waited(0).forChunk(1, 1, 0).end()));
+                        rank(0).kind(RankFailure.Kind.TOLD).forChunk(2, 1, 0).end(),
+                        rank(2).kind(RankFailure.Kind.CORRUPT).waited(0).forChunk(1, 1, 0).end()));
     }
 
     @Test
@@ -143,17 +144,17 @@ class CulpritTest {
         assertEquals(
                 "rank 3 died; ranks 0 and 1 wait for it (chunk 0 of rank 3 (number 7) from rank 3)",
                 line(
-                        rank(0).kind(RankEnd.Kind.LOST)
+                        rank(0).kind(RankFailure.Kind.LOST)
                                 .forChunk(3, 3, 0)
                                 .knows(1, State.FAILED)
                                 .knows(3, State.DEAD)
                                 .end(),
-                        rank(1).kind(RankEnd.Kind.TOLD).forChunk(3, 3, 1).end()));
+                        rank(1).kind(RankFailure.Kind.TOLD).forChunk(3, 3, 1).end()));
     }
 
     @Test
     void aRankThatLeftIsToBlameIfItIsWaitedFor() {
-        Rank lost = rank(0).kind(RankEnd.Kind.LOST).forWhat(Awaited.START, 2, CALL);
+        Rank lost = rank(0).kind(RankFailure.Kind.LOST).forWhat(Awaited.START, 2, CALL);
         assertTrue(
                 line(lost.knows(1, State.LEFT).knows(2, State.LEFT).end())
                         .startsWith(
@@ -163,16 +164,16 @@ class CulpritTest {
     /** 0 waits for 1, which waits for 2, which waits for 3, of which nothing is heard. */
     @Test
     void theEndOfAChainIsTheCulprit() {
-        RankEnd[] chain = {
+        RankFailure[] chain = {
             rank(0).forChunk(1, 3, 2).end(),
-            rank(1).kind(RankEnd.Kind.TOLD).forChunk(2, 3, 2).end(),
-            rank(2).kind(RankEnd.Kind.TOLD).waited(650).forChunk(3, 3, 2).end()
+            rank(1).kind(RankFailure.Kind.TOLD).forChunk(2, 3, 2).end(),
+            rank(2).kind(RankFailure.Kind.TOLD).waited(650).forChunk(3, 3, 2).end()
         };
         String expected = "; rank 2 waits for it (chunk 2 of rank 3 (number 7) from rank 3)";
         assertEquals("rank 3 hangs: it gave no sign of life" + expected, line(chain));
         assertEquals(
                 "rank 3 hangs: it gave no sign of life and is stopped" + expected,
-                line(Map.of(3, new Culprit.Fate(false, "is stopped")), chain));
+                line(Map.of(3, new FailureDiagnosis.ProcessEnd(false, "is stopped")), chain));
     }
 
     @Test
@@ -180,10 +181,10 @@ class CulpritTest {
         assertTrue(
                 line(
                                 rank(0).forWhat(Awaited.COLLECTIVE, 2, 9).end(),
-                                rank(1).kind(RankEnd.Kind.TOLD)
+                                rank(1).kind(RankFailure.Kind.TOLD)
                                         .forWhat(Awaited.COLLECTIVE, 2, 9)
                                         .end(),
-                                rank(2).kind(RankEnd.Kind.TOLD)
+                                rank(2).kind(RankFailure.Kind.TOLD)
                                         .waited(3)
                                         .forWhat(Awaited.COLLECTIVE, 0, 9)
                                         .end())
@@ -225,13 +226,17 @@ class CulpritTest {
 
     @Test
     void whatWasNotSentOrNotHereOrByALateOneIsNotLost() {
-        RankEnd waiter = rank(2).forChunk(1, 1, 3).end();
-        RankEnd before = rank(1).sent(2, 1, 0, 2).sent(0, 1, 0, 5).forChunk(0, 0, 0).end();
+        RankFailure waiter = rank(2).forChunk(1, 1, 3).end();
+        RankFailure before = rank(1).sent(2, 1, 0, 2).sent(0, 1, 0, 5).forChunk(0, 0, 0).end();
         assertTrue(line(before, waiter).startsWith("rank 0 hangs"), "not yet sent to rank 2");
-        RankEnd elsewhere = rank(1).in("w-2", 90).sent(2, 1, 0, 5).forChunk(0, 0, 0).end();
+        RankFailure elsewhere = rank(1).in("w-2", 90).sent(2, 1, 0, 5).forChunk(0, 0, 0).end();
         assertTrue(line(elsewhere, waiter).startsWith("rank 0 hangs"), "another operator");
-        RankEnd late =
-                rank(1).kind(RankEnd.Kind.TOLD).waited(1).sent(2, 1, 0, 5).forChunk(0, 0, 0).end();
+        RankFailure late =
+                rank(1).kind(RankFailure.Kind.TOLD)
+                        .waited(1)
+                        .sent(2, 1, 0, 5)
+                        .forChunk(0, 0, 0)
+                        .end();
         assertTrue(line(late, waiter).startsWith("rank 1 was late"), "sent when it was too late");
     }
 

@@ -15,17 +15,19 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** What the ranks of a run that failed had to say, one row each. */
-public final class EndTable {
+public final class FailureTable {
 
     private static final int MOST_SHOWN = 2;
 
-    private EndTable() {}
+    private FailureTable() {}
 
     /**
-     * @param fates as in {@link Culprit}
+     * @param fates as in {@link FailureDiagnosis}
      */
     public static List<String> lines(
-            int ranks, List<RankEnd> ends, Map<Integer, Culprit.Fate> fates) {
+            int ranks,
+            List<RankFailure> ends,
+            Map<Integer, FailureDiagnosis.ProcessEnd> processEnds) {
         TextTable table =
                 new TextTable(
                         "rank",
@@ -38,11 +40,11 @@ public final class EndTable {
                         "idle peers");
         for (int rank = 0; rank < ranks; rank++) {
             int row = rank;
-            Optional<RankEnd> end = ends.stream().filter(e -> e.rank() == row).findFirst();
-            FailureReport report = end.flatMap(RankEnd::report).orElse(null);
+            Optional<RankFailure> end = ends.stream().filter(e -> e.rank() == row).findFirst();
+            FailureReport report = end.flatMap(RankFailure::report).orElse(null);
             String how =
-                    fates.containsKey(rank)
-                            ? fates.get(rank).words()
+                    processEnds.containsKey(rank)
+                            ? processEnds.get(rank).words()
                             : end.map(e -> e.kind().words).orElse("said nothing");
             if (report == null) {
                 table.row(Integer.toString(rank), "-", how, "-", "-", "-", "-", "-");
@@ -63,9 +65,9 @@ public final class EndTable {
     }
 
     /** How many ranks there are, where only their ends tell. */
-    public static int ranks(List<RankEnd> ends) {
+    public static int ranks(List<RankFailure> ends) {
         int most = 0;
-        for (RankEnd end : ends) {
+        for (RankFailure end : ends) {
             most = Math.max(most, end.rank());
             if (end.report().isPresent()) {
                 for (Peer peer : end.report().get().peers()) {
@@ -111,7 +113,7 @@ public final class EndTable {
     }
 
     private static String sent(FailureReport report) {
-        return some(report.sent().stream().map(EndTable::sent).toList());
+        return some(report.sent().stream().map(FailureTable::sent).toList());
     }
 
     private static String sent(Sent lane) {
@@ -130,7 +132,7 @@ public final class EndTable {
                                 Comparator.comparing((Peer p) -> !isGone(p))
                                         .thenComparing(p -> -p.silentMs())
                                         .thenComparing(p -> -p.idleMs()))
-                        .map(EndTable::idle)
+                        .map(FailureTable::idle)
                         .toList());
     }
 

@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /** Signals that a process sends to itself or to others, by the system's own call. */
-final class Signals {
+final class ProcessSignals {
 
     static final int INT = 2;
     static final int KILL = 9;
@@ -16,7 +16,7 @@ final class Signals {
 
     private static final MethodHandle KILL_CALL = killCall();
 
-    private Signals() {}
+    private ProcessSignals() {}
 
     @SuppressWarnings("restricted")
     private static MethodHandle killCall() {

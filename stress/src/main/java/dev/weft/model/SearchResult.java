@@ -9,7 +9,7 @@ import java.util.List;
  * @param trace steps from the beginning to the problem, as few as any
  * @param last how far each thread was in the last state that was looked at
  */
-record Outcome(
+record SearchResult(
         Verdict verdict,
         int states,
         long transitions,
@@ -37,7 +37,7 @@ record Outcome(
         }
     }
 
-    Outcome {
+    SearchResult {
         trace = List.copyOf(trace);
         last = List.copyOf(last);
     }
