@@ -9,6 +9,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.CallOptions;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.compat.FgccConfig;
@@ -103,7 +104,9 @@ public final class FgccCommand implements Callable<Integer> {
             description = "Calls that are measured (default: ${DEFAULT-VALUE}).")
     int iterations;
 
-    @Mixin SourceOptions options;
+    @Mixin SourceOptions source;
+
+    @Mixin CallOptions options;
 
     @Override
     public Integer call() throws IOException {
@@ -115,7 +118,7 @@ public final class FgccCommand implements Callable<Integer> {
                 new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
         List<FgccRun.Report> reports;
         Progress progress = Progress.forTerminal(options.quiet);
-        try (World world = World.threads(ranks, options.deadline);
+        try (World world = World.threads(ranks, options.deadline.value);
                 Arena arena = Arena.ofShared()) {
             List<Matrix> inputs = new ArrayList<>();
             for (int group = 0; group < groups; group++) {
@@ -137,7 +140,7 @@ public final class FgccCommand implements Callable<Integer> {
         if (options.reports.wanted()) {
             files.write(SourceReports.fgcc(run, reports, samples, tflops(run, samples)), console);
         }
-        return SourceOptions.exitCode(
+        return CallOptions.exitCode(
                 spec.commandLine().getErr(),
                 reports.stream()
                         .filter(report -> !report.passed())
@@ -168,10 +171,10 @@ public final class FgccCommand implements Callable<Integer> {
         return new FgccRun(
                 ranks / groups,
                 groups,
-                options.m(256),
-                options.k(1024),
+                source.m(256),
+                source.k(1024),
                 SourceOptions.size("--n-global", n, 1024),
-                options.type(),
+                source.type(),
                 forceHbm,
                 new FgccConfig(lnc, onChipBytes),
                 options.seed,

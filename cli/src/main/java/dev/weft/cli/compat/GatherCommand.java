@@ -8,20 +8,18 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
-import dev.weft.cli.options.Durations;
+import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.DeadlineOption;
+import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.ProblemOptions;
-import dev.weft.cli.options.ReportOptions;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.fabric.World;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
-import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -145,44 +143,22 @@ public final class GatherCommand implements Callable<Integer> {
             description = "Measured rounds (default: ${DEFAULT-VALUE}).")
     int iterations;
 
-    @Option(
-            names = "--seed",
-            paramLabel = "SEED",
-            defaultValue = "19",
-            description = "Seed of the normal data (default: ${DEFAULT-VALUE}).")
-    long seed;
-
-    @Option(
-            names = "--deadline",
-            paramLabel = "TIME",
-            converter = Durations.class,
-            description = "A wait without any progress gives up after this (default: 30s).")
-    Duration deadline = World.DEFAULT_DEADLINE;
-
-    @Option(
-            names = "--json",
-            paramLabel = "FILE",
-            description = "Write the outcome as JSON; - is standard output.")
-    String json;
-
-    @Mixin ReportOptions reports;
-
-    @Option(names = "--quiet", description = "Print nothing but errors.")
-    boolean quiet;
+    @Mixin CallOptions options;
 
     @Override
     public Integer call() throws IOException {
-        JsonTarget target = new JsonTarget(json, spec.commandLine().getOut());
+        JsonTarget target = new JsonTarget(options.json, spec.commandLine().getOut());
         Console console =
-                new Console(spec.commandLine().getOut(), quiet || target.toStandardOutput());
+                new Console(
+                        spec.commandLine().getOut(), options.quiet || target.toStandardOutput());
         boolean joined =
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
         if (joined) {
-            SourceOptions.refuseDeadlineOfJoined(spec);
-            reports.refuse("joined");
+            DeadlineOption.refuseJoined(spec);
+            options.reports.refuse("joined");
         }
-        ReportFiles files = new ReportFiles(reports);
-        new CommandFiles().writes("--json", json).writes(reports);
+        ReportFiles files = new ReportFiles(options.reports);
+        new CommandFiles().writes("--json", options.json).writes(options.reports);
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
             List<GatherRun.Report> all = reportsOf(run, joined);
@@ -192,18 +168,18 @@ public final class GatherCommand implements Callable<Integer> {
             }
             print(console, run, report);
             target.write(generator -> write(generator, run, report));
-            if (reports.wanted()) {
+            if (options.reports.wanted()) {
                 List<Timeline> timelines = all.stream().map(GatherRun.Report::timeline).toList();
                 files.write(SourceReports.gather(run, report, timelines), console);
             }
-            return SourceOptions.exitCode(
+            return CallOptions.exitCode(
                     spec.commandLine().getErr(),
                     report.exact() ? List.of() : List.of("wrong bytes on some rank"));
         }
     }
 
     private List<GatherRun.Report> reportsOf(GatherRun run, boolean joined) {
-        Progress progress = Progress.forTerminal(quiet);
+        Progress progress = Progress.forTerminal(options.quiet);
         try (World world = joined ? World.joined() : threads()) {
             return world.call(
                     fabric -> {
@@ -226,30 +202,14 @@ public final class GatherCommand implements Callable<Integer> {
                 tiled ? GatherRun.Kind.TILED : below ? GatherRun.Kind.ROWS : GatherRun.Kind.UNTILED,
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
-                type(),
+                ProblemOptions.type("--dtype", dtype),
                 groups,
                 lnc == null ? 1 : lnc,
-                new Sb2sbConfig(algorithm(), onChipBytes),
+                new Sb2sbConfig(ExecutionOptions.algorithm(algorithm), onChipBytes),
                 between("--warmup", warmup, 0),
                 between("--iterations", iterations, 1),
-                seed,
+                options.seed,
                 arena);
-    }
-
-    private DType type() {
-        try {
-            return DType.of(dtype);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--dtype: " + e.getMessage());
-        }
-    }
-
-    private Algorithm algorithm() {
-        try {
-            return Algorithm.of(algorithm);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--algorithm: " + e.getMessage());
-        }
     }
 
     private static int between(String option, int value, int least) {
@@ -260,7 +220,8 @@ public final class GatherCommand implements Callable<Integer> {
     }
 
     private World threads() {
-        return World.threads(SourceOptions.ranks(ranks == null ? 8 : ranks), deadline);
+        return World.threads(
+                SourceOptions.ranks(ranks == null ? 8 : ranks), options.deadline.value);
     }
 
     private void check(int size) {

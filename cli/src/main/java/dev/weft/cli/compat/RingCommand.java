@@ -8,6 +8,8 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.launch.ProgressFile;
+import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.cli.view.ReportFiles;
@@ -69,7 +71,9 @@ public final class RingCommand implements Callable<Integer> {
                             + " that 'weft launch' has started (default: ${DEFAULT-VALUE}).")
     String launcher;
 
-    @Mixin SourceOptions options;
+    @Mixin SourceOptions source;
+
+    @Mixin CallOptions options;
 
     @Override
     public Integer call() throws IOException {
@@ -77,10 +81,10 @@ public final class RingCommand implements Callable<Integer> {
                 ProblemOptions.oneOf("--launcher", launcher, "threads", "processes", "joined");
         RingRun run =
                 new RingRun(
-                        options.m(128),
-                        options.k(2048),
+                        source.m(128),
+                        source.k(2048),
                         SourceOptions.size("--n-local", nLocal, 512),
-                        options.type(),
+                        source.type(),
                         options.seed);
         JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
         Console console =
@@ -96,10 +100,11 @@ public final class RingCommand implements Callable<Integer> {
         new CommandFiles().writes("--json", options.json).writes(options.reports);
         Progress progress = Progress.forTerminal(options.quiet);
         if (kind.equals("processes")) {
-            return code(new RingProcesses(run, ranks(), options.deadline, progress).run(console));
+            return code(
+                    new RingProcesses(run, ranks(), options.deadline.value, progress).run(console));
         }
         if (kind.equals("joined")) {
-            SourceOptions.refuseDeadlineOfJoined(spec);
+            DeadlineOption.refuseJoined(spec);
         }
         List<RingRun.Report> reports = runHere(run, kind.equals("joined"), progress);
         reports.forEach(report -> console.print(report.line()));
@@ -115,11 +120,12 @@ public final class RingCommand implements Callable<Integer> {
     }
 
     private int code(List<String> failures) {
-        return SourceOptions.exitCode(spec.commandLine().getErr(), failures);
+        return CallOptions.exitCode(spec.commandLine().getErr(), failures);
     }
 
     private List<RingRun.Report> runHere(RingRun run, boolean joined, Progress progress) {
-        try (World world = joined ? World.joined() : World.threads(ranks(), options.deadline);
+        try (World world =
+                        joined ? World.joined() : World.threads(ranks(), options.deadline.value);
                 Arena arena = Arena.ofShared()) {
             int all = world.call(fabric -> checkedRanks(fabric.size())).getFirst();
             Matrix a = run.a(all, arena);

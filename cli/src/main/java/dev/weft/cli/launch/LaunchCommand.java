@@ -4,20 +4,19 @@ import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.options.Durations;
+import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.fabric.World;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -59,12 +58,7 @@ public final class LaunchCommand implements Callable<Integer> {
             description = "Processes to start (default: ${DEFAULT-VALUE}).")
     int ranks;
 
-    @Option(
-            names = "--deadline",
-            paramLabel = "TIME",
-            converter = Durations.class,
-            description = "A wait without any progress gives up after this (default: 30s).")
-    Duration deadline = World.DEFAULT_DEADLINE;
+    @Mixin DeadlineOption deadline;
 
     @Parameters(
             paramLabel = "PROGRAM",
@@ -75,7 +69,7 @@ public final class LaunchCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         SourceOptions.ranks(ranks);
-        try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline)) {
+        try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline.value)) {
             for (int rank = 0; rank < ranks; rank++) {
                 start(processes, rank);
             }

@@ -2,7 +2,6 @@ package dev.weft.cli.launch;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.diagnosis.RankFailure;
-import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.ffi.MpiFamily;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -20,25 +19,29 @@ public final class MpiCommandLine {
     /** Environment variable: the mpirun to take, where it is not the first on the PATH. */
     static final String STARTER = "WEFT_MPIRUN";
 
-    private final ExecutionOptions options;
+    private final String hostfile;
+    private final String mpiArgs;
     private final int ranks;
     private final List<String> arguments;
 
     /**
+     * @param hostfile null where mpirun is given none
+     * @param mpiArgs more options of mpirun, or null
      * @param arguments the options of run, which every rank parses again
      */
-    public MpiCommandLine(ExecutionOptions options, int ranks, List<String> arguments) {
-        this.options = options;
+    public MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
+        this.hostfile = hostfile;
+        this.mpiArgs = mpiArgs;
         this.ranks = ranks;
         this.arguments = arguments;
     }
 
     /** The process to be started. */
     ProcessBuilder builder() throws IOException {
-        if (options.hostfile != null
-                && !(Files.isRegularFile(Path.of(options.hostfile))
-                        && Files.isReadable(Path.of(options.hostfile)))) {
-            throw new UsageException("--hostfile " + options.hostfile + ": no such file");
+        if (hostfile != null
+                && !(Files.isRegularFile(Path.of(hostfile))
+                        && Files.isReadable(Path.of(hostfile)))) {
+            throw new UsageException("--hostfile " + hostfile + ": no such file");
         }
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
         ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
@@ -81,11 +84,11 @@ public final class MpiCommandLine {
         List<String> command = new ArrayList<>(List.of(starter, "-n", Integer.toString(ranks)));
         if (family == MpiFamily.OPEN_MPI) {
             openMpi(command);
-        } else if (options.hostfile != null) {
-            command.addAll(List.of("-f", options.hostfile));
+        } else if (hostfile != null) {
+            command.addAll(List.of("-f", hostfile));
         }
-        if (options.mpiArgs != null && !options.mpiArgs.isBlank()) {
-            command.addAll(List.of(options.mpiArgs.strip().split("\\s+")));
+        if (mpiArgs != null && !mpiArgs.isBlank()) {
+            command.addAll(List.of(mpiArgs.strip().split("\\s+")));
         }
         command.addAll(weft());
         return command;
@@ -99,10 +102,10 @@ public final class MpiCommandLine {
         command.addAll(List.of("--bind-to", "none"));
         // Otherwise the first rank that dies takes all others along before they can say why.
         command.add("--enable-recovery");
-        if (options.hostfile == null) {
+        if (hostfile == null) {
             command.add("--oversubscribe");
         } else {
-            command.addAll(List.of("--hostfile", options.hostfile));
+            command.addAll(List.of("--hostfile", hostfile));
         }
         if ("root".equals(System.getProperty("user.name"))) {
             command.add("--allow-run-as-root");

@@ -45,16 +45,16 @@ final class MpiRun {
     /** How often the first rank says that it runs. */
     private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
-    private final RunCommand command;
+    private final RunSteps steps;
     private final RunOptions options;
     private final ExecutionSpec execution;
 
     /** Null until the ranks have met. */
     private volatile Fabric world;
 
-    MpiRun(RunCommand command, RunOptions options, ExecutionSpec execution) {
-        this.command = command;
-        this.options = options;
+    MpiRun(RunSteps steps, ExecutionSpec execution) {
+        this.steps = steps;
+        this.options = steps.options();
         this.execution = execution;
     }
 
@@ -151,12 +151,12 @@ final class MpiRun {
         this.world = world;
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
-        RunOutputs outputs = first ? command.outputs() : null;
-        Console console = first ? outputs.console() : command.silent();
+        RunOutputs outputs = first ? steps.outputs() : null;
+        Console console = first ? outputs.console() : steps.silent();
         Progress terminal = first ? Progress.forTerminal(options.quiet) : new Progress(false);
         try (LivePage page =
                         LivePage.open(
-                                first && options.watch, options.title(), console, command.err());
+                                first && options.watch, options.title(), console, steps.err());
                 Arena arena = Arena.ofShared();
                 FolderLock lock = lock(world)) {
             Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
@@ -165,7 +165,7 @@ final class MpiRun {
                 return ExitCode.USAGE;
             }
             console.info(
-                    command.ranks(inputs.problem(), execution, world.hosts())
+                    steps.ranks(inputs.problem(), execution, world.hosts())
                             + ": "
                             + inputs.problem().describe());
             console.info("Running warmup...");
@@ -239,10 +239,9 @@ final class MpiRun {
             if (world.rank() == hosts.first(host)) {
                 try {
                     Heartbeat.during(
-                            world,
-                            () -> command.prepare(execution, arena, lock, console, progress));
+                            world, () -> steps.prepare(execution, arena, lock, console, progress));
                 } catch (UsageException | IllegalArgumentException e) {
-                    ErrorMessage.print(command.err(), ErrorMessage.of(e));
+                    ErrorMessage.print(steps.err(), ErrorMessage.of(e));
                     refused = true;
                 }
             }
@@ -274,7 +273,7 @@ final class MpiRun {
                 Heartbeat.during(
                         world,
                         () ->
-                                command.verifier(inputs, execution, alike, progress)
+                                steps.verifier(inputs, execution, alike, progress)
                                         .verify(
                                                 all(exact, rank, end),
                                                 all(equal, rank, end),
@@ -283,7 +282,7 @@ final class MpiRun {
                                                 end));
         world.barrier();
         inputs.folder()
-                .stampOutputs(world.size(), RunCommand.outputNames(inputs.problem(), execution));
+                .stampOutputs(world.size(), RunSteps.outputNames(inputs.problem(), execution));
         return judged;
     }
 
@@ -323,14 +322,14 @@ final class MpiRun {
                 verification = verification == null ? one : verification.and(one);
             }
         }
-        command.tellOfUnusedOptions(ranks.getFirst(), outputs.console());
-        command.explain(ranks.getFirst(), outputs.console());
+        steps.tellOfUnusedOptions(ranks.getFirst(), outputs.console());
+        steps.explain(ranks.getFirst(), outputs.console());
         RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
         outputs.write(record);
         if (page != null) {
             page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
         }
-        return VerificationExit.exitCode(verification.passed(), verification, command.spec);
+        return VerificationExit.exitCode(verification.passed(), verification, steps.err());
     }
 
     private static byte[] bytes(Verification verification) throws IOException {

@@ -5,31 +5,25 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
-import dev.weft.cli.data.OwnFiles;
 import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.VerificationExit;
-import dev.weft.cli.verify.Verifier;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
-import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.plan.Hosts;
-import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -72,6 +66,8 @@ public final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         MpiEnvironment mpi = MpiEnvironment.current();
+        CommandLine command = spec.commandLine();
+        RunSteps steps = new RunSteps(options, arguments(), command.getOut(), command.getErr());
         ExecutionSpec execution;
         try {
             boolean simulated = "sim".equals(options.execution.runMode);
@@ -82,7 +78,7 @@ public final class RunCommand implements Callable<Integer> {
             }
             execution = options.execution.spec();
             if (simulated) {
-                return new SimRun(this, options, execution).call();
+                return new SimRun(steps, execution).call();
             }
             if (execution.start() == ExecutionSpec.Launcher.MPI) {
                 checkMpi(mpi);
@@ -96,18 +92,23 @@ public final class RunCommand implements Callable<Integer> {
         }
         if (execution.start() == ExecutionSpec.Launcher.MPI) {
             return mpi.launched()
-                    ? new MpiRun(this, options, execution).call()
-                    : startMpi(execution);
+                    ? new MpiRun(steps, execution).call()
+                    : startMpi(execution, steps);
         }
-        return run(execution);
+        return run(execution, steps);
     }
 
-    private int startMpi(ExecutionSpec execution) throws IOException {
+    private int startMpi(ExecutionSpec execution, RunSteps steps) throws IOException {
         options.files().check().checkOutputs(options.problem.dataDir);
         TemporaryFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
-        MpiCommandLine command = new MpiCommandLine(options.execution, ranks, arguments());
-        return new MpiStart(command, ranks, execution.deadline(), out()).run();
+        MpiCommandLine command =
+                new MpiCommandLine(
+                        options.execution.hostfile,
+                        options.execution.mpiArgs,
+                        ranks,
+                        steps.arguments());
+        return new MpiStart(command, ranks, execution.deadline(), steps.out()).run();
     }
 
     /** Who starts ranks under MPI says how many; -n may only agree. */
@@ -134,22 +135,13 @@ public final class RunCommand implements Callable<Integer> {
         return arguments.subList(arguments.indexOf("run") + 1, arguments.size());
     }
 
-    RunOutputs outputs() {
-        return new RunOutputs(options, out());
-    }
-
-    /** Of a rank whose peer tells the user. */
-    Console silent() {
-        return new Console(out(), true);
-    }
-
-    private int run(ExecutionSpec execution) throws IOException {
-        RunOutputs outputs = outputs();
+    private int run(ExecutionSpec execution, RunSteps steps) throws IOException {
+        RunOutputs outputs = steps.outputs();
         Progress terminal = Progress.forTerminal(options.quiet);
         try (LivePage page =
-                LivePage.open(options.watch, options.title(), outputs.console(), err())) {
+                LivePage.open(options.watch, options.title(), outputs.console(), steps.err())) {
             try {
-                return run(execution, outputs, terminal, page);
+                return run(execution, steps, outputs, terminal, page);
             } catch (IOException | RuntimeException e) {
                 if (page != null) {
                     page.ended(e.getMessage());
@@ -164,35 +156,40 @@ public final class RunCommand implements Callable<Integer> {
     /**
      * @param page null where nobody watches
      */
-    private int run(ExecutionSpec execution, RunOutputs outputs, Progress terminal, LivePage page)
+    private int run(
+            ExecutionSpec execution,
+            RunSteps steps,
+            RunOutputs outputs,
+            Progress terminal,
+            LivePage page)
             throws IOException {
         Console console = outputs.console();
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
             Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
-            RunOptions.Inputs inputs = prepare(execution, arena, lock, console, progress);
+            RunOptions.Inputs inputs = steps.prepare(execution, arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
             RoundListener listener =
                     page == null
                             ? null
                             : new LiveRun(page, problem, execution, hosts, problem.ranks());
-            console.info(ranks(problem, execution, hosts) + ": " + problem.describe());
+            console.info(steps.ranks(problem, execution, hosts) + ": " + problem.describe());
             if (execution.start() == ExecutionSpec.Launcher.THREADS) {
                 readAll(inputs);
             }
             console.info("Running warmup...");
-            List<RankReport> reports = launch(inputs, execution, progress, listener);
-            tellOfUnusedOptions(reports.getFirst(), console);
-            explain(reports.getFirst(), console);
-            inputs.folder().stampOutputs(reports.size(), outputNames(problem, execution));
-            Verification verification = verify(inputs, execution, reports, progress);
+            List<RankReport> reports = steps.launch(inputs, execution, progress, listener);
+            steps.tellOfUnusedOptions(reports.getFirst(), console);
+            steps.explain(reports.getFirst(), console);
+            inputs.folder().stampOutputs(reports.size(), RunSteps.outputNames(problem, execution));
+            Verification verification = steps.verify(inputs, execution, reports, progress);
             RunRecord record = Records.of(problem, execution, hosts, reports, verification);
             outputs.write(record);
             if (page != null) {
                 page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
             }
-            return VerificationExit.exitCode(verification.passed(), verification, spec);
+            return VerificationExit.exitCode(verification.passed(), verification, steps.err());
         }
     }
 
@@ -207,167 +204,4 @@ public final class RunCommand implements Callable<Integer> {
                         });
     }
 
-    Verification verify(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            List<RankReport> reports,
-            Progress progress) {
-        return verifier(inputs, execution, areAlike(reports), progress)
-                .verify(
-                        reports.stream().allMatch(RankReport::gatheredExact),
-                        reports.stream().allMatch(RankReport::keptEqual),
-                        reports.stream().allMatch(RankReport::keptWithinBound));
-    }
-
-    String ranks(ProblemSpec problem, ExecutionSpec execution, Hosts hosts) {
-        if (execution.hostPeers()) {
-            return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
-        }
-        return problem.ranks()
-                + " ranks ("
-                + execution.launcher()
-                + (hosts.count() > 1 ? ", hosts of " + hosts : "")
-                + ") on the "
-                + (execution.cuda() ? "GPU" : "CPU");
-    }
-
-    private static boolean areAlike(List<RankReport> reports) {
-        return reports.stream().map(RankReport::device).distinct().count() == 1;
-    }
-
-    /**
-     * @param alike whether all ranks run on the same kind of device
-     */
-    Verifier verifier(
-            RunOptions.Inputs inputs, ExecutionSpec execution, boolean alike, Progress progress) {
-        if (!execution.cuda()) {
-            return Verifier.withEngine(
-                    inputs.operands(), inputs.folder(), execution.engine(), progress);
-        }
-        // GPUs of different kinds sum in different orders: their ranks agree within the bound.
-        Promise promise =
-                alike && execution.cudaEngine().sameBitsForAnyRows()
-                        ? Promise.BITWISE
-                        : Promise.FLOAT64_BOUND;
-        return Verifier.ofCompared(inputs.operands(), inputs.folder(), promise, progress);
-    }
-
-    /** Before anything is written. */
-    void check(ProblemSpec problem, ExecutionSpec execution) {
-        options.execution.checkStrict(problem);
-        if (execution.cuda()) {
-            CudaRules.check(problem, execution);
-            CudaRules.tryOut(problem, execution);
-        }
-    }
-
-    void explain(RankReport report, Console console) {
-        if (!options.explain) {
-            return;
-        }
-        if (!report.candidates().isEmpty()) {
-            new Explanation(report.candidates()).print(console);
-        } else if (report.device().equals("cpu")) {
-            console.info(
-                    "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
-        } else {
-            console.info("On GPUs auto is a rule, and no candidates are priced");
-        }
-    }
-
-    void tellOfUnusedOptions(RankReport report, Console console) {
-        List<String> given = options.execution.chunkOptions();
-        if (report.lanes() == 0 && !given.isEmpty()) {
-            console.info(
-                    "Nothing travels with "
-                            + report.algorithm()
-                            + " on these ranks: "
-                            + String.join(", ", given)
-                            + " had no effect");
-        }
-    }
-
-    PrintWriter err() {
-        return spec.commandLine().getErr();
-    }
-
-    private PrintWriter out() {
-        return spec.commandLine().getOut();
-    }
-
-    /** Not before everything has been checked: whoever asks for nonsense gets one line. */
-    void tellRunMode(Console console) {
-        if ("auto".equals(options.execution.runMode)) {
-            console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
-        }
-    }
-
-    /** Names of the files in the data folder that hold this run's results. */
-    static Set<String> outputNames(ProblemSpec problem, ExecutionSpec execution) {
-        int ranks = execution.hostPeers() ? 1 : problem.ranks();
-        return OwnFiles.outputNames(ranks, execution.keepGathered(), execution.npy());
-    }
-
-    /**
-     * The inputs, generated where they are not the user's own and not there yet, and a data folder
-     * without outputs, which is this run's alone while {@code lock} is held. What cannot be is
-     * refused before anything is touched.
-     */
-    RunOptions.Inputs prepare(
-            ExecutionSpec execution,
-            Arena arena,
-            FolderLock lock,
-            Console console,
-            Progress progress)
-            throws IOException {
-        RunOptions.Inputs inputs = options.open(arena);
-        ProblemSpec problem = inputs.problem();
-        check(problem, execution);
-        DataFolder folder = inputs.folder();
-        Set<String> outputs = outputNames(problem, execution);
-        boolean golden = Verifier.goldenIsAffordable(problem);
-        options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
-        folder.refuseOtherOutputs(outputs);
-        if (!inputs.fromFiles()) {
-            folder.refuseOtherInputs(golden);
-        }
-        lock.takeToWrite();
-        if (inputs.fromFiles()) {
-            tellRunMode(console);
-        } else {
-            boolean fresh = folder.generate(golden, progress);
-            tellRunMode(console);
-            console.info(
-                    (fresh ? "Generated " : "Reusing ")
-                            + problem.data()
-                            + " data, seed "
-                            + problem.seed()
-                            + ", in "
-                            + options.problem.dataDir);
-        }
-        folder.discardOutputs(outputs);
-        return inputs;
-    }
-
-    List<RankReport> launch(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            Progress progress,
-            RoundListener listener)
-            throws IOException {
-        if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
-            TemporaryFiles.watch(options.problem.dataDir);
-            int ranks = inputs.problem().ranks();
-            return new ProcessLauncher(ranks, execution, arguments(), progress, listener).run();
-        }
-        if (execution.hostPeers()) {
-            return List.of(RankJob.of(inputs, execution, progress, listener).run(null));
-        }
-        try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
-            return world.call(
-                    fabric ->
-                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()), listener)
-                                    .run(fabric));
-        }
-    }
 }

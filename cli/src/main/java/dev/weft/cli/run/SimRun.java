@@ -56,13 +56,13 @@ final class SimRun {
                     "--watch",
                     "--npy");
 
-    private final RunCommand command;
+    private final RunSteps steps;
     private final RunOptions options;
     private final ExecutionSpec execution;
 
-    SimRun(RunCommand command, RunOptions options, ExecutionSpec execution) {
-        this.command = command;
-        this.options = options;
+    SimRun(RunSteps steps, ExecutionSpec execution) {
+        this.steps = steps;
+        this.options = steps.options();
         this.execution = execution;
     }
 
@@ -105,7 +105,7 @@ final class SimRun {
     }
 
     int call() throws IOException {
-        RunOutputs outputs = command.outputs();
+        RunOutputs outputs = steps.outputs();
         Console console = outputs.console();
         Machine machine = SimRules.machine(options.execution.socVersion);
         SimRules.checkWorkers(machine, execution.computeWorkers());
@@ -130,7 +130,7 @@ final class SimRun {
             outputs.write(record);
             return verification == null
                     ? 0
-                    : VerificationExit.exitCode(verification.passed(), verification, command.spec);
+                    : VerificationExit.exitCode(verification.passed(), verification, steps.err());
         }
     }
 
@@ -246,11 +246,11 @@ final class SimRun {
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
-            RunOptions.Inputs inputs = command.prepare(real, arena, lock, console, progress);
-            List<RankReport> reports = command.launch(inputs, real, progress, null);
+            RunOptions.Inputs inputs = steps.prepare(real, arena, lock, console, progress);
+            List<RankReport> reports = steps.launch(inputs, real, progress, null);
             inputs.folder()
-                    .stampOutputs(reports.size(), RunCommand.outputNames(inputs.problem(), real));
-            return command.verify(inputs, real, reports, progress);
+                    .stampOutputs(reports.size(), RunSteps.outputNames(inputs.problem(), real));
+            return steps.verify(inputs, real, reports, progress);
         } finally {
             progress.end();
         }

@@ -74,7 +74,7 @@ public final class VerifyCommand implements Callable<Integer> {
             console.info(folder.spec().describe());
             new Summary(console).verification(found);
             console.print(passed ? "[SUCCESS] Verification PASSED." : "[FAILED] Verification.");
-            return VerificationExit.exitCode(passed, found, spec);
+            return VerificationExit.exitCode(passed, found, spec.commandLine().getErr());
         }
     }
 }

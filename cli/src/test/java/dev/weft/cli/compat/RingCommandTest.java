@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
-import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.options.CallOptions;
 import dev.weft.compat.RingOutput;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
@@ -121,9 +121,9 @@ class RingCommandTest {
     void aFailureIsToldInOneLine() {
         StringWriter text = new StringWriter();
         PrintWriter err = new PrintWriter(text);
-        assertEquals(0, SourceOptions.exitCode(err, List.of()));
+        assertEquals(0, CallOptions.exitCode(err, List.of()));
         assertEquals("", text.toString());
-        assertEquals(ExitCode.FAILED, SourceOptions.exitCode(err, List.of("rank 1", "rank 2")));
+        assertEquals(ExitCode.FAILED, CallOptions.exitCode(err, List.of("rank 1", "rank 2")));
         assertEquals(
                 List.of("weft: verification failed (rank 1; and 1 more)"),
                 text.toString().lines().toList());

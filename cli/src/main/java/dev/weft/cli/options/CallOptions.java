@@ -1,0 +1,47 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.ExitCode;
+import java.io.PrintWriter;
+import java.util.List;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** What the commands of the source systems share: seed, deadline, and where results go. */
+public final class CallOptions {
+
+    @Option(
+            names = "--seed",
+            paramLabel = "SEED",
+            defaultValue = "19",
+            description = "Seed of the normal data (default: ${DEFAULT-VALUE}).")
+    public long seed;
+
+    @Mixin public DeadlineOption deadline;
+
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Write the outcome as JSON; - is standard output.")
+    public String json;
+
+    @Mixin public ReportOptions reports;
+
+    @Option(names = "--quiet", description = "Print nothing but errors.")
+    public boolean quiet;
+
+    /**
+     * The exit code; a failure is told in one line, however quiet the command is to be.
+     *
+     * @param failures what is wrong, each in one line
+     */
+    public static int exitCode(PrintWriter err, List<String> failures) {
+        if (failures.isEmpty()) {
+            return 0;
+        }
+        int others = failures.size() - 1;
+        String more = others == 0 ? "" : "; and " + others + " more";
+        err.println("weft: verification failed (" + failures.getFirst() + more + ")");
+        err.flush();
+        return ExitCode.FAILED;
+    }
+}

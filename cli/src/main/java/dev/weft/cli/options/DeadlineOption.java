@@ -1,0 +1,30 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.fabric.World;
+import java.time.Duration;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+
+/** How long ranks wait for each other without any progress. */
+public final class DeadlineOption {
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Durations.class,
+            description = "A wait without any progress gives up after this (default: 30s).")
+    public Duration value = World.DEFAULT_DEADLINE;
+
+    /** Joined ranks have the deadline of the command that has launched them. */
+    public static void refuseJoined(CommandSpec spec) {
+        var given = spec.commandLine().getParseResult().matchedOption("--deadline");
+        if (given != null) {
+            throw new UsageException(
+                    "--deadline "
+                            + given.originalStringValues().getLast()
+                            + " with --launcher joined: expected it before the --"
+                            + " of 'weft launch', for all ranks");
+        }
+    }
+}

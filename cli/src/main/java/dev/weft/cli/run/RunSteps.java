@@ -1,0 +1,193 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.data.FolderLock;
+import dev.weft.cli.data.OwnFiles;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.verify.Verifier;
+import dev.weft.fabric.World;
+import dev.weft.files.PartFiles;
+import dev.weft.plan.Hosts;
+import dev.weft.report.Promise;
+import dev.weft.report.Verification;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What all kinds of run have in common: inputs, ranks, the verdict on their products.
+ *
+ * @param arguments the options of run, which every rank's process parses again
+ */
+record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, PrintWriter err) {
+
+    RunOutputs outputs() {
+        return new RunOutputs(options, out);
+    }
+
+    /** Of a rank whose peer tells the user. */
+    Console silent() {
+        return new Console(out, true);
+    }
+
+    Verification verify(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            List<RankReport> reports,
+            Progress progress) {
+        return verifier(inputs, execution, areAlike(reports), progress)
+                .verify(
+                        reports.stream().allMatch(RankReport::gatheredExact),
+                        reports.stream().allMatch(RankReport::keptEqual),
+                        reports.stream().allMatch(RankReport::keptWithinBound));
+    }
+
+    String ranks(ProblemSpec problem, ExecutionSpec execution, Hosts hosts) {
+        if (execution.hostPeers()) {
+            return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
+        }
+        return problem.ranks()
+                + " ranks ("
+                + execution.launcher()
+                + (hosts.count() > 1 ? ", hosts of " + hosts : "")
+                + ") on the "
+                + (execution.cuda() ? "GPU" : "CPU");
+    }
+
+    private static boolean areAlike(List<RankReport> reports) {
+        return reports.stream().map(RankReport::device).distinct().count() == 1;
+    }
+
+    /**
+     * @param alike whether all ranks run on the same kind of device
+     */
+    Verifier verifier(
+            RunOptions.Inputs inputs, ExecutionSpec execution, boolean alike, Progress progress) {
+        if (!execution.cuda()) {
+            return Verifier.withEngine(
+                    inputs.operands(), inputs.folder(), execution.engine(), progress);
+        }
+        // GPUs of different kinds sum in different orders: their ranks agree within the bound.
+        Promise promise =
+                alike && execution.cudaEngine().sameBitsForAnyRows()
+                        ? Promise.BITWISE
+                        : Promise.FLOAT64_BOUND;
+        return Verifier.ofCompared(inputs.operands(), inputs.folder(), promise, progress);
+    }
+
+    /** Before anything is written. */
+    private void check(ProblemSpec problem, ExecutionSpec execution) {
+        options.execution.checkStrict(problem);
+        if (execution.cuda()) {
+            CudaRules.check(problem, execution);
+            CudaRules.tryOut(problem, execution);
+        }
+    }
+
+    void explain(RankReport report, Console console) {
+        if (!options.explain) {
+            return;
+        }
+        if (!report.candidates().isEmpty()) {
+            new Explanation(report.candidates()).print(console);
+        } else if (report.device().equals("cpu")) {
+            console.info(
+                    "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
+        } else {
+            console.info("On GPUs auto is a rule, and no candidates are priced");
+        }
+    }
+
+    void tellOfUnusedOptions(RankReport report, Console console) {
+        List<String> given = options.execution.chunkOptions();
+        if (report.lanes() == 0 && !given.isEmpty()) {
+            console.info(
+                    "Nothing travels with "
+                            + report.algorithm()
+                            + " on these ranks: "
+                            + String.join(", ", given)
+                            + " had no effect");
+        }
+    }
+
+    /** Not before everything has been checked: whoever asks for nonsense gets one line. */
+    private void tellRunMode(Console console) {
+        if ("auto".equals(options.execution.runMode)) {
+            console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
+        }
+    }
+
+    /** Names of the files in the data folder that hold this run's results. */
+    static Set<String> outputNames(ProblemSpec problem, ExecutionSpec execution) {
+        int ranks = execution.hostPeers() ? 1 : problem.ranks();
+        return OwnFiles.outputNames(ranks, execution.keepGathered(), execution.npy());
+    }
+
+    /**
+     * The inputs, generated where they are not the user's own and not there yet, and a data folder
+     * without outputs, which is this run's alone while {@code lock} is held. What cannot be is
+     * refused before anything is touched.
+     */
+    RunOptions.Inputs prepare(
+            ExecutionSpec execution,
+            Arena arena,
+            FolderLock lock,
+            Console console,
+            Progress progress)
+            throws IOException {
+        RunOptions.Inputs inputs = options.open(arena);
+        ProblemSpec problem = inputs.problem();
+        check(problem, execution);
+        DataFolder folder = inputs.folder();
+        Set<String> outputs = outputNames(problem, execution);
+        boolean golden = Verifier.goldenIsAffordable(problem);
+        options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
+        folder.refuseOtherOutputs(outputs);
+        if (!inputs.fromFiles()) {
+            folder.refuseOtherInputs(golden);
+        }
+        lock.takeToWrite();
+        if (inputs.fromFiles()) {
+            tellRunMode(console);
+        } else {
+            boolean fresh = folder.generate(golden, progress);
+            tellRunMode(console);
+            console.info(
+                    (fresh ? "Generated " : "Reusing ")
+                            + problem.data()
+                            + " data, seed "
+                            + problem.seed()
+                            + ", in "
+                            + options.problem.dataDir);
+        }
+        folder.discardOutputs(outputs);
+        return inputs;
+    }
+
+    List<RankReport> launch(
+            RunOptions.Inputs inputs,
+            ExecutionSpec execution,
+            Progress progress,
+            RoundListener listener)
+            throws IOException {
+        if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
+            PartFiles.watch(options.problem.dataDir);
+            int ranks = inputs.problem().ranks();
+            return new ProcessLauncher(ranks, execution, arguments, progress, listener).run();
+        }
+        if (execution.hostPeers()) {
+            return List.of(RankJob.of(inputs, execution, progress, listener).run(null));
+        }
+        try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
+            return world.call(
+                    fabric ->
+                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()), listener)
+                                    .run(fabric));
+        }
+    }
+}
