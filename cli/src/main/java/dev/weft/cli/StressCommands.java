@@ -23,11 +23,8 @@ final class StressCommands {
         @Override
         public void run() {
             throw new UsageException(
-                    "'weft "
-                            + spec.name()
-                            + "' needs a clone: run ./weft "
-                            + spec.name()
-                            + " there");
+                    "'weft %s' needs a clone: run ./weft %s there"
+                            .formatted(spec.name(), spec.name()));
         }
     }
 

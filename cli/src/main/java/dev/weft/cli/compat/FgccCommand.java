@@ -152,21 +152,14 @@ public final class FgccCommand implements Callable<Integer> {
         SourceOptions.ranks(ranks);
         if (groups < 1 || ranks % groups != 0) {
             throw new UsageException(
-                    "--groups "
-                            + groups
-                            + ": expected a number that divides the "
-                            + ranks
-                            + " ranks");
+                    "--groups %s: expected a number that divides the %s ranks"
+                            .formatted(groups, ranks));
         }
         if (warmup < 0 || iterations < 1 || warmup > MAX_ROUNDS || iterations > MAX_ROUNDS) {
             throw new UsageException(
-                    "--warmup "
-                            + warmup
-                            + ", --iterations "
-                            + iterations
-                            + ": expected up to "
-                            + MAX_ROUNDS
-                            + ", of the iterations at least 1");
+                    ("--warmup %s, --iterations %s: expected up to %s, of the iterations at"
+                                    + " least 1")
+                            .formatted(warmup, iterations, MAX_ROUNDS));
         }
         return new FgccRun(
                 ranks / groups,

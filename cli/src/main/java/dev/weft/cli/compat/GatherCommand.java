@@ -230,33 +230,25 @@ public final class GatherCommand implements Callable<Integer> {
         }
         if (groups < 1 || size % groups != 0) {
             throw new UsageException(
-                    "--groups "
-                            + groups
-                            + ": expected a number that divides the "
-                            + size
-                            + " ranks");
+                    "--groups %s: expected a number that divides the %s ranks"
+                            .formatted(groups, size));
         }
     }
 
     private static void print(Console console, GatherRun run, GatherRun.Report report) {
         console.print(
-                (report.exact() ? "[SUCCESS]" : "[FAILED]")
-                        + " AllGather "
-                        + kind(run)
-                        + " (cpu, "
-                        + report.algorithm()
-                        + ", "
-                        + report.ranks()
-                        + (report.ranks() == 1 ? " rank in " : " ranks in ")
-                        + run.groups()
-                        + (run.groups() == 1 ? " group" : " groups")
-                        + ", ["
-                        + run.rows()
-                        + ", "
-                        + run.cols()
-                        + "] "
-                        + run.dtype().label()
-                        + " each)");
+                "%s AllGather %s (cpu, %s, %s%s%s%s, [%s, %s] %s each)"
+                        .formatted(
+                                report.exact() ? "[SUCCESS]" : "[FAILED]",
+                                kind(run),
+                                report.algorithm(),
+                                report.ranks(),
+                                report.ranks() == 1 ? " rank in " : " ranks in ",
+                                run.groups(),
+                                run.groups() == 1 ? " group" : " groups",
+                                run.rows(),
+                                run.cols(),
+                                run.dtype().label()));
         line(console, "Bytes:", report.exact() ? "exact on every rank" : "WRONG on some rank");
         line(console, "Gather:", rate(report.gather(), report.gatherGbPerSecond()));
         line(console, "Plain copy:", rate(report.copy(), report.copyGbPerSecond()));

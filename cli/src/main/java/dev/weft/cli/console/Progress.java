@@ -57,7 +57,7 @@ public class Progress {
         advance(done);
     }
 
-    /** The same work, told by the thread of another rank; only the first rank's is shown. */
+    /** For the thread of a rank; only the first rank's progress is shown. */
     public Progress ofRank(int rank) {
         return rank == 0 ? this : new Progress(false);
     }

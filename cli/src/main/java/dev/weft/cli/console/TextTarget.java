@@ -56,11 +56,8 @@ public final class TextTarget {
         Path file = Path.of(target).toAbsolutePath();
         if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
             throw new UsageException(
-                    option
-                            + " "
-                            + target
-                            + ": expected a file in a folder that exists and can be written to"
-                            + orElse);
+                    "%s %s: expected a file in a folder that exists and can be written to%s"
+                            .formatted(option, target, orElse));
         }
     }
 

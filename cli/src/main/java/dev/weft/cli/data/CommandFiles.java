@@ -123,11 +123,9 @@ public final class CommandFiles {
             for (Named input : inputs) {
                 if (input.isSameAs(file)) {
                     throw input.refusal(
-                            "would be replaced, as "
-                                    + name
-                                    + " of --data-dir "
-                                    + dataFolder
-                                    + ": move it away, or name another folder");
+                            ("would be replaced, as %s of --data-dir %s: move it away, or name another"
+                                            + " folder")
+                                    .formatted(name, dataFolder));
                 }
             }
         }

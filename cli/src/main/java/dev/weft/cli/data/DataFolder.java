@@ -195,11 +195,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         Path stamp = folder.resolve(STAMP);
         if (!Files.isRegularFile(stamp)) {
             throw new UsageException(
-                    "--data-dir "
-                            + folder
-                            + ": holds no generated data (no "
-                            + STAMP
-                            + "): run gen-data or run first");
+                    "--data-dir %s: holds no generated data (no %s): run gen-data or run first"
+                            .formatted(folder, STAMP));
         }
         DType outType = outType(folder, outTypeOrNull);
         try {

@@ -48,7 +48,7 @@ public final class DataStamp {
         return text.toString();
     }
 
-    /** The same of earlier versions. */
+    /** The stamp that earlier versions wrote. */
     static String writeFirst(ProblemSpec spec, boolean withGolden) {
         return write(spec, withGolden).replace(FORMAT, FIRST_FORMAT);
     }

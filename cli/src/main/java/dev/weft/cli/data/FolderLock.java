@@ -184,11 +184,8 @@ public final class FolderLock implements AutoCloseable {
 
     private UsageException refusal(String who) {
         return new UsageException(
-                "--data-dir "
-                        + folder
-                        + ": in use by "
-                        + who
-                        + ": wait for it to end, or name another folder");
+                "--data-dir %s: in use by %s: wait for it to end, or name another folder"
+                        .formatted(folder, who));
     }
 
     @Override

@@ -160,12 +160,9 @@ public record OwnFiles(Path folder) {
 
     private UsageException foreign(String name) {
         return new UsageException(
-                "--data-dir "
-                        + folder
-                        + ": holds "
-                        + name
-                        + ", which Weft did not write and will not replace: move it away, or name"
-                        + " another folder");
+                ("--data-dir %s: holds %s, which Weft did not write and will not replace:"
+                                + " move it away, or name another folder")
+                        .formatted(folder, name));
     }
 
     void delete(Collection<String> names) throws IOException {

@@ -34,13 +34,8 @@ public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
                         aRaw || options.k != null ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
             throw new UsageException(
-                    aSpec
-                            + ": holds "
-                            + a.describe()
-                            + ": expected at least one column and rows"
-                            + " that "
-                            + asked.groups()
-                            + " groups divide");
+                    "%s: holds %s: expected at least one column and rows that %s groups divide"
+                            .formatted(aSpec, a.describe(), asked.groups()));
         }
         DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
         long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;

@@ -99,12 +99,12 @@ public final class FailureDiagnosis {
                 .map(
                         processEnd ->
                                 named(processEnd.getKey(), processEnd.getValue().words())
-                                        + hearsay())
+                                        + alsoTold())
                 .findFirst();
     }
 
     /** What a rank that could say nothing itself has told its peers, if it did. */
-    private String hearsay() {
+    private String alsoTold() {
         boolean lost = all.stream().anyMatch(end -> end.kind() == RankFailure.Kind.LOST);
         return all.stream()
                 .filter(end -> end.kind() == RankFailure.Kind.TOLD && !lost)
@@ -249,7 +249,7 @@ public final class FailureDiagnosis {
         return silent;
     }
 
-    /** Nobody had anything to say, or nothing that tells. */
+    /** No rank reported anything that shows the cause. */
     private Optional<String> silent() {
         TreeSet<Integer> silent = silentRanks();
         if (silent.isEmpty()) {

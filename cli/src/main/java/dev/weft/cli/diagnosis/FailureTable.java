@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** What the ranks of a run that failed had to say, one row each. */
+/** What the ranks of a failed run reported, one row each. */
 public final class FailureTable {
 
     private static final int MOST_SHOWN = 2;

@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * How one rank's part of a run ended, as it tells whoever started it.
+ * Why one rank's part of a run failed, as it reports to the process that started it.
  *
  * @param rank its number in the world, or -1 where only the starter knows it
  * @param message its error, in one line
@@ -28,7 +28,7 @@ import java.util.OptionalInt;
  */
 public record RankFailure(int rank, Kind kind, String message, Optional<FailureReport> report) {
 
-    /** Environment variable: the file in which a rank leaves its end for its starter. */
+    /** Environment variable: the file in which a rank leaves its failure for its starter. */
     public static final String FILE = "WEFT_END_FILE";
 
     /** Environment variable: the command has started this rank by mpirun, and listens. */
@@ -119,7 +119,7 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
                 : Optional.empty();
     }
 
-    /** The same of a text. */
+    /** Reads {@link #text}; empty where it is anything else. */
     public static Optional<RankFailure> readable(String text) {
         try {
             return Optional.of(parse(text));
@@ -131,7 +131,7 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
         }
     }
 
-    /** The same of the rank that its starter knows it by. */
+    /** This failure with the number that its starter knows the rank by. */
     public RankFailure ofRank(int known) {
         return new RankFailure(known, kind, message, report);
     }
@@ -155,11 +155,8 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
     static RankFailure parse(String text) {
         if (text.length() > MOST_CHARS) {
             throw new IllegalArgumentException(
-                    "not the end of a rank: "
-                            + text.length()
-                            + " characters: expected "
-                            + MOST_CHARS
-                            + " at most");
+                    "not the end of a rank: %s characters: expected %s at most"
+                            .formatted(text.length(), MOST_CHARS));
         }
         String[] parts = text.strip().split(" ", -1);
         if (parts.length != 4) {

@@ -78,7 +78,7 @@ public final class LaunchCommand implements Callable<Integer> {
         }
     }
 
-    /** Programs have said what they had to say; where they are Weft's, the ranks are compared. */
+    /** Programs have printed their own errors; where they are Weft's, the ranks are compared. */
     private int tell(RankProcesses processes, int rank) throws IOException {
         int code = processes.exitCode(rank);
         String failed = "rank " + rank + " " + processes.end(rank);

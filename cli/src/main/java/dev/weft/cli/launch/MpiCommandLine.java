@@ -58,13 +58,9 @@ public final class MpiCommandLine {
             version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UsageException(
-                    "--launcher mpi: cannot start "
-                            + starter
-                            + " ("
-                            + e.getMessage()
-                            + "): install Open MPI or MPICH (Debian: openmpi-bin or mpich), or set "
-                            + STARTER
-                            + " to its mpirun");
+                    ("--launcher mpi: cannot start %s (%s): install Open MPI or MPICH (Debian:"
+                                    + " openmpi-bin or mpich), or set %s to its mpirun")
+                            .formatted(starter, e.getMessage(), STARTER));
         }
         if (version.contains("Open MPI") || version.contains("OpenRTE")) {
             return MpiFamily.OPEN_MPI;
@@ -73,11 +69,8 @@ public final class MpiCommandLine {
             return MpiFamily.MPICH;
         }
         throw new UsageException(
-                "--launcher mpi: "
-                        + starter
-                        + " is '"
-                        + version.lines().findFirst().orElse("")
-                        + "': expected the mpirun of Open MPI or of MPICH");
+                "--launcher mpi: %s is '%s': expected the mpirun of Open MPI or of MPICH"
+                        .formatted(starter, version.lines().findFirst().orElse("")));
     }
 
     private List<String> command(String starter, MpiFamily family) {

@@ -213,7 +213,7 @@ public final class RankProcesses implements AutoCloseable {
         }
     }
 
-    /** What the ranks that had something to say have left, once all have ended. */
+    /** The failures that ranks have reported, once all have ended. */
     private List<RankFailure> ends() throws IOException {
         List<RankFailure> ends = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {

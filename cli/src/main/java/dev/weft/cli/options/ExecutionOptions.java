@@ -235,17 +235,13 @@ public final class ExecutionOptions {
         List<String> there = cuda ? CPU_ENGINES : GPU_ENGINES;
         if (!here.contains(engine)) {
             throw new UsageException(
-                    "--engine '"
-                            + engine
-                            + "': expected one of "
-                            + String.join(", ", here)
-                            + " with --run-mode "
-                            + runMode
-                            + " ("
-                            + String.join(", ", there)
-                            + " with "
-                            + (cuda ? "cpu" : "cuda")
-                            + ")");
+                    "--engine '%s': expected one of %s with --run-mode %s (%s with %s)"
+                            .formatted(
+                                    engine,
+                                    String.join(", ", here),
+                                    runMode,
+                                    String.join(", ", there),
+                                    cuda ? "cpu" : "cuda"));
         }
         if (cuda) {
             return engine.equals("auto") ? CudaEngine.GATED.label() : engine;

@@ -36,7 +36,7 @@ public final class NumberList {
         return List.copyOf(numbers);
     }
 
-    /** The same for numbers of ranks, splits and the like. */
+    /** Reads such a list of numbers of ranks or splits. */
     public static List<Integer> parseInts(String option, String text, int least, int most) {
         List<Integer> numbers = new ArrayList<>();
         parse(option, text, least, most).forEach(number -> numbers.add(number.intValue()));
@@ -45,13 +45,8 @@ public final class NumberList {
 
     private static UsageException wrong(String option, String text, long least, long most) {
         return new UsageException(
-                option
-                        + " '"
-                        + text
-                        + "': expected numbers from "
-                        + least
-                        + " to "
-                        + most
-                        + " such as 1024,4096 or 1024..16384, which doubles");
+                ("%s '%s': expected numbers from %s to %s such as 1024,4096 or 1024..16384,"
+                                + " which doubles")
+                        .formatted(option, text, least, most));
     }
 }

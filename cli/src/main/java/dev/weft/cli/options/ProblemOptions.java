@@ -120,11 +120,8 @@ public final class ProblemOptions {
         }
         if (groups < 1 || ranks % groups != 0) {
             throw new UsageException(
-                    "--groups "
-                            + groups
-                            + ": expected a number that divides the "
-                            + ranks
-                            + " ranks");
+                    "--groups %s: expected a number that divides the %s ranks"
+                            .formatted(groups, ranks));
         }
         Shards rows = shardsPerGroup();
         DType a = type("--a-dtype", aDtype == null ? dtype : aDtype);
@@ -148,11 +145,8 @@ public final class ProblemOptions {
     private long seed() {
         if (seed != null && data.equals("seed19") && seed != DEFAULT_SEED) {
             throw new UsageException(
-                    "--seed "
-                            + seed
-                            + " with --data seed19: expected "
-                            + DEFAULT_SEED
-                            + ", or --data normal");
+                    "--seed %s with --data seed19: expected %s, or --data normal"
+                            .formatted(seed, DEFAULT_SEED));
         }
         return seed == null ? DEFAULT_SEED : seed;
     }
@@ -165,32 +159,20 @@ public final class ProblemOptions {
         String given = Arrays.toString(shards);
         if (shards.length != perGroup) {
             throw new UsageException(
-                    "--shards "
-                            + given
-                            + ": expected "
-                            + perGroup
-                            + " numbers, one for each rank"
-                            + " of a group");
+                    "--shards %s: expected %s numbers, one for each rank of a group"
+                            .formatted(given, perGroup));
         }
         if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
                 || Arrays.stream(shards).sum() > MOST_SIZE) {
             throw new UsageException(
-                    "--shards "
-                            + given
-                            + ": expected zero or more rows each, and at most "
-                            + MOST_SIZE
-                            + " together");
+                    "--shards %s: expected zero or more rows each, and at most %s together"
+                            .formatted(given, MOST_SIZE));
         }
         Shards rows = Shards.of(shards);
         if (m != null && m != rows.totalRows()) {
             throw new UsageException(
-                    "--shards "
-                            + given
-                            + " are "
-                            + rows.totalRows()
-                            + " rows, --gm says "
-                            + m
-                            + ": expected the same");
+                    "--shards %s are %s rows, --gm says %s: expected the same"
+                            .formatted(given, rows.totalRows(), m));
         }
         return rows;
     }

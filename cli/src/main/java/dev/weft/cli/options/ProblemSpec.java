@@ -44,19 +44,9 @@ public record ProblemSpec(
                         .multiply(BigInteger.valueOf((long) type.bytes() * ranks));
         if (bytes.bitLength() >= Long.SIZE) {
             throw new UsageException(
-                    name
-                            + " ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] "
-                            + type.label()
-                            + " for "
-                            + ranks
-                            + " ranks is "
-                            + bytes
-                            + " bytes: expected at most "
-                            + Long.MAX_VALUE);
+                    "%s [%s, %s] %s for %s ranks is %s bytes: expected at most %s"
+                            .formatted(
+                                    name, rows, cols, type.label(), ranks, bytes, Long.MAX_VALUE));
         }
     }
 
@@ -96,7 +86,7 @@ public record ProblemSpec(
         return 2.0 * m() * k * cols(0);
     }
 
-    /** The same problem on the user's own files, which decide shape and types. */
+    /** This problem on the user's own files, which decide shape and types. */
     public ProblemSpec ofFiles(Shards newShards, long newK, long newN, DType newA, DType newB) {
         return new ProblemSpec(
                 ranks,

@@ -38,7 +38,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
  * each host sees to the data folder there, which hosts may share or not, and judges the outputs of
- * its host; the first of all collects what all have to say and is the only one that prints.
+ * its host; the first of all collects all reports and is the only one that prints.
  */
 final class MpiRun {
 
@@ -110,8 +110,8 @@ final class MpiRun {
 
     /**
      * The input that mpirun hands to the first rank ends when the command that started mpirun does,
-     * or wants the run to end: nobody would read what the ranks have to say. An mpirun that hands
-     * on nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
+     * or wants the run to end: nobody would read what the ranks report. An mpirun that hands on
+     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
      */
     private void watchStarter() {
         try {
@@ -202,7 +202,7 @@ final class MpiRun {
                             return null;
                         });
             }
-            // All ranks end alike, so that the launcher has one story to tell.
+            // All ranks end alike, so that the launcher reports one exit code.
             return (int) world.exchange(code)[0];
         } finally {
             terminal.end();

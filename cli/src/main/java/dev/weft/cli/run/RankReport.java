@@ -47,7 +47,7 @@ record RankReport(
         List<Candidate> candidates,
         Timeline timeline) {
 
-    /** The same with the first rounds alone. */
+    /** This report of the first rounds alone. */
     RankReport first(int rounds) {
         return new RankReport(
                 algorithm,

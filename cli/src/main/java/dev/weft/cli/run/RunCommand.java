@@ -116,11 +116,8 @@ public final class RunCommand implements Callable<Integer> {
         boolean given = spec.commandLine().getParseResult().hasMatchedOption("--n-ranks");
         if (mpi.size().isPresent() && given && options.problem.ranks != mpi.size().getAsInt()) {
             throw new UsageException(
-                    "-n "
-                            + options.problem.ranks
-                            + ", but MPI has started "
-                            + mpi.size().getAsInt()
-                            + " ranks: expected the same number, or no -n");
+                    "-n %s, but MPI has started %s ranks: expected the same number, or no -n"
+                            .formatted(options.problem.ranks, mpi.size().getAsInt()));
         }
         if (mpi.size().isPresent()) {
             options.problem.ranks = mpi.size().getAsInt();

@@ -107,11 +107,8 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         List<String> given = options.execution.chunkOptions();
         if (report.lanes() == 0 && !given.isEmpty()) {
             console.info(
-                    "Nothing travels with "
-                            + report.algorithm()
-                            + " on these ranks: "
-                            + String.join(", ", given)
-                            + " had no effect");
+                    "Nothing travels with %s on these ranks: %s had no effect"
+                            .formatted(report.algorithm(), String.join(", ", given)));
         }
     }
 

@@ -115,12 +115,8 @@ public record SimProblem(
         }
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
             throw new IllegalArgumentException(
-                    "direct on "
-                            + hosts.count()
-                            + " hosts of "
-                            + machine.name()
-                            + ": expected ranks of one host, at most "
-                            + machine.ranksPerNode());
+                    "direct on %s hosts of %s: expected ranks of one host, at most %s"
+                            .formatted(hosts.count(), machine.name(), machine.ranksPerNode()));
         }
         int count = lanes > 0 ? lanes : lanes(algorithm, hosts);
         SimCut own =
@@ -199,7 +195,7 @@ public record SimProblem(
         Simulator.runEveryRank(machine, scenario(candidate), Part.WHOLE, sink);
     }
 
-    /** The same of one rank of each class of like ones. */
+    /** Reports the spans of one rank of each class of like ranks. */
     void tellEachClass(SimCandidate candidate, SpanSink sink) {
         Simulator.run(machine, scenario(candidate), Part.WHOLE, sink);
     }

@@ -25,13 +25,8 @@ public final class SimRules {
                 && computeWorkers > 0
                 && computeWorkers != tiles.units()) {
             throw new UsageException(
-                    "--compute-blocks "
-                            + computeWorkers
-                            + ": expected none or "
-                            + tiles.units()
-                            + ", since all units of "
-                            + machine.name()
-                            + " multiply");
+                    "--compute-blocks %s: expected none or %s, since all units of %s multiply"
+                            .formatted(computeWorkers, tiles.units(), machine.name()));
         }
     }
 
@@ -41,13 +36,9 @@ public final class SimRules {
                 (rank, factor) -> {
                     if (rank < 0 || rank >= ranks || !(factor > 0 && Double.isFinite(factor))) {
                         throw new UsageException(
-                                "--slow: rank "
-                                        + rank
-                                        + " "
-                                        + factor
-                                        + " times as slow: expected one of "
-                                        + ranks
-                                        + " ranks and a positive factor");
+                                ("--slow: rank %s %s times as slow: expected one of %s ranks and a positive"
+                                                + " factor")
+                                        .formatted(rank, factor, ranks));
                     }
                 });
     }

@@ -19,12 +19,9 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
         console.info(
                 "Simulated on " + sweep.machine().name() + ": " + sweep.machine().description());
         console.info(
-                rows.size()
-                        + " combinations, A "
-                        + sweep.aType().label()
-                        + ", B "
-                        + rhs()
-                        + "; * is the fastest of its problem, chunks are per source");
+                ("%s combinations, A %s, B %s; * is the fastest of its problem, chunks are"
+                                + " per source")
+                        .formatted(rows.size(), sweep.aType().label(), rhs()));
         TextTable table =
                 new TextTable(
                         "M",
