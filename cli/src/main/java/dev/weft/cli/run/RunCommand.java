@@ -200,5 +200,4 @@ public final class RunCommand implements Callable<Integer> {
                             inputs.operands().b(rank);
                         });
     }
-
 }

@@ -6,8 +6,12 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.ProblemOptions;
+import dev.weft.plan.PlanException;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
@@ -40,6 +44,7 @@ import picocli.CommandLine.Spec;
             "Examples:",
             "  ./weft plan -v h200-nvlink8 --gm 16384 --gk 8192 --gn 28672",
             "  ./weft plan -v Ascend910B1 --gm 16384 --gk 4096 --gn 4096 -n 8 --rhs replicated",
+            "  ./weft plan -v h200-nvlink8 -n 4 --dump --algorithm ring",
             "  ./weft plan -v my-machine.json --gm 4096 --gk 4096 --gn 4096 --json -"
         })
 public final class PlanCommand implements Callable<Integer> {
@@ -90,6 +95,20 @@ public final class PlanCommand implements Callable<Integer> {
     String rhs;
 
     @Option(
+            names = "--dump",
+            description =
+                    "Print what every rank does in the fastest plan, or in that of --algorithm:"
+                            + " transfers by lane, and the order of the products. With --json they"
+                            + " are in the record too.")
+    boolean dump;
+
+    @Option(
+            names = "--algorithm",
+            paramLabel = "NAME",
+            description = "The algorithm to dump, which may be your own (see docs/algorithms.md).")
+    String algorithm;
+
+    @Option(
             names = "--json",
             paramLabel = "FILE",
             description = "Write the record (schema weft.plan/1) there; - is standard output.")
@@ -102,6 +121,10 @@ public final class PlanCommand implements Callable<Integer> {
         new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
         boolean columnSharded = SimOptions.columnSharded(rhs);
+        if (algorithm != null && !dump) {
+            throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
+        }
+        PlanWriter asked = algorithm == null ? null : ExecutionOptions.algorithm(algorithm);
         checkSize("--gm", m);
         checkSize("--gk", k);
         checkSize("--gn", n);
@@ -110,10 +133,30 @@ public final class PlanCommand implements Callable<Integer> {
             problems.add(problem(machine, count, columnSharded));
         }
         PlanAnswer answer = PlanAnswer.of(problems, Progress.forTerminal(common.quiet));
-        PlanReport report = new PlanReport(common.socVersion, m, k, n, columnSharded, answer);
+        PlanReport report =
+                new PlanReport(
+                        common.socVersion,
+                        m,
+                        k,
+                        n,
+                        columnSharded,
+                        answer,
+                        dump ? plans(answer.best(), asked) : List.of());
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.write(report::writeJson);
         return 0;
+    }
+
+    private static List<RankPlan> plans(PlanAnswer.Choice best, PlanWriter asked) {
+        SimProblem problem = best.problem();
+        if (asked == null) {
+            return problem.plans(best.cheapest().candidate());
+        }
+        try {
+            return problem.plans(problem.candidate(asked, SimCut.AUTOMATIC, 0));
+        } catch (IllegalArgumentException | PlanException e) {
+            throw new UsageException("--algorithm " + asked.label() + ": " + e.getMessage());
+        }
     }
 
     private static void checkSize(String option, long size) {

@@ -6,6 +6,8 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
+import dev.weft.plan.PlanText;
+import dev.weft.plan.RankPlan;
 import dev.weft.sim.Machine;
 import java.io.IOException;
 import java.util.List;
@@ -14,9 +16,16 @@ import java.util.List;
  * A plan in words and as JSON of docs/sweep-record.md.
  *
  * @param nameOrFile what the user called the machine
+ * @param plans of all ranks, to be told in full; none where nobody asked
  */
 record PlanReport(
-        String nameOrFile, long m, long k, long n, boolean columnSharded, PlanAnswer answer) {
+        String nameOrFile,
+        long m,
+        long k,
+        long n,
+        boolean columnSharded,
+        PlanAnswer answer,
+        List<RankPlan> plans) {
 
     static final String SCHEMA = "weft.plan/1";
 
@@ -53,6 +62,10 @@ record PlanReport(
                     text(
                             "  %-15s %.3f ms, %.2fx",
                             upgrade.what() + ":", upgrade.ns() / 1e6, upgrade.speedup()));
+        }
+        if (!plans.isEmpty()) {
+            console.print("");
+            PlanText.of(plans).forEach(console::print);
         }
     }
 
@@ -196,6 +209,9 @@ record PlanReport(
             json.writeEndObject();
         }
         json.writeEndArray();
+        if (!plans.isEmpty()) {
+            PlanJson.write(plans, json);
+        }
     }
 
     private static void choice(JsonGenerator json, PlanAnswer.Choice choice) throws IOException {

@@ -6,8 +6,10 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.search.MachinePlans;
 import dev.weft.sim.CoreEngine;
@@ -198,6 +200,14 @@ public record SimProblem(
     /** Reports the spans of one rank of each class of like ranks. */
     void tellEachClass(SimCandidate candidate, SpanSink sink) {
         Simulator.run(machine, scenario(candidate), Part.WHOLE, sink);
+    }
+
+    /** What every rank does; checked where Weft has not written it. */
+    List<RankPlan> plans(SimCandidate candidate) {
+        List<RankPlan> plans =
+                candidate.algorithm().plans(candidate.chunks(), candidate.lanes(), hosts());
+        PlanChecker.checkGiven(plans, hosts());
+        return plans;
     }
 
     private Scenario scenario(SimCandidate candidate) {

@@ -142,7 +142,8 @@ class RankFailureTest {
                         List.of(
                                 new FailureReport.Peer(1, FailureReport.State.PRESENT, 9, 12, -1),
                                 new FailureReport.Peer(2, FailureReport.State.DEAD, 8, 890, -1)));
-        List<RankFailure> ends = List.of(new RankFailure(0, RankFailure.Kind.LOST, "m", Optional.of(report)));
+        List<RankFailure> ends =
+                List.of(new RankFailure(0, RankFailure.Kind.LOST, "m", Optional.of(report)));
         List<String> lines =
                 FailureTable.lines(
                         3, ends, Map.of(2, new FailureDiagnosis.ProcessEnd(true, "was killed")));

@@ -1,0 +1,123 @@
+package dev.weft.plan;
+
+import dev.weft.plan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Plans as lines that a person can read; chunks that follow each other are told together. */
+public final class PlanText {
+
+    private PlanText() {}
+
+    /** What every rank of the group does, and first of all what holds for all of them. */
+    public static List<String> of(List<RankPlan> plans) {
+        List<String> lines = new ArrayList<>();
+        lines.add(plans.getFirst().name() + ": " + plans.getFirst().chunks());
+        lines.add(pacing(plans.getFirst().pacing()) + "; " + storage(plans.getFirst()));
+        plans.forEach(plan -> lines.addAll(of(plan)));
+        return lines;
+    }
+
+    /** What one rank does. */
+    public static List<String> of(RankPlan plan) {
+        List<String> lines = new ArrayList<>();
+        lines.add("rank " + plan.rank());
+        for (Lane lane : plan.lanes()) {
+            lines.add("  lane " + lane.index() + (lane.transfers().isEmpty() ? ": nothing" : ""));
+            transfers(lane).forEach(run -> lines.add("    " + run));
+        }
+        lines.add("  multiplies");
+        rows(plan).forEach(run -> lines.add("    " + run));
+        if (!plan.releases().isEmpty()) {
+            lines.add("  releases the shards of ranks " + plan.releases());
+        }
+        return lines;
+    }
+
+    private static String pacing(Pacing pacing) {
+        if (pacing.gatherFirst()) {
+            return "products wait for the whole gather"
+                    + (pacing.anyGather() ? ", which a transport may do in its own way" : "");
+        }
+        return pacing.stepRows() > 0
+                ? "blocks are multiplied in steps of %d rows and more".formatted(pacing.stepRows())
+                : "blocks are multiplied as they arrive";
+    }
+
+    private static String storage(RankPlan plan) {
+        return switch (plan.storage()) {
+            case GATHERED -> "rows are gathered";
+            case PING_PONG -> "rows arrive in two buffers in turn";
+            case IN_PLACE -> "rows are read in their owner's memory";
+        };
+    }
+
+    private static List<String> transfers(Lane lane) {
+        List<String> runs = new ArrayList<>();
+        List<Transfer> all = lane.transfers();
+        for (int first = 0, next; first < all.size(); first = next) {
+            next = first + 1;
+            while (next < all.size() && follows(all.get(next - 1), all.get(next))) {
+                next++;
+            }
+            runs.add(run(all.get(first), all.get(next - 1)));
+        }
+        return runs;
+    }
+
+    private static boolean follows(Transfer before, Transfer after) {
+        return before.from() == after.from()
+                && before.to() == after.to()
+                && before.source() == after.source()
+                && before.chunk() + 1 == after.chunk()
+                && before.initiator() == after.initiator()
+                && before.slot() == after.slot()
+                && before.credit() == after.credit();
+    }
+
+    private static String run(Transfer first, Transfer last) {
+        boolean put = first.initiator() == Initiator.SENDER;
+        String chunks =
+                first.chunk() == last.chunk()
+                        ? "chunk " + first.chunk()
+                        : "chunks %d to %d".formatted(first.chunk(), last.chunk());
+        return "%s %s of rank %d %s%s%s"
+                .formatted(
+                        put ? "put" : "get",
+                        chunks,
+                        first.source(),
+                        put ? "to rank " + first.to() : "from rank " + first.from(),
+                        first.isForward() ? ", each once it has come" : "",
+                        first.credit() == 0
+                                ? ""
+                                : ", once that rank has released " + first.credit());
+    }
+
+    private static List<String> rows(RankPlan plan) {
+        List<String> runs = new ArrayList<>();
+        List<RowBlock> all = plan.consumption();
+        for (int first = 0, next; first < all.size(); first = next) {
+            next = first + 1;
+            while (next < all.size() && follows(all.get(next - 1), all.get(next))) {
+                next++;
+            }
+            RowBlock from = all.get(first);
+            RowBlock to = all.get(next - 1);
+            runs.add(
+                    "rows %d to %d of rank %d%s"
+                            .formatted(
+                                    from.firstRow(),
+                                    to.firstRow() + to.rows() - 1,
+                                    from.source(),
+                                    next == first + 1
+                                            ? ""
+                                            : ", in %d blocks".formatted(next - first)));
+        }
+        return runs;
+    }
+
+    private static boolean follows(RowBlock before, RowBlock after) {
+        return before.source() == after.source()
+                && before.firstRow() + before.rows() == after.firstRow();
+    }
+}
