@@ -23,6 +23,9 @@ import java.util.concurrent.TimeUnit;
  */
 public final class ChildJvm implements AutoCloseable {
 
+    /** For those that multiply little: what they do pays for little compiled code. */
+    public static final List<String> CHEAP = List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC");
+
     private static final long PATIENCE_SECONDS = 90;
     private static final String END = "\u0000end of output";
 

@@ -112,7 +112,7 @@ final class MpiRank {
         try (Arena arena = Arena.ofShared()) {
             Problem first =
                     Problem.create(
-                            arena, shards, 65, 50, aType, types[turn % 2], out, transposed, turn);
+                            arena, shards, 33, 20, aType, types[turn % 2], out, transposed, turn);
             List<Problem> contents = new ArrayList<>(List.of(first));
             for (int i = 1; i < CONTENTS; i++) {
                 contents.add(withOtherA(first, arena, i));

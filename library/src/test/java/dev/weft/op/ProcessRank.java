@@ -160,7 +160,7 @@ final class ProcessRank {
 
     private static Problem problem(Arena arena, Shards shards, long seed) {
         return Problem.create(
-                arena, shards, 65, 50, DType.BF16, DType.FP16, DType.FP32, false, seed);
+                arena, shards, 33, 20, DType.BF16, DType.FP16, DType.FP32, false, seed);
     }
 
     private static AllGatherMatmul operator(Fabric fabric, Problem problem, Algorithm algorithm) {

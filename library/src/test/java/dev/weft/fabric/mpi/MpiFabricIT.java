@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -25,12 +26,7 @@ class MpiFabricIT {
     private static final String LONG = "60000";
 
     @ParameterizedTest
-    @CsvSource({
-        "OPEN_MPI, 3, 1, 1+1+1",
-        "OPEN_MPI, 4, 2, 2+2",
-        "MPICH, 3, 1, 1+1+1",
-        "MPICH, 4, 2, 2+2"
-    })
+    @CsvSource({"OPEN_MPI, 4, 2, 2+2", "MPICH, 3, 1, 1+1+1"})
     void itKeepsWhatEveryFabricPromises(MpiFamily family, int ranks, int perHost, String hosts) {
         MpiRanks start = MpiRanks.of(family, ranks).perHost(perHost);
         assertEquals("passed 10", start.run("passed ", MpiFabricChild.class, hosts));
@@ -48,10 +44,9 @@ class MpiFabricIT {
         MpiRanks.of(family, 4).perHost(perHost).run("ended ", MpiEndChild.class, "late", "3000");
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void aRankThatLeavesThoughAwaitedIsNamed(MpiFamily family) {
-        MpiRanks start = MpiRanks.of(family, 3).perHost(1);
+    @Test
+    void aRankThatLeavesThoughAwaitedIsNamed() {
+        MpiRanks start = MpiRanks.of(MpiFamily.MPICH, 3).perHost(1);
         try (ChildJvm child = start.start(MpiEndChild.class, "awaited", LONG)) {
             assertNotEquals(0, child.exitCode());
             String all = String.join("\n", child.output());
@@ -76,10 +71,9 @@ class MpiFabricIT {
     }
 
     /** Whom the mover names, though it moves to others too. */
-    @ParameterizedTest
-    @EnumSource
-    void aMoverNamesTheRankThatStalls(MpiFamily family) throws Exception {
-        MpiRanks start = MpiRanks.of(family, 3).perHost(1);
+    @Test
+    void aMoverNamesTheRankThatStalls() throws Exception {
+        MpiRanks start = MpiRanks.of(MpiFamily.OPEN_MPI, 3).perHost(1);
         try (ChildJvm child = start.start(MpiEndChild.class, "moves", "3000")) {
             long victim = 0;
             for (int r = 0; r < 3; r++) {

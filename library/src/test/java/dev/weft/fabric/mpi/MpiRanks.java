@@ -28,16 +28,12 @@ public final class MpiRanks {
     private final MpiFamily family;
     private final int ranks;
     private final List<String> launcherOptions = new ArrayList<>();
-    private final List<String> javaOptions =
-            new ArrayList<>(
-                    List.of(
-                            "-XX:+UseSerialGC",
-                            "-XX:TieredStopAtLevel=1",
-                            "-XX:+ErrorFileToStdout"));
+    private final List<String> javaOptions = new ArrayList<>(ChildJvm.CHEAP);
 
     private MpiRanks(MpiFamily family, int ranks) {
         this.family = family;
         this.ranks = ranks;
+        java("-XX:+ErrorFileToStdout");
     }
 
     @SuppressWarnings("exports")
