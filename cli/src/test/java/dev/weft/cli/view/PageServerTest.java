@@ -43,6 +43,7 @@ public class PageServerTest {
     static {
         // Read once per process. Where another test was first, the test of halves takes 10 s.
         System.setProperty("sun.net.httpserver.maxReqTime", "2");
+        System.setProperty("sun.net.httpserver.clockTick", "500");
     }
 
     private final AtomicLong version = new AtomicLong(3);
