@@ -18,10 +18,9 @@ class OverlapCaseIT {
     @Test
     void directAndCopyingAlgorithmsGiveRowsWithBothLaunchers() throws Exception {
         Collected found = new Collected();
-        new OverlapCase(List.of("ring", "mesh-pull"))
-                .run(new BenchCase.Settings(true, 2, folder), found);
+        new OverlapCase(List.of("ring")).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("overlap");
-        assertEquals(2 * 3 + 2, found.rows.size());
+        assertEquals(2 * 3, found.rows.size());
         for (String launcher : new String[] {"threads", "processes"}) {
             assertEquals(
                     3,
