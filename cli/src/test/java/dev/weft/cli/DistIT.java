@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.spi.ToolProvider;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -32,11 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class DistIT {
 
-    private static final long LIMIT_SECONDS = 120;
     private static final Path CLONE = Path.of("").toAbsolutePath().getParent();
     private static final Path JAVA_HOME = Path.of(System.getProperty("java.home"));
-    private static final String INCUBATOR_WARNING =
-            "WARNING: Using incubator modules: jdk.incubator.vector\n";
     private static final String COPYING_COMPILER =
             """
             #!/bin/sh
@@ -54,8 +50,6 @@ class DistIT {
 
     @TempDir Path folder;
 
-    private record Outcome(int code, String out, String err) {}
-
     @BeforeAll
     static void pack() throws Exception {
         assumeTrue(Files.isDirectory(CLONE.resolve("cli/target/lib")), "the jars are not built");
@@ -68,7 +62,7 @@ class DistIT {
         }
         Path nvcc = program(shared.resolve("nvcc"), COPYING_COMPILER);
         packed = shared.resolve("packed");
-        Outcome dist = dist(nvcc.toString(), "--out", packed.toString());
+        ChildProcess dist = dist(nvcc.toString(), "--out", packed.toString());
         if (dist.err().contains("Maven could not get")) {
             abort(dist.err());
         }
@@ -92,39 +86,19 @@ class DistIT {
     }
 
     /** Packs what is built; an empty {@code nvcc} stands for none. */
-    private static Outcome dist(String nvcc, String... options) throws Exception {
+    private static ChildProcess dist(String nvcc, String... options) throws Exception {
         List<String> command = new ArrayList<>(List.of(CLONE.resolve("weft").toString(), "dist"));
         command.addAll(List.of(options));
-        return run(command, Map.of("WEFT_SKIP_BUILD", "1", "WEFT_NVCC", nvcc));
+        return ChildProcess.of(shared, command).environment("WEFT_NVCC", nvcc).run();
     }
 
-    private static Outcome weft(Path home, String... arguments) throws Exception {
+    private static ChildProcess weft(Path home, String... arguments) throws Exception {
         List<String> command = new ArrayList<>(List.of(home.resolve("weft").toString()));
         command.addAll(List.of(arguments));
-        Map<String, String> environment =
-                Map.of(
-                        "PATH", programs.toString(),
-                        "JAVA_HOME", JAVA_HOME.toString(),
-                        "WEFT_SKIP_BUILD", "1");
-        return run(command, environment);
-    }
-
-    private static Outcome run(List<String> command, Map<String, String> environment)
-            throws Exception {
-        Path out = Files.createTempFile(shared, "stdout", "");
-        Path err = Files.createTempFile(shared, "stderr", "");
-        ProcessBuilder builder =
-                new ProcessBuilder(command)
-                        .redirectOutput(out.toFile())
-                        .redirectError(err.toFile());
-        builder.environment().putAll(environment);
-        Process process = builder.start();
-        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
-        assertTrue(ended, command + " hangs: " + Files.readString(err));
-        String errors = Files.readString(err).replace(INCUBATOR_WARNING, "");
-        return new Outcome(process.exitValue(), Files.readString(out), errors);
+        return ChildProcess.of(shared, command)
+                .environment("PATH", programs)
+                .environment("JAVA_HOME", JAVA_HOME)
+                .run();
     }
 
     private static Set<String> names(Path folder) throws IOException {
@@ -175,13 +149,13 @@ class DistIT {
 
     @Test
     void theFolderRunsWithoutMaven() throws Exception {
-        Outcome version = weft(packed, "--version");
+        ChildProcess version = weft(packed, "--version");
         assertEquals(0, version.code(), version.err());
         assertTrue(version.out().startsWith("weft "), version.out());
-        Outcome dist = weft(packed, "dist");
+        ChildProcess dist = weft(packed, "dist");
         assertEquals(ExitCode.USAGE, dist.code());
         assertEquals("weft: 'weft dist' needs a clone: run ./weft dist there\n", dist.err());
-        Outcome test = weft(packed, "test");
+        ChildProcess test = weft(packed, "test");
         assertEquals(ExitCode.USAGE, test.code());
         assertTrue(test.err().contains("expected ./weft test --gpu"), test.err());
         assertEquals(0, weft(packed, "test", "--help").code());
@@ -202,7 +176,7 @@ class DistIT {
         Path home = folder.resolve("home");
         copyPacked(home);
         writeTests(home, source.formatted(""));
-        Outcome good = weft(home, "test", "--gpu");
+        ChildProcess good = weft(home, "test", "--gpu");
         assertEquals(0, good.code(), good.out() + good.err());
         assertTrue(good.out().contains("SmallTest.skips(): no <GPU> here"), good.out());
         assertTrue(
@@ -210,15 +184,19 @@ class DistIT {
                 good.out());
 
         writeTests(home, source.formatted("@Tag(\"gpu\") @Test void f() { Assertions.fail(); }"));
-        Outcome bad = weft(home, "test", "--gpu");
+        ChildProcess bad = weft(home, "test", "--gpu");
         assertEquals(1, bad.code(), bad.out() + bad.err());
         assertTrue(
                 bad.out().endsWith("\nTests run: 3, Failures: 1, Errors: 0, Skipped: 1\n"),
                 bad.out());
     }
 
+    private static ChildProcess run(String... command) throws Exception {
+        return ChildProcess.of(shared, List.of(command)).run();
+    }
+
     private static void copyPacked(Path home) throws Exception {
-        Outcome copy = run(List.of("cp", "-R", packed.toString(), home.toString()), Map.of());
+        ChildProcess copy = run("cp", "-R", packed.toString(), home.toString());
         assertEquals(0, copy.code(), copy.err());
     }
 
@@ -251,21 +229,18 @@ class DistIT {
                 "#!/bin/sh\n: >" + used + "\nexec " + JAVA_HOME.resolve("bin/java") + " \"$@\"\n");
         Files.copy(JAVA_HOME.resolve("release"), folder.resolve("jre/release"));
         Path archive = folder.resolve("jre.tar.gz");
-        Outcome tar =
-                run(
-                        List.of("tar", "-czf", archive.toString(), "-C", folder.toString(), "jre"),
-                        Map.of());
+        ChildProcess tar = run("tar", "-czf", archive.toString(), "-C", folder.toString(), "jre");
         assertEquals(0, tar.code(), tar.err());
 
         Path home = folder.resolve("home");
-        Outcome dist = dist("", "--runtime", archive.toString(), "--out=" + home);
+        ChildProcess dist = dist("", "--runtime", archive.toString(), "--out=" + home);
         assertEquals(0, dist.code(), dist.err());
         assertEquals(1, dist.err().lines().count(), dist.err());
         assertTrue(dist.err().contains("packed without ready kernels"), dist.err());
         assertFalse(Files.exists(home.resolve("kernels")));
         assertEquals(Set.of("jre.tar.gz"), names(home.resolve("runtime")));
 
-        Outcome first = weft(home, "--version");
+        ChildProcess first = weft(home, "--version");
         assertEquals(0, first.code(), first.err());
         assertTrue(Files.exists(used), "the packed runtime comes before JAVA_HOME");
         assertTrue(first.err().contains("unpacking the Java runtime"), first.err());
@@ -279,14 +254,14 @@ class DistIT {
         Files.writeString(home.resolve("mark"), "kept");
         Path nvcc =
                 program(folder.resolve("nvcc"), "#!/bin/sh\necho 'x.cu(1): error: no'\nexit 2\n");
-        Outcome failed = dist(nvcc.toString(), "--out", home.toString());
+        ChildProcess failed = dist(nvcc.toString(), "--out", home.toString());
         assertEquals(ExitCode.FAILED, failed.code(), failed.err());
         assertEquals(1, failed.err().lines().count(), failed.err());
         assertTrue(failed.err().contains("failed: x.cu(1): error: no"), failed.err());
         assertEquals("kept", Files.readString(home.resolve("mark")));
         assertNothingHalfWritten(folder);
 
-        Outcome replaced = dist("", "--out", home.toString());
+        ChildProcess replaced = dist("", "--out", home.toString());
         assertEquals(0, replaced.code(), replaced.err());
         assertFalse(Files.exists(home.resolve("mark")), "replaced as a whole");
         assertNothingHalfWritten(folder);
@@ -306,7 +281,7 @@ class DistIT {
     }
 
     private static void assertRefused(String expected, String... options) throws Exception {
-        Outcome dist = dist("", options);
+        ChildProcess dist = dist("", options);
         assertEquals(ExitCode.USAGE, dist.code(), dist.err());
         assertEquals(1, dist.err().lines().count(), dist.err());
         assertTrue(dist.err().contains(expected), dist.err());

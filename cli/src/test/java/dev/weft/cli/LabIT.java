@@ -13,62 +13,35 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command on the hosts of a lab: over links, and when one of them is cut. */
 class LabIT {
 
-    private static final Path WEFT = Path.of("..", "weft").toAbsolutePath().normalize();
-    private static final long LIMIT_SECONDS = 180;
     private static final long LEAVE_SECONDS = 30;
 
     @TempDir Path folder;
 
-    private record Outcome(int code, String out, String err) {}
-
     @BeforeEach
     void aLabCanBeMade() throws Exception {
-        Outcome trial = lab("true");
-        assumeTrue(trial.code == 0, "no lab here: " + trial.err.strip());
-    }
-
-    private void assumeMpirun() throws Exception {
-        assumeTrue(lab("mpirun --version").code == 0, "no mpirun on the path");
+        ChildProcess trial = lab("echo made; mpirun --version");
+        assumeTrue(trial.out().startsWith("made"), "no lab here: " + trial.err().strip());
+        assumeTrue(trial.code() == 0, "no mpirun on the path");
     }
 
     /** Runs a line of the shell in the first of two hosts; afterwards no lab may be left. */
-    private Outcome lab(String line) throws Exception {
-        Process process = start(line);
-        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
-        Outcome outcome =
-                new Outcome(
-                        ended ? process.exitValue() : -1,
-                        Files.readString(folder.resolve("stdout")),
-                        Files.readString(folder.resolve("stderr")));
-        assertTrue(ended, () -> "the lab hangs: " + outcome);
-        assertEquals(List.of(), spaces(process.pid()), () -> "left behind by " + outcome);
-        return outcome;
+    private ChildProcess lab(String line) throws Exception {
+        ChildProcess process = start(line);
+        process.code();
+        assertEquals(List.of(), spaces(process.pid()), () -> "left behind by " + process);
+        return process;
     }
 
-    private Process start(String line) throws IOException {
-        ProcessBuilder builder =
-                new ProcessBuilder(
-                                WEFT.toString(),
-                                "lab",
-                                "--rate",
-                                "100mbit",
-                                "--",
-                                "bash",
-                                "-c",
-                                line)
-                        .redirectOutput(folder.resolve("stdout").toFile())
-                        .redirectError(folder.resolve("stderr").toFile());
-        builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().put("WEFT", WEFT.toString());
-        return builder.start();
+    private ChildProcess start(String line) throws IOException {
+        String weft = ChildProcess.SCRIPT.toString();
+        return ChildProcess.of(
+                        folder, List.of(weft, "lab", "--rate", "100mbit", "--", "bash", "-c", line))
+                .environment("WEFT", weft)
+                .start();
     }
 
     private static List<Path> spaces(long lab) throws IOException {
@@ -82,24 +55,20 @@ class LabIT {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"ring", "mesh-pull"})
-    void aRunAcrossHostsPasses(String algorithm) throws Exception {
-        assumeMpirun();
+    @Test
+    void aRunAcrossHostsPasses() throws Exception {
         Path record = folder.resolve("record.json");
-        Outcome run =
+        ChildProcess run =
                 lab(
                         "$WEFT run --launcher mpi -n 4 --mpi-args '--map-by ppr:2:node' --shards"
-                                + " 100,0,99,1 --gk 128 --gn 64 --warmup 1 --iterations 2"
-                                + " --algorithm "
-                                + algorithm
-                                + " --data-dir "
+                                + " 100,0,99,1 --gk 128 --gn 64 --engine scalar --warmup 1 --iterations 2"
+                                + " --algorithm ring --data-dir "
                                 + folder.resolve("out")
                                 + " --json "
                                 + record);
-        assertEquals(0, run.code, run::toString);
-        assertTrue(run.out.contains("4 ranks (mpi, hosts of 2+2)"), run::toString);
-        assertEquals(1, run.out.lines().filter(l -> l.contains("Verification PASSED")).count());
+        assertEquals(0, run.code(), run::toString);
+        assertTrue(run.out().contains("4 ranks (mpi, hosts of 2+2)"), run::toString);
+        assertEquals(1, run.out().lines().filter(l -> l.contains("Verification PASSED")).count());
         String json = Files.readString(record);
         assertTrue(json.replaceAll("\\s", "").contains("\"hosts\":[2,2]"), json);
     }
@@ -118,19 +87,19 @@ class LabIT {
      */
     @Test
     void aCutLinkEndsTheRunWithAnErrorThatNamesThePeer() throws Exception {
-        assumeMpirun();
         Path out = folder.resolve("out");
-        Outcome run =
+        ChildProcess run =
                 lab(
-                        "(until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 20000000 ];"
+                        "(until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 5000000 ];"
                                 + " do sleep 0.1; done;"
                                 + " $WEFT_LAB_LINK down 2) & $WEFT run --launcher mpi -n 2"
                                 + " --mpi-args '--map-by node' --deadline 5s --gm 512 --gk 512"
-                                + " --gn 512 --iterations 100000 --data-dir "
+                                + " --gn 16 --algorithm ring --engine scalar"
+                                + " --iterations 100000 --data-dir "
                                 + out
                                 + COUNT_PROCESSES);
-        assertEquals(1, run.code, run::toString);
-        List<String> said = run.err.lines().filter(line -> line.startsWith("weft: ")).toList();
+        assertEquals(1, run.code(), run::toString);
+        List<String> said = run.err().lines().filter(line -> line.startsWith("weft: ")).toList();
         assertTrue(
                 said.stream()
                         .anyMatch(
@@ -139,26 +108,22 @@ class LabIT {
                                                 "weft: rank 1 hangs: it gave no sign of life;"
                                                         + " rank 0 waits for it")),
                 run::toString);
-        assertTrue(run.out.contains("left on the other host: ."), run::toString);
+        assertTrue(run.out().contains("left on the other host: ."), run::toString);
     }
 
     @Test
     void aKilledLabLeavesNoProcessAndNoNetwork() throws Exception {
         Path told = folder.resolve("pid");
-        Process lab =
+        ChildProcess lab =
                 start("echo $$ >" + told + ".part; mv " + told + ".part " + told + "; sleep 1000");
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
-        while (!Files.exists(told)) {
-            assertTrue(lab.isAlive() && System.nanoTime() < until, "the command does not start");
-            TimeUnit.MILLISECONDS.sleep(10);
-        }
+        lab.await(() -> Files.exists(told));
         ProcessHandle inside =
                 ProcessHandle.of(Long.parseLong(Files.readString(told).strip())).orElseThrow();
         assertEquals(3, spaces(lab.pid()).size(), "two hosts and the switch");
         try {
-            lab.destroyForcibly();
+            lab.process().destroyForcibly();
             inside.onExit().get(LEAVE_SECONDS, TimeUnit.SECONDS);
-            until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
+            long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
             while (!spaces(lab.pid()).isEmpty()
                     || Files.exists(Path.of("/run/weft-" + lab.pid()))) {
                 assertTrue(System.nanoTime() < until, () -> "the lab stays");

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,22 +23,10 @@ class ReadmeIT {
         long lines = example.substring(example.indexOf("void main()")).lines().count();
         assertTrue(lines <= 15, "the example has " + lines + " lines");
         Path source = Files.writeString(folder.resolve("Example.java"), example);
-        Path output = folder.resolve("output");
-        Process process =
-                new ProcessBuilder(
-                                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                                "--add-modules",
-                                "jdk.incubator.vector",
-                                "--enable-native-access=ALL-UNNAMED",
-                                "-cp",
-                                System.getProperty("java.class.path"),
-                                source.toString())
-                        .redirectOutput(output.toFile())
-                        .redirectError(folder.resolve("errors").toFile())
-                        .start();
-        assertTrue(process.waitFor(120, TimeUnit.SECONDS));
-        assertEquals(0, process.exitValue(), Files.readString(folder.resolve("errors")));
-        List<String> printed = Files.readAllLines(output);
+        ChildProcess process =
+                ChildProcess.java(folder, source.toString(), List.of()).wellCompiled().run();
+        assertEquals(0, process.code(), process::toString);
+        List<String> printed = process.out().lines().toList();
         assertEquals(4, printed.size(), "a line per rank");
         assertEquals(1, printed.stream().distinct().count(), "the same value on every rank");
     }

@@ -12,8 +12,7 @@ import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -26,7 +25,6 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class RebuildIT {
 
-    private static final long LIMIT_SECONDS = 120;
     private static final Path JAVA_HOME = Path.of(System.getProperty("java.home"));
     private static final Path CLONE = Path.of("").toAbsolutePath().getParent();
 
@@ -60,7 +58,7 @@ class RebuildIT {
     @TempDir Path stub;
 
     private Path clone;
-    private final List<Process> started = new ArrayList<>();
+    private final List<ChildProcess> started = new ArrayList<>();
 
     @BeforeEach
     void makeClone() throws IOException {
@@ -98,50 +96,33 @@ class RebuildIT {
 
     @AfterEach
     void endAll() {
-        for (Process process : started) {
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
-            process.destroyForcibly();
-        }
+        started.forEach(ChildProcess::close);
     }
 
-    private Process weft(String name, String... arguments) throws IOException {
+    private ChildProcess weft(String arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(clone.resolve("weft").toString()));
-        command.addAll(List.of(arguments));
-        ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().keySet().removeIf(variable -> variable.startsWith("WEFT_"));
-        builder.environment().put("STUB", stub.toString());
-        builder.environment().put("JARS", CLONE.resolve("cli/target").toString());
-        builder.environment()
-                .put("PATH", stub.resolve("bin") + ":" + builder.environment().get("PATH"));
-        builder.environment().put("JAVA_HOME", stub.resolve("jdk").toString());
-        builder.environment().put("REAL_JAVA", JAVA_HOME.resolve("bin/java").toString());
-        builder.redirectOutput(stub.resolve(name + ".out").toFile());
-        builder.redirectError(stub.resolve(name + ".err").toFile());
-        Process process = builder.start();
-        started.add(process);
-        return process;
+        command.addAll(List.of(arguments.split(" ")));
+        ChildProcess.Setup setup = ChildProcess.of(stub, command);
+        Map<String, String> environment = setup.builder().environment();
+        environment.keySet().removeIf(variable -> variable.startsWith("WEFT_"));
+        setup.environment("STUB", stub)
+                .environment("JARS", CLONE.resolve("cli/target"))
+                .environment("PATH", stub.resolve("bin") + ":" + environment.get("PATH"))
+                .environment("JAVA_HOME", stub.resolve("jdk"))
+                .environment("REAL_JAVA", JAVA_HOME.resolve("bin/java"))
+                .javaOptions();
+        started.add(setup.start());
+        return started.getLast();
     }
 
-    private void assertEnds(Process process, String name) throws Exception {
-        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
-        String errors = Files.readString(stub.resolve(name + ".err"));
-        assertTrue(ended, name + " hangs: " + errors);
-        assertEquals(0, process.exitValue(), name + ": " + errors);
+    private static void assertEnds(ChildProcess process) throws Exception {
+        assertEquals(0, process.code(), process::toString);
     }
 
     /** The launcher has become Java, which has yet to open its jars and to start ranks. */
-    private static void awaitJava(Process job) throws Exception {
+    private static void awaitJava(ChildProcess job) throws Exception {
         Path command = Path.of("/proc", Long.toString(job.pid()), "cmdline");
-        await(job, () -> Files.readString(command).contains("dev.weft.cli.Main"));
-    }
-
-    /** Looks again and again. */
-    private static void await(Process process, Callable<Boolean> condition) throws Exception {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-        while (!condition.call()) {
-            assertTrue(process.isAlive() && System.nanoTime() < until, "not in time");
-            TimeUnit.MILLISECONDS.sleep(2);
-        }
+        job.await(() -> Files.readString(command).contains("dev.weft.cli.Main"));
     }
 
     private static int run(String... command) throws Exception {
@@ -157,48 +138,36 @@ class RebuildIT {
     @Test
     void aJobEndsWellWhileTheJarsAreBuiltAnew() throws Exception {
         Files.createFile(stub.resolve("go-on"));
-        assertEnds(weft("first", "--version"), "first");
+        assertEnds(weft("--version"));
         List<Path> before = copies();
 
         Path json = stub.resolve("record.json");
-        Process job =
+        ChildProcess job =
                 weft(
-                        "job",
-                        "run",
-                        "--launcher",
-                        "processes",
-                        "-n",
-                        "2",
-                        "--gm",
-                        "64",
-                        "--gk",
-                        "64",
-                        "--gn",
-                        "64",
-                        "--iterations",
-                        "200",
-                        "--data-dir",
-                        stub.resolve("out").toString(),
-                        "--json",
-                        json.toString());
+                        "run --launcher processes -n 2 "
+                                + ChildProcess.SMALL
+                                + "--iterations 20 --data-dir "
+                                + stub.resolve("out")
+                                + " --json "
+                                + json);
         awaitJava(job);
-        assertEquals(0, run("kill", "-STOP", "" + job.pid()));
+        ChildProcess.signal("STOP", job.pid());
 
         Files.delete(stub.resolve("go-on"));
         Files.delete(stub.resolve("building"));
         Files.setLastModifiedTime(clone.resolve("cli/pom.xml"), FileTime.from(Instant.now()));
-        Process rebuild = weft("rebuild", "--version");
-        await(rebuild, () -> Files.exists(stub.resolve("building")));
+        ChildProcess rebuild = weft("--version");
+        rebuild.await(() -> Files.exists(stub.resolve("building")));
         for (Path copy : before) {
             String lock = copy.resolve("lock").toString();
             assertEquals(1, run("flock", "-n", lock, "true"), "the job holds its copy");
         }
-        assertEquals(0, run("kill", "-CONT", "" + job.pid()));
-        assertEnds(job, "job");
+        ChildProcess.signal("CONT", job.pid());
+        assertEnds(job);
         assertTrue(Files.readString(json).contains("\"passed\" : true"));
 
         Files.createFile(stub.resolve("go-on"));
-        assertEnds(rebuild, "rebuild");
+        assertEnds(rebuild);
         assertEquals(1, before.size());
         assertEquals(1, copies().size(), "what nobody runs from is removed");
         assertNotEquals(before, copies());

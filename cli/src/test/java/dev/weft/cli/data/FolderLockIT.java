@@ -11,9 +11,7 @@ import dev.weft.cli.console.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,7 +23,7 @@ class FolderLockIT {
 
     @TempDir private Path folder;
 
-    private Process holder;
+    private ChildProcess holder;
 
     private Path data() {
         return folder.resolve("out");
@@ -33,13 +31,15 @@ class FolderLockIT {
 
     /** Another process that holds the lock, as {@link #main} does. */
     private void lockElsewhere(String kind, long run) throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-        command.add(FolderLockIT.class.getName());
-        command.addAll(List.of(data().toString(), kind, Long.toString(run)));
-        holder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        assertEquals('+', holder.getInputStream().read(), "the other process has the lock");
+        holder =
+                ChildProcess.java(
+                                folder,
+                                FolderLockIT.class.getName(),
+                                List.of(data().toString(), kind, Long.toString(run)))
+                        .to(ProcessBuilder.Redirect.PIPE)
+                        .start();
+        assertEquals(
+                '+', holder.process().getInputStream().read(), "the other process has the lock");
     }
 
     /** Holds a folder's lock until its input ends. */
@@ -58,8 +58,8 @@ class FolderLockIT {
     }
 
     private void endHolder() throws InterruptedException {
-        holder.destroyForcibly();
-        assertTrue(holder.waitFor(60, TimeUnit.SECONDS));
+        holder.close();
+        holder.code();
     }
 
     @AfterEach

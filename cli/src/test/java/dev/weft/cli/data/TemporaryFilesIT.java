@@ -2,11 +2,9 @@ package dev.weft.cli.data;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Main;
 import dev.weft.files.AtomicFile;
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -16,7 +14,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,35 +24,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A signal while files are written leaves no parts of them. */
 class TemporaryFilesIT {
 
-    private static final long LIMIT_SECONDS = 120;
-
     @TempDir private Path folder;
 
-    private Process process;
-
-    private Process start(Class<?> main, String arguments) throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
-        command.addAll(List.of("--enable-native-access=ALL-UNNAMED"));
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
-        command.addAll(List.of(arguments.split(" ")));
-        process = new ProcessBuilder(command).redirectError(errors()).start();
-        return process;
-    }
-
-    private File errors() {
-        return folder.resolve("stderr").toFile();
-    }
+    private ChildProcess child;
 
     private void awaitEnd() throws InterruptedException {
-        assertTrue(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS), "does not end");
+        child.code();
     }
 
     @AfterEach
     void leaveNobody() throws InterruptedException {
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
+        child.close();
         awaitEnd();
     }
 
@@ -82,8 +62,11 @@ class TemporaryFilesIT {
 
     private void startHalf() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "old");
-        start(TemporaryFilesIT.class, file.toString());
-        assertEquals('+', process.getInputStream().read(), "half of it is written");
+        child =
+                ChildProcess.java(folder, TemporaryFilesIT.class.getName(), List.of(file.toString()))
+                        .to(ProcessBuilder.Redirect.PIPE)
+                        .start();
+        assertEquals('+', child.process().getInputStream().read(), "half of it is written");
         assertEquals(1, parts().size());
     }
 
@@ -91,7 +74,7 @@ class TemporaryFilesIT {
     void whoIsToldToEndRemovesThem() throws Exception {
         startHalf();
         // Process.destroy would end its input as well, at which it finishes the file.
-        process.toHandle().destroy();
+        child.process().toHandle().destroy();
         awaitEnd();
         assertEquals(List.of(), parts());
         assertEquals("old", Files.readString(folder.resolve("file")));
@@ -101,7 +84,7 @@ class TemporaryFilesIT {
     void thoseOfAKilledProcessAreRemovedByTheNextWriter() throws Exception {
         startHalf();
         String living = parts().getFirst();
-        process.toHandle().destroyForcibly();
+        child.process().toHandle().destroyForcibly();
         awaitEnd();
         assertEquals(List.of(living), parts());
         String ofOther = ".weft-1-00000000-0123456789abcdef.part";
@@ -124,44 +107,46 @@ class TemporaryFilesIT {
         startHalf();
         AtomicFile.write(folder.resolve("other"), "whole");
         assertEquals(1, parts().size());
-        process.getOutputStream().close();
+        child.process().getOutputStream().close();
         awaitEnd();
         assertEquals(List.of(), parts());
         assertEquals(1000, Files.size(folder.resolve("file")));
     }
 
     /** Returns the process, not the command itself, that is writing an output. */
-    private ProcessHandle awaitWritingRank() throws IOException {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-        while (System.nanoTime() < until && process.isAlive()) {
+    private ProcessHandle awaitWritingRank() {
+        while (child.process().isAlive()) {
             for (String part : parts()) {
                 long pid = Long.parseLong(part.split("-")[1]);
-                if (pid != process.pid() && ProcessHandle.of(pid).isPresent()) {
+                if (pid != child.pid() && ProcessHandle.of(pid).isPresent()) {
                     return ProcessHandle.of(pid).orElseThrow();
                 }
             }
+            LockSupport.parkNanos(100_000);
         }
-        throw new AssertionError(
-                "no rank was seen to write: " + Files.readString(errors().toPath()));
+        throw new AssertionError("no rank was seen to write: " + child);
     }
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void ranksThatAreKilledLeaveNone(boolean all) throws Exception {
-        // 64 MiB each: long enough to be met while it is being written.
-        start(
-                Main.class,
-                "run -n 2 --gm 4096 --gk 8 --gn 4096 --algorithm ring --warmup 0 --iterations 1 --launcher processes"
-                        + " --quiet --data-dir "
-                        + Files.createDirectory(folder.resolve("out")));
+        // 2 MiB each: long enough to be met while it is being written.
+        child =
+                ChildProcess.weft(
+                                folder,
+                                "run -n 2 --gm 1024 --gk 1 --gn 512 --algorithm ring --engine scalar"
+                                        + " --warmup 0 --iterations 1 --launcher processes"
+                                        + " --quiet --data-dir "
+                                        + Files.createDirectory(folder.resolve("out")))
+                        .start();
         ProcessHandle rank = awaitWritingRank();
         if (all) {
-            process.destroy();
+            child.process().destroy();
         } else {
             rank.destroyForcibly();
         }
         awaitEnd();
-        assertNotEquals(0, process.exitValue());
+        assertNotEquals(0, child.code());
         assertEquals(List.of(), parts());
     }
 }

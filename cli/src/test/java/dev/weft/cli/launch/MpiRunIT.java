@@ -1,9 +1,11 @@
 package dev.weft.cli.launch;
 
+import static dev.weft.cli.ChildProcess.ENDLESS;
+import static dev.weft.cli.ChildProcess.SHORT;
+import static dev.weft.cli.ChildProcess.signal;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -19,21 +21,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command line under mpirun, started by it and starting it. */
 class MpiRunIT {
 
-    private static final Path WEFT = Path.of("..", "weft").toAbsolutePath().normalize();
-    private static final long LIMIT_SECONDS = 120;
-    private static final String SMALL =
-            "--gm 120 --gk 64 --gn 48 --warmup 1 --iterations 2 --algorithm ring";
+    /** Each rank is a host of its own. */
+    private static final String HOSTS_OF_ONE = "-Dweft.mpi.ranks.per.host=1";
 
     @TempDir Path folder;
 
@@ -63,37 +62,22 @@ class MpiRunIT {
         }
     }
 
-    private Process start(List<String> launcher, Map<String, String> environment, String arguments)
-            throws IOException {
-        List<String> command = new ArrayList<>(launcher);
-        command.addAll(List.of(WEFT.toString(), "run"));
-        command.addAll(List.of(arguments.split(" ")));
-        command.addAll(List.of("--data-dir", folder.resolve("out").toString()));
-        ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().remove("WEFT_MPI_LIBRARY");
-        builder.environment().putAll(environment);
-        builder.redirectOutput(folder.resolve("stdout").toFile());
-        builder.redirectError(folder.resolve("stderr").toFile());
-        return builder.start();
+    private ChildProcess.Setup weft(String arguments) {
+        String all = "run " + arguments.strip() + " --data-dir " + folder.resolve("out");
+        List<String> command = new ArrayList<>(List.of(ChildProcess.SCRIPT.toString()));
+        command.addAll(List.of(all.split(" ")));
+        ChildProcess.Setup setup = ChildProcess.of(folder, command);
+        setup.builder().environment().remove("WEFT_MPI_LIBRARY");
+        return setup;
     }
 
-    private int exitCode(Process process) throws InterruptedException {
-        boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
-        List<ProcessHandle> left = process.descendants().toList();
-        left.forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
-        assertTrue(ended, "the command hangs");
-        assertEquals(List.of(), left, "processes left behind");
-        return process.exitValue();
+    /** The command starts mpirun. */
+    private ChildProcess.Setup launch(MpiFamily family, String arguments) {
+        return weft("--launcher mpi " + arguments).environment("WEFT_MPIRUN", mpirun(family));
     }
 
-    private int run(List<String> launcher, Map<String, String> environment, String arguments)
-            throws Exception {
-        return exitCode(start(launcher, environment, arguments));
-    }
-
-    private static List<String> launcher(MpiFamily family, int ranks) {
+    /** mpirun starts the commands. */
+    private ChildProcess.Setup launched(MpiFamily family, int ranks, String arguments) {
         List<String> launcher = new ArrayList<>(List.of(mpirun(family), "-n", "" + ranks));
         if (family == MpiFamily.OPEN_MPI) {
             launcher.addAll(List.of("--oversubscribe", "--bind-to", "none"));
@@ -101,21 +85,10 @@ class MpiRunIT {
                 launcher.add("--allow-run-as-root");
             }
         }
-        return launcher;
+        return weft(arguments).under(launcher);
     }
 
-    private String errors() throws IOException {
-        return Files.readString(folder.resolve("stderr"));
-    }
-
-    /** What Weft itself says, one line of which tells what is wrong. */
-    private String complaint() throws IOException {
-        List<String> said = errors().lines().filter(line -> line.startsWith("weft: ")).toList();
-        assertEquals(1, said.size(), errors());
-        return said.getFirst();
-    }
-
-    private void assertRecord(Path json, String hosts) throws IOException {
+    private static void assertRecord(Path json, String hosts) throws IOException {
         String record = Files.readString(json);
         String compact = record.replaceAll("\\s", "");
         assertTrue(compact.contains("\"launcher\":\"mpi\""), record);
@@ -125,77 +98,68 @@ class MpiRunIT {
         assertTrue(compact.contains("\"bitwiseEqualToUnfused\":true"), record);
     }
 
-    private void assertOneSummary() throws IOException {
-        String printed = Files.readString(folder.resolve("stdout"));
-        assertEquals(1, printed.split("Running warmup", -1).length - 1, printed);
+    private static void assertOneSummary(ChildProcess run) {
+        assertEquals(1, run.out().split("Running warmup", -1).length - 1, run::toString);
     }
 
     @ParameterizedTest
     @EnumSource
     void everyProcessOfMpirunIsARank(MpiFamily family) throws Exception {
         Path json = folder.resolve("r.json");
-        int code = run(launcher(family, 3), Map.of(), SMALL + " --json " + json);
-        assertEquals(0, code, errors());
-        assertRecord(json, "3");
-        assertOneSummary();
+        ChildProcess run = launched(family, 2, SHORT + "--json " + json).run();
+        assertEquals(0, run.code(), run::toString);
+        assertRecord(json, "2");
+        assertOneSummary(run);
     }
 
     @ParameterizedTest
     @EnumSource
     void theLauncherMpiStartsMpirunItself(MpiFamily family) throws Exception {
         Path json = folder.resolve("r.json");
-        Map<String, String> environment =
-                Map.of(
-                        "WEFT_MPIRUN",
-                        mpirun(family),
-                        "WEFT_JAVA_OPTS",
-                        "-Dweft.mpi.ranks.per.host=1");
-        String arguments = "--launcher mpi -n 2 --keep-gathered " + SMALL + " --json " + json;
-        assertEquals(0, run(List.of(), environment, arguments), errors());
+        ChildProcess run =
+                launch(family, "-n 2 --keep-gathered " + SHORT + "--json " + json)
+                        .javaOptions(HOSTS_OF_ONE)
+                        .run();
+        assertEquals(0, run.code(), run::toString);
         assertRecord(json, "1,1");
-        assertOneSummary();
+        assertOneSummary(run);
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void anotherNumberOfRanksIsRefused(MpiFamily family) throws Exception {
-        int code = run(launcher(family, 2), Map.of(), "-n 3 " + SMALL);
-        assertEquals(ExitCode.USAGE, code, errors());
-        assertEquals(
-                "weft: -n 3, but MPI has started 2 ranks: expected the same number, or no -n",
-                complaint());
-    }
-
-    @ParameterizedTest
-    @EnumSource
-    void aFolderInUseIsRefused(MpiFamily family) throws Exception {
-        try (FolderLock lock = new FolderLock(folder.resolve("out"))) {
-            lock.takeToWrite();
-            Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
-            int code = run(List.of(), environment, "-n 2 --launcher mpi " + SMALL);
-            assertEquals(ExitCode.USAGE, code, errors());
-            long pid = ProcessHandle.current().pid();
-            assertTrue(complaint().contains("in use by process " + pid + ":"), errors());
-        }
-    }
-
-    @ParameterizedTest
-    @EnumSource
-    void aMissingHostfileIsRefused(MpiFamily family) throws Exception {
-        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(family));
-        Path missing = folder.resolve("hosts.txt");
-        int code = run(List.of(), environment, "--launcher mpi -n 2 --hostfile " + missing);
-        assertEquals(ExitCode.USAGE, code, errors());
-        assertEquals("weft: --hostfile " + missing + ": no such file", complaint());
+    private static void assertRefused(String complaint, ChildProcess run) throws Exception {
+        assertEquals(ExitCode.USAGE, run.code(), run::toString);
+        assertTrue(run.complaint().contains(complaint), run::toString);
     }
 
     @Test
-    void whatIsNoMpirunIsRefused() throws Exception {
-        for (String other : List.of("/bin/false", "/no/such/mpirun")) {
-            int code = run(List.of(), Map.of("WEFT_MPIRUN", other), "--launcher mpi -n 2");
-            assertEquals(ExitCode.USAGE, code, errors());
-            assertTrue(complaint().contains(other), errors());
+    void anotherNumberOfRanksIsRefused() throws Exception {
+        assertRefused(
+                "weft: -n 3, but MPI has started 2 ranks: expected the same number, or no -n",
+                launched(MpiFamily.MPICH, 2, "-n 3 " + SHORT).run());
+    }
+
+    @Test
+    void aFolderInUseIsRefused() throws Exception {
+        try (FolderLock lock = new FolderLock(folder.resolve("out"))) {
+            lock.takeToWrite();
+            assertRefused(
+                    "in use by process " + ProcessHandle.current().pid() + ":",
+                    launch(MpiFamily.OPEN_MPI, "-n 2 " + SHORT).run());
         }
+    }
+
+    @Test
+    void aMissingHostfileIsRefused() throws Exception {
+        Path missing = folder.resolve("hosts.txt");
+        assertRefused(
+                "weft: --hostfile " + missing + ": no such file",
+                launch(MpiFamily.MPICH, "-n 2 --hostfile " + missing).run());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/bin/false", "/no/such/mpirun"})
+    void whatIsNoMpirunIsRefused(String other) throws Exception {
+        ChildProcess.Setup setup = weft("--launcher mpi -n 2");
+        assertRefused(other, setup.environment("WEFT_MPIRUN", other).run());
     }
 
     @Test
@@ -210,85 +174,45 @@ class MpiRunIT {
         assertTrue(none.err().contains("--mpi-args --tag-output"), none.err());
     }
 
+    /** The Java process of rank 1, once the run has begun. */
+    private static ProcessHandle awaitRank(ChildProcess command) throws Exception {
+        return command.awaitRank(1, () -> command.out().contains("warmup"));
+    }
+
     @ParameterizedTest
     @EnumSource
     void aKilledRankEndsTheCommand(MpiFamily family) throws Exception {
-        Map<String, String> environment =
-                Map.of(
-                        "WEFT_MPIRUN",
-                        mpirun(family),
-                        "WEFT_JAVA_OPTS",
-                        "-Dweft.mpi.ranks.per.host=1");
-        Process command =
-                start(
-                        List.of(),
-                        environment,
-                        "--launcher mpi -n 3 --gm 300 --gk 64 --gn 48 --iterations 1000000"
-                                + " --algorithm ring --deadline 5s");
-        ProcessHandle victim = awaitRank(command, 1);
-        List<ProcessHandle> ranks = command.descendants().toList();
+        ChildProcess command =
+                launch(family, "-n 3 --deadline 5s " + ENDLESS).javaOptions(HOSTS_OF_ONE).start();
+        ProcessHandle victim = awaitRank(command);
+        List<ProcessHandle> ranks = command.process().descendants().toList();
         victim.destroyForcibly();
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
+        assertEquals(ExitCode.FAILED, command.code(), command::toString);
         if (family == MpiFamily.OPEN_MPI) {
-            assertTrue(errors().contains("rank 1"), errors());
-            assertTrue(errors().contains("\nrank  call  end"), "a table: " + errors());
-            assertFalse(errors().contains("weft-end"), errors());
+            assertTrue(command.err().contains("rank 1"), command::toString);
+            assertTrue(command.err().contains("\nrank  call  end"), command::toString);
+            assertFalse(command.err().contains("weft-end"), command::toString);
         } else {
             // Its launcher ends all ranks before they know who died.
-            assertNotEquals("", errors());
+            assertNotEquals("", command.err());
         }
-        for (ProcessHandle rank : ranks) {
-            rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
-        }
+        ChildProcess.awaitEnd(ranks);
     }
 
-    /** The Java process of a rank, once the run has begun. */
-    private ProcessHandle awaitRank(Process command, int rank) throws Exception {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-        while (System.nanoTime() < until && command.isAlive()) {
-            for (ProcessHandle child : command.descendants().toList()) {
-                if (child.info().command().orElse("").endsWith("/java")
-                        && isRank(environment(child), rank)
-                        && Files.readString(folder.resolve("stdout")).contains("warmup")) {
-                    return child;
-                }
-            }
-            TimeUnit.MILLISECONDS.sleep(5);
-        }
-        throw new AssertionError("rank " + rank + " never came: " + errors());
-    }
-
-    private static boolean isRank(String environment, int rank) {
-        return environment.contains("OMPI_COMM_WORLD_RANK=" + rank + "\0")
-                || environment.contains("PMI_RANK=" + rank + "\0");
-    }
-
-    private static final String LONG =
-            "--launcher mpi --gm 300 --gk 64 --gn 48 --iterations 1000000 --algorithm ring ";
-
-    /** By the name of the signal; a negative number is a group of processes. */
-    private static void signal(String name, long... pids) throws Exception {
-        List<String> command = new ArrayList<>(List.of("kill", "-" + name, "--"));
-        for (long pid : pids) {
-            command.add(Long.toString(pid));
-        }
-        assertEquals(0, new ProcessBuilder(command).start().waitFor(), command.toString());
-    }
-
-    private Process startLong(MpiFamily family, String arguments) throws Exception {
+    private ChildProcess startEndless(MpiFamily family, String arguments) throws Exception {
         Path shared = Files.createDirectory(folder.resolve("shared"));
         // A group of its own, as a terminal gives to each command.
-        return start(
-                List.of("setsid"),
-                Map.of("WEFT_MPIRUN", mpirun(family), "WEFT_SHM_DIR", shared.toString()),
-                LONG + arguments);
+        return launch(family, ENDLESS + arguments)
+                .environment(SharedMemory.VARIABLE, shared)
+                .under(List.of("setsid"))
+                .start();
     }
 
-    private static ProcessHandle parent(ProcessHandle rank) {
+    private static ProcessHandle mpirun(ProcessHandle rank) {
         ProcessHandle parent = rank.parent().orElseThrow();
         return parent.info().command().orElse("").matches(".*(mpirun|orterun|mpiexec).*")
                 ? parent
-                : parent(parent);
+                : mpirun(parent);
     }
 
     /** Ours, and Open MPI's segments of this job. */
@@ -310,18 +234,9 @@ class MpiRunIT {
         }
     }
 
-    /** Of another process; empty where it is gone, or is just becoming another program. */
-    private static String environment(ProcessHandle process) {
-        try {
-            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "environ"));
-        } catch (IOException e) {
-            return "";
-        }
-    }
-
     /** Open MPI's number of the rank's job; null under MPICH. */
     private static String job(ProcessHandle rank) {
-        return Stream.of(environment(rank).split("\0"))
+        return ChildProcess.environment(rank).stream()
                 .filter(variable -> variable.startsWith("PMIX_NAMESPACE="))
                 .map(variable -> variable.substring(variable.indexOf('=') + 1))
                 .findFirst()
@@ -331,106 +246,118 @@ class MpiRunIT {
     @ParameterizedTest
     @EnumSource
     void anInterruptFromATerminalLeavesNothing(MpiFamily family) throws Exception {
-        Process command = startLong(family, "-n 2");
-        String job = job(awaitRank(command, 1));
+        ChildProcess command = startEndless(family, "-n 2");
+        String job = job(awaitRank(command));
         signal("INT", -command.pid());
-        assertEquals(130, exitCode(command), errors());
-        assertEquals("weft: ended by SIGINT", complaint());
+        assertEquals(130, command.code(), command::toString);
+        assertEquals("weft: ended by SIGINT", command.complaint());
         assertNothingIsLeft(job);
     }
 
     @ParameterizedTest
     @EnumSource
     void aKilledMpirunIsNamed(MpiFamily family) throws Exception {
-        Process command = startLong(family, "-n 2 --deadline 5s");
-        ProcessHandle rank = awaitRank(command, 1);
+        ChildProcess command = startEndless(family, "-n 2 --deadline 5s");
+        ProcessHandle rank = awaitRank(command);
         String job = job(rank);
-        signal("KILL", parent(rank).pid());
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertEquals("weft: mpirun was ended by signal 9", complaint());
-        rank.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+        signal("KILL", mpirun(rank).pid());
+        assertFailed("weft: mpirun was ended by signal 9", command);
+        ChildProcess.awaitEnd(List.of(rank));
         assertNothingIsLeft(job);
     }
 
-    @Test
-    void ranksThatAreAllStoppedAreGivenUp() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
-        ProcessHandle rank = awaitRank(command, 1);
-        String job = job(rank);
-        signal("STOP", parent(rank).descendants().mapToLong(ProcessHandle::pid).toArray());
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertEquals("weft: ranks 0 and 1 hang: each is stopped", complaint());
-        assertNothingIsLeft(job);
+    /**
+     * @param complaint a pattern
+     */
+    private static void assertFailed(String complaint, ChildProcess command) throws Exception {
+        assertEquals(ExitCode.FAILED, command.code(), command::toString);
+        assertTrue(command.complaint().matches(complaint), command::toString);
     }
 
-    @Test
-    void aStoppedMpirunIsGivenUp() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
-        ProcessHandle rank = awaitRank(command, 1);
+    /** What happens to a job of Open MPI, and what the command says to it. */
+    private enum Fate {
+        RANKS_STOPPED("weft: ranks 0 and 1 hang: each is stopped") {
+            @Override
+            void befall(ProcessHandle rank) throws Exception {
+                long[] all = mpirun(rank).descendants().mapToLong(ProcessHandle::pid).toArray();
+                signal("STOP", all);
+            }
+        },
+        MPIRUN_STOPPED("weft: mpirun \\(process [0-9]+\\) is stopped: .*") {
+            @Override
+            void befall(ProcessHandle rank) throws Exception {
+                signal("STOP", mpirun(rank).pid());
+            }
+        },
+        RANK_INTERRUPTED("weft: rank 1 was ended by SIGINT.*") {
+            @Override
+            void befall(ProcessHandle rank) throws Exception {
+                signal("INT", rank.pid());
+            }
+        },
+        MPIRUN_INTERRUPTED("weft: mpirun ended the ranks.*") {
+            @Override
+            void befall(ProcessHandle rank) throws Exception {
+                signal("INT", mpirun(rank).pid());
+            }
+        };
+
+        final String complaint;
+
+        Fate(String complaint) {
+            this.complaint = complaint;
+        }
+
+        /** To its first other rank, to mpirun, or to all. */
+        abstract void befall(ProcessHandle rank) throws Exception;
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatEndedTheJobIsTold(Fate fate) throws Exception {
+        ChildProcess command = startEndless(MpiFamily.OPEN_MPI, "-n 2 --deadline 2s");
+        ProcessHandle rank = awaitRank(command);
         String job = job(rank);
-        signal("STOP", parent(rank).pid());
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertTrue(
-                complaint().matches("weft: mpirun \\(process [0-9]+\\) is stopped: .*"), errors());
+        fate.befall(rank);
+        assertFailed(fate.complaint, command);
         assertNothingIsLeft(job);
     }
 
     /** Too few for mpirun, which says nothing and waits. */
     @Test
     void anMpirunThatStartsNothingIsGivenUp() throws Exception {
-        List<String> few = List.of("sh", "-c", "ulimit -n 24; exec \"$0\" \"$@\"");
-        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
-        int code = run(few, environment, LONG + "-n 2 --deadline 1s");
-        assertEquals(ExitCode.FAILED, code, errors());
-        assertFalse(complaint().isEmpty());
+        assertFailed(
+                "weft: .+",
+                launch(MpiFamily.OPEN_MPI, ENDLESS + "-n 2 --deadline 1s")
+                        .after("ulimit -n 24")
+                        .run());
     }
 
     @Test
     void aRankThatIsKilledBeforeTheMeetingIsNamedAtTheDeadline() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 3 --deadline 5s");
-        ProcessHandle victim = null;
-        while (victim == null && command.isAlive()) {
-            for (ProcessHandle child : command.descendants().toList()) {
-                victim = isRank(environment(child), 2) ? child : victim;
-            }
+        ChildProcess command = startEndless(MpiFamily.OPEN_MPI, "-n 3 --deadline 5s");
+        List<ProcessHandle> victim = new ArrayList<>();
+        while (victim.isEmpty() && command.process().isAlive()) {
+            command.process()
+                    .descendants()
+                    .filter(child -> ChildProcess.isRank(child, 2))
+                    .forEach(victim::add);
         }
-        assertNotNull(victim, errors());
-        victim.destroyForcibly();
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertEquals("weft: rank 2 never started", complaint());
+        victim.forEach(ProcessHandle::destroyForcibly);
+        assertFailed("weft: rank 2 never started", command);
         assertNothingIsLeft(null);
     }
 
-    @Test
-    void theSignalThatEndsARankIsNamed() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 5s");
-        ProcessHandle rank = awaitRank(command, 1);
-        String job = job(rank);
-        signal("INT", rank.pid());
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertTrue(complaint().startsWith("weft: rank 1 was ended by SIGINT"), errors());
-        assertNothingIsLeft(job);
-    }
 
     /** mpirun does not tell that what it wrote was lost. */
     @Test
     void lostOutputOfRanksIsAFailure() throws Exception {
-        assumeTrue(Files.exists(Path.of("/dev/full")), "no /dev/full here");
-        List<String> toFull = List.of("sh", "-c", "exec \"$0\" \"$@\" >/dev/full");
-        Map<String, String> environment = Map.of("WEFT_MPIRUN", mpirun(MpiFamily.OPEN_MPI));
-        int code = run(toFull, environment, "--launcher mpi -n 2 --json - " + SMALL);
-        assertEquals(ExitCode.FAILED, code, errors());
-        assertEquals("weft: cannot write to standard output: No space left on device", complaint());
-    }
-
-    @Test
-    void anInterruptedMpirunIsTheCauseAndNoRankIs() throws Exception {
-        Process command = startLong(MpiFamily.OPEN_MPI, "-n 2 --deadline 5s");
-        ProcessHandle rank = awaitRank(command, 1);
-        String job = job(rank);
-        signal("INT", parent(rank).pid());
-        assertEquals(ExitCode.FAILED, exitCode(command), errors());
-        assertTrue(complaint().startsWith("weft: mpirun ended the ranks"), errors());
-        assertNothingIsLeft(job);
+        File full = new File("/dev/full");
+        assumeTrue(full.exists(), "no /dev/full here");
+        assertFailed(
+                "weft: cannot write to standard output: No space left on device",
+                launch(MpiFamily.OPEN_MPI, "-n 2 --json - " + SHORT)
+                        .to(ProcessBuilder.Redirect.to(full))
+                        .run());
     }
 }

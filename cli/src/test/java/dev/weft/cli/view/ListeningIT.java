@@ -8,19 +8,17 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.fabric.memory.ShmJob;
 import dev.weft.report.RecordMaker;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -30,13 +28,12 @@ import org.junit.jupiter.api.io.TempDir;
 /** What the system says of the sockets of a command and all its ranks: none is for outsiders. */
 class ListeningIT {
 
-    private static final long LIMIT_SECONDS = 120;
     private static final String LISTENS = "0A";
 
     @TempDir Path folder;
 
-    private Path shared;
-    private Process command;
+    private SharedMemory shared;
+    private ChildProcess command;
 
     /** A socket that waits for others, as a line of /proc/net tells it. */
     private record Listener(long pid, String protocol, InetAddress address, int port) {}
@@ -44,73 +41,43 @@ class ListeningIT {
     @BeforeEach
     void makeSharedMemory() throws IOException {
         assumeTrue(Files.exists(Path.of("/proc/self/net/tcp")), "no /proc/net here");
-        shared = Files.createTempDirectory(ShmJob.sharedMemory(), "weft-it-");
-        shared.toFile().deleteOnExit();
+        shared = SharedMemory.create();
     }
 
     @AfterEach
     void end() throws Exception {
         if (command != null) {
-            command.destroy();
-            assertTrue(command.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS), "the command hangs");
+            command.process().destroy();
+            command.code();
         }
     }
 
     private void start(String arguments) throws IOException {
-        List<String> words = new ArrayList<>();
-        words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        words.addAll(
-                List.of(
-                        "--add-modules",
-                        "jdk.incubator.vector",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        "dev.weft.cli.Main"));
-        words.addAll(List.of(arguments.split(" ")));
-        ProcessBuilder builder = new ProcessBuilder(words);
-        builder.environment().put("WEFT_SHM_DIR", shared.toString());
-        builder.redirectOutput(folder.resolve("stdout").toFile());
-        builder.redirectError(folder.resolve("stderr").toFile());
-        command = builder.start();
+        command =
+                ChildProcess.weft(folder, arguments)
+                        .environment(SharedMemory.VARIABLE, shared.folder())
+                        .start();
     }
 
     private void startRun(String more) throws IOException {
         start(
-                "run --launcher processes -n 2 --gm 64 --gk 64 --gn 64 --iterations 1000000 "
-                        + ("--data-dir " + folder.resolve("out") + " " + more).strip());
+                "run --launcher processes -n 2 "
+                        + (ChildProcess.ENDLESS + more + "--data-dir " + folder.resolve("out")));
     }
 
     /** All that was ever seen to listen until {@code reached}, and at that time. */
-    private Set<Listener> listenersUntil(Reached reached) throws Exception {
+    private Set<Listener> listenersUntil(Callable<Boolean> reached) throws Exception {
         Set<Listener> seen = new HashSet<>();
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT_SECONDS);
-        boolean there;
-        do {
-            TimeUnit.MILLISECONDS.sleep(5);
-            assertTrue(
-                    command.isAlive() && System.nanoTime() < until,
-                    Files.readString(folder.resolve("stderr")));
-            there = reached.isReached();
-            seen.addAll(listeners(command.pid()));
-            for (ProcessHandle child : command.descendants().toList()) {
-                seen.addAll(listeners(child.pid()));
-            }
-        } while (!there);
+        command.await(
+                () -> {
+                    boolean there = reached.call();
+                    seen.addAll(listeners(command.pid()));
+                    for (ProcessHandle child : command.process().descendants().toList()) {
+                        seen.addAll(listeners(child.pid()));
+                    }
+                    return there;
+                });
         return seen;
-    }
-
-    private interface Reached {
-        boolean isReached() throws IOException;
-    }
-
-    /** Calls are under way once the first rank has told of its progress. */
-    private boolean isMeasuring() {
-        try (Stream<Path> files = Files.walk(shared)) {
-            return files.anyMatch(file -> file.getFileName().toString().equals("progress"));
-        } catch (UncheckedIOException | IOException e) {
-            return false; // a file was unlinked while we looked
-        }
     }
 
     private static Set<Listener> listeners(long pid) throws IOException {
@@ -179,10 +146,6 @@ class ListeningIT {
         }
     }
 
-    private String printed() throws IOException {
-        return Files.readString(folder.resolve("stdout"));
-    }
-
     private static URI address(String printed) {
         int start = printed.indexOf("http://");
         return URI.create(printed.substring(start, printed.indexOf('\n', start)).strip());
@@ -191,23 +154,24 @@ class ListeningIT {
     @Test
     void ranksAndTheirCommandListenNowhere() throws Exception {
         startRun("");
-        assertEquals(Set.of(), listenersUntil(this::isMeasuring));
-        assertEquals(2, command.children().count(), "a process for each rank was looked at");
+        assertEquals(Set.of(), listenersUntil(shared::isMeasuring));
+        assertEquals(
+                2, command.process().children().count(), "a process for each rank was looked at");
     }
 
     @Test
     void aWatchedRunListensOnLoopbackAlone() throws Exception {
-        startRun("--watch");
-        Set<Listener> listeners = listenersUntil(this::isMeasuring);
-        assertServes(address(printed()), listeners);
+        startRun("--watch ");
+        Set<Listener> listeners = listenersUntil(shared::isMeasuring);
+        assertServes(address(command.out()), listeners);
     }
 
     @Test
     void aServedReportListensOnLoopbackAlone() throws Exception {
         Path record = Files.writeString(folder.resolve("r.json"), new RecordMaker().json());
         start("report --serve " + record);
-        Set<Listener> listeners = listenersUntil(() -> printed().endsWith("\n"));
-        assertServes(address(printed()), listeners);
+        Set<Listener> listeners = listenersUntil(() -> command.out().endsWith("\n"));
+        assertServes(address(command.out()), listeners);
     }
 
     /** Or the tests above would prove nothing. */

@@ -20,7 +20,8 @@ class LivePageIT {
     private static final Duration LIMIT = Duration.ofSeconds(180);
     private static final String STATE = "document.querySelector('[data-verdict]')?.dataset.verdict";
     private static final String RUN =
-            "run -n 2 --gm 512 --gk 512 --gn 256 --algorithm mesh-pull --data-dir out --watch";
+            "run -n 2 --gm 64 --gk 32 --gn 32 --algorithm mesh-pull --engine scalar --data-dir out"
+                    + " --watch";
 
     @TempDir static Path folder;
 

@@ -62,7 +62,8 @@ class ReportPageIT {
         chromium = Chromium.start();
         Weft.run(
                 folder,
-                "run -n 4 --gm 512 --gk 256 --gn 256 --splits-per-rank 8 --algorithm mesh-pull"
+                "run -n 4 --gm 256 --gk 32 --gn 32 --splits-per-rank 8 --algorithm mesh-pull"
+                        + " --engine scalar"
                         + " --warmup 1 --iterations 5 --data-dir out --json run.json"
                         + " --report run.html");
         Weft.run(
