@@ -130,6 +130,7 @@ class ArchitectureTest {
      */
     private static final Set<String> WRITERS =
             Set.of(
+                    "dev.weft.plan.PlanWriter",
                     "dev.weft.plan.Planner",
                     "dev.weft.search.MachinePlans",
                     "dev.weft.op.AllGatherMatmulBuilder",

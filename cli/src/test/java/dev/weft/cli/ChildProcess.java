@@ -21,13 +21,13 @@ public final class ChildProcess implements AutoCloseable {
     public static final long LIMIT_SECONDS = 180;
 
     /** The launcher script of this clone, which runs what this build has made. */
-    static final Path SCRIPT = Path.of("..", "weft").toAbsolutePath().normalize();
+    public static final Path SCRIPT = Path.of("..", "weft").toAbsolutePath().normalize();
 
     /** The least that a run can do, where a test looks at something else. */
-    static final String SMALL = "--gm 48 --gk 32 --gn 16 --algorithm ring --engine scalar ";
+    public static final String SMALL = "--gm 48 --gk 32 --gn 16 --algorithm ring --engine scalar ";
 
-    static final String SHORT = SMALL + "--warmup 1 --iterations 2 ";
-    static final String ENDLESS = SMALL + "--iterations 1000000 ";
+    public static final String SHORT = SMALL + "--warmup 1 --iterations 2 ";
+    public static final String ENDLESS = SMALL + "--iterations 1000000 ";
 
     private static final String LITTLE_COMPILED = "-XX:TieredStopAtLevel=1";
 
@@ -59,30 +59,30 @@ public final class ChildProcess implements AutoCloseable {
         }
 
         /** Another program that starts this one: its words come first. */
-        Setup under(List<String> launcher) {
+        public Setup under(List<String> launcher) {
             builder.command().addAll(0, launcher);
             return this;
         }
 
         /** In a shell that sees to something before it becomes this program. */
-        Setup after(String shell) {
+        public Setup after(String shell) {
             return under(List.of("sh", "-c", shell + "; exec \"$0\" \"$@\""));
         }
 
-        Setup environment(String name, Object value) {
+        public Setup environment(String name, Object value) {
             builder.environment().put(name, value.toString());
             return this;
         }
 
         /** More options for the Java that the script starts. */
-        Setup javaOptions(String... more) {
+        public Setup javaOptions(String... more) {
             List<String> all = new ArrayList<>(CHEAP);
             all.addAll(List.of(more));
             return environment("WEFT_JAVA_OPTS", String.join(" ", all));
         }
 
         /** For who multiplies with vectors, which are slow until they are compiled well. */
-        Setup wellCompiled() {
+        public Setup wellCompiled() {
             builder.command().remove(LITTLE_COMPILED);
             return this;
         }
@@ -93,12 +93,12 @@ public final class ChildProcess implements AutoCloseable {
             return this;
         }
 
-        Setup to(ProcessBuilder.Redirect where) {
+        public Setup to(ProcessBuilder.Redirect where) {
             output = where;
             return this;
         }
 
-        ProcessBuilder builder() {
+        public ProcessBuilder builder() {
             return builder;
         }
 
@@ -118,12 +118,12 @@ public final class ChildProcess implements AutoCloseable {
         }
     }
 
-    static Setup of(Path folder, List<String> command) {
+    public static Setup of(Path folder, List<String> command) {
         return new Setup(folder, command);
     }
 
     /** The command; {@code arguments} are split at blanks. */
-    static Setup weft(Path folder, String arguments) {
+    public static Setup weft(Path folder, String arguments) {
         return weft(folder, List.of(arguments.split(" ")));
     }
 
@@ -132,7 +132,7 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** A main class of the tests, or a source file. */
-    static Setup java(Path folder, String main, List<String> arguments) {
+    public static Setup java(Path folder, String main, List<String> arguments) {
         List<String> command = java();
         command.add(main);
         command.addAll(arguments);
@@ -140,7 +140,7 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** The words that start Java with the classes of the tests. */
-    static List<String> java() {
+    public static List<String> java() {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(CHEAP);
@@ -156,7 +156,7 @@ public final class ChildProcess implements AutoCloseable {
         return process;
     }
 
-    long pid() {
+    public long pid() {
         return process.pid();
     }
 
@@ -186,7 +186,7 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** The one line with which Weft tells what is wrong, whatever others have said. */
-    String complaint() {
+    public String complaint() {
         List<String> said = err().lines().filter(line -> line.startsWith("weft: ")).toList();
         assertEquals(1, said.size(), this::toString);
         return said.getFirst();
@@ -202,7 +202,7 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** The Java process of a rank, once {@code reached} holds as well. */
-    ProcessHandle awaitRank(int rank, Callable<Boolean> reached) throws Exception {
+    public ProcessHandle awaitRank(int rank, Callable<Boolean> reached) throws Exception {
         await(() -> rank(rank) != null && reached.call());
         return rank(rank);
     }
@@ -216,13 +216,13 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** Whoever started it has put its number into its environment. */
-    static boolean isRank(ProcessHandle process, int rank) {
+    public static boolean isRank(ProcessHandle process, int rank) {
         return environment(process).stream()
                 .anyMatch(v -> v.matches("(WEFT|OMPI_COMM_WORLD|PMI)_RANK=" + rank));
     }
 
     /** Of another process; empty where it is gone, or is just becoming another program. */
-    static List<String> environment(ProcessHandle process) {
+    public static List<String> environment(ProcessHandle process) {
         try {
             Path file = Path.of("/proc", Long.toString(process.pid()), "environ");
             return List.of(Files.readString(file).split("\0"));
@@ -231,14 +231,14 @@ public final class ChildProcess implements AutoCloseable {
         }
     }
 
-    static void awaitEnd(List<ProcessHandle> processes) throws Exception {
+    public static void awaitEnd(List<ProcessHandle> processes) throws Exception {
         for (ProcessHandle process : processes) {
             process.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS);
         }
     }
 
     /** By the name of the signal; a negative number is a group of processes. */
-    static void signal(String name, long... pids) throws IOException, InterruptedException {
+    public static void signal(String name, long... pids) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of("kill", "-" + name, "--"));
         for (long pid : pids) {
             command.add(Long.toString(pid));

@@ -2,7 +2,7 @@ package dev.weft.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.fabric.ShmJob;
+import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -11,24 +11,24 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** A place for shared memory that is one test's own, so that what commands leave there is seen. */
-record SharedMemory(Path folder) {
+public record SharedMemory(Path folder) {
 
-    static final String VARIABLE = "WEFT_SHM_DIR";
+    public static final String VARIABLE = "WEFT_SHM_DIR";
 
-    static SharedMemory create() throws IOException {
+    public static SharedMemory create() throws IOException {
         Path folder = Files.createTempDirectory(ShmJob.sharedMemory(), "weft-it-");
         folder.toFile().deleteOnExit();
         return new SharedMemory(folder);
     }
 
-    void assertEmpty() throws IOException {
+    public void assertEmpty() throws IOException {
         try (Stream<Path> left = Files.walk(folder)) {
             assertEquals(List.of(folder), left.toList(), "left in shared memory");
         }
     }
 
     /** Calls are under way once the first rank has told of its progress. */
-    boolean isMeasuring() {
+    public boolean isMeasuring() {
         try (Stream<Path> files = Files.walk(folder)) {
             return files.anyMatch(file -> file.getFileName().toString().equals("progress"));
         } catch (UncheckedIOException | IOException e) {

@@ -1,6 +1,7 @@
 package dev.weft.compat;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import java.util.Objects;
 
 /**
@@ -9,7 +10,7 @@ import java.util.Objects;
  * @param algorithm how the bytes travel; the result is the same for each
  * @param onChipBytes the capacity that the input of {@link Sb2sbGather#untiled} must fit
  */
-public record Sb2sbConfig(Algorithm algorithm, long onChipBytes) {
+public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
 
     /** Weft's choice of the algorithm, and the capacity of the original's machine, 24 MiB. */
     public static final Sb2sbConfig DEFAULT = new Sb2sbConfig(Algorithm.AUTO, 24L << 20);

@@ -31,6 +31,16 @@ class ProveCommandTest {
     }
 
     @Test
+    void oneAlgorithmIsProvenAlone() {
+        assertEquals(0, run("--algorithm", "mesh-pull"), out::toString);
+        assertTrue(out.toString().contains("7 of 7 proven."), out.toString());
+        assertEquals(2, run("--algorithm", "nonsense"));
+        assertTrue(
+                err.toString().contains("--algorithm nonsense: unknown algorithm"), err::toString);
+        assertEquals(2, run("--algorithm", "ring", "--smoke"));
+    }
+
+    @Test
     void tooFewStatesAreNoProof() {
         assertEquals(1, run("--smoke", "--states", "10"));
         assertTrue(out.toString().contains("-> more than 10 states"), out.toString());

@@ -9,7 +9,7 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.Verifier;
 import dev.weft.fabric.World;
-import dev.weft.files.PartFiles;
+import dev.weft.files.TemporaryFiles;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
@@ -173,7 +173,7 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
             RoundListener listener)
             throws IOException {
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
-            PartFiles.watch(options.problem.dataDir);
+            TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
             return new ProcessLauncher(ranks, execution, arguments, progress, listener).run();
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cli.ChildProcess;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.UsageException;

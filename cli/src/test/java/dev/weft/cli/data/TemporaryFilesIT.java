@@ -3,7 +3,7 @@ package dev.weft.cli.data;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
-import dev.weft.cli.Main;
+import dev.weft.cli.ChildProcess;
 import dev.weft.files.AtomicFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -63,7 +63,8 @@ class TemporaryFilesIT {
     private void startHalf() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "old");
         child =
-                ChildProcess.java(folder, TemporaryFilesIT.class.getName(), List.of(file.toString()))
+                ChildProcess.java(
+                                folder, TemporaryFilesIT.class.getName(), List.of(file.toString()))
                         .to(ProcessBuilder.Redirect.PIPE)
                         .start();
         assertEquals('+', child.process().getInputStream().read(), "half of it is written");

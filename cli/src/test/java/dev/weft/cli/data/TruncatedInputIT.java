@@ -3,6 +3,7 @@ package dev.weft.cli.data;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cli.ChildProcess;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;

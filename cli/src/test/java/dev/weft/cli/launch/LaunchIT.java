@@ -4,10 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cli.ChildProcess;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.Main;
+import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

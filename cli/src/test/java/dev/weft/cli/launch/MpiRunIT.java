@@ -10,7 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cli.ChildProcess;
 import dev.weft.cli.Invocation;
+import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.ffi.MpiFamily;
@@ -347,7 +349,6 @@ class MpiRunIT {
         assertFailed("weft: rank 2 never started", command);
         assertNothingIsLeft(null);
     }
-
 
     /** mpirun does not tell that what it wrote was lost. */
     @Test

@@ -9,8 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cli.ChildProcess;
+import dev.weft.cli.SharedMemory;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -63,7 +64,7 @@ class ProcessesIT {
     }
 
     private void assertFailed(String complaint, ChildProcess run) throws Exception {
-        assertEquals(Main.FAILED, run.code(), run::toString);
+        assertEquals(ExitCode.FAILED, run.code(), run::toString);
         assertTrue(run.complaint().startsWith(complaint), run::toString);
         shared.assertEmpty();
     }

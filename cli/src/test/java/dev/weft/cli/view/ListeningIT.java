@@ -5,7 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.fabric.memory.ShmJob;
+import dev.weft.cli.ChildProcess;
+import dev.weft.cli.SharedMemory;
 import dev.weft.report.RecordMaker;
 import java.io.IOException;
 import java.net.InetAddress;
