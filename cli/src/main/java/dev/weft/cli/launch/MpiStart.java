@@ -98,7 +98,9 @@ public final class MpiStart {
             errors.join(READ_MS);
             RankProcesses.removeHook(hook);
             OptionalInt code = ranks.exitCode();
-            if (code.isEmpty() || code.getAsInt() == ExitCode.FAILED) {
+            boolean failed = code.isEmpty() || code.getAsInt() == ExitCode.FAILED;
+            // A signal that ends this process too is told of once, when it ends.
+            if (failed && TerminationSignal.received().isEmpty()) {
                 tell(silence, byItself ? mpirun.exitValue() : 0);
             }
             return code.orElse(ExitCode.FAILED);
