@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RankFaultsIT {
 
     private static Ending check(String words) {
-        Ending ending = Cases.run(Case.parse("rank=1 deadline=5000 " + words));
+        Ending ending = Cases.run(Case.parse("rank=1 ranks=3 deadline=4000 " + words));
         assertEquals(List.of(), ending.problems(), ending.run().words());
         return ending;
     }
@@ -26,7 +26,7 @@ class RankFaultsIT {
                 "fault=kill phase=last-chunk algorithm=ring",
                 "fault=freeze phase=first-chunk algorithm=mesh-push",
                 "fault=corrupt phase=first-chunk algorithm=ring",
-                "fault=delay every=true calls=96"
+                "fault=delay every=true calls=48"
             })
     void processes(String words) {
         Ending ending = check("launcher=processes " + words);
@@ -37,7 +37,7 @@ class RankFaultsIT {
     @ValueSource(
             strings = {
                 "launcher=hosts fault=kill phase=first-chunk algorithm=ring",
-                "launcher=hosts fault=delay every=true calls=48"
+                "launcher=hosts fault=delay every=true calls=24"
             })
     void mpi(String words) {
         assumeTrue(MpirunRanks.unavailable().isEmpty(), () -> MpirunRanks.unavailable().orElse(""));
