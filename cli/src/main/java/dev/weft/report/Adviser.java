@@ -140,7 +140,7 @@ final class Adviser {
         } else if (chunks > FINER && chunkNs < SHORT_TRANSFER_NS) {
             add(
                     "Cut coarser: --splits-per-rank " + Math.max(1, chunks / FINER),
-                    "A chunk took %s in the middle, %d chunks a shard: what every transfer costs"
+                    "A chunk took a median of %s, %d chunks a shard: what every transfer costs"
                             + " besides its bytes (a signal, a wait, a call) is a large part of"
                             + " that.",
                     Text.time(chunkNs),

@@ -113,7 +113,7 @@ class AdviserTest {
         assertAdvised(
                 new RecordMaker().chunks(32, 10_000),
                 "Cut coarser: --splits-per-rank 8",
-                "A chunk took 10.0 us in the middle, 32 chunks a shard");
+                "A chunk took a median of 10.0 us, 32 chunks a shard");
         assertEquals(List.of(), titles(new RecordMaker().chunks(32, 21_000)), "long enough");
         assertEquals(List.of(), titles(new RecordMaker().chunks(4, 10_000)), "few enough");
     }
