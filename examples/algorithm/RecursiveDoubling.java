@@ -9,7 +9,7 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import java.util.List;
 
-/** In log2(ranks) steps each rank hands on all that it has, every time twice as far. */
+/** In ceil(log2(ranks)) steps each rank sends all that it has, every time twice as far. */
 public final class RecursiveDoubling implements PlanWriter {
 
     @Override
@@ -22,7 +22,7 @@ public final class RecursiveDoubling implements PlanWriter {
         int ranks = chunks.shards().ranks();
         PlanBuilder plan = new PlanBuilder(label(), chunks, ranks == 1 ? 0 : 1);
         if (hosts.count() > 1) {
-            plan.pacing(Pacing.inSteps(32)); // over a network the last rows come late
+            plan.pacing(Pacing.inSteps(32)); // multiply 32 rows and more while the rest is late
         }
         for (int distance = 1; distance < ranks; distance *= 2) {
             for (int rank = 0; rank < ranks; rank++) {
@@ -36,7 +36,7 @@ public final class RecursiveDoubling implements PlanWriter {
         return plan.build();
     }
 
-    /** Pairs at that distance exchange the shards of their groups of so many ranks. */
+    /** Partners at that distance swap all shards of their groups of {@code distance} ranks. */
     private static void exchange(PlanBuilder plan, int rank, int distance) {
         int group = rank / distance * distance;
         for (int source = group; source < group + distance; source++) {
@@ -44,7 +44,7 @@ public final class RecursiveDoubling implements PlanWriter {
         }
     }
 
-    /** Bruck: a rank has its own shard and those that follow, and hands them back. */
+    /** Bruck: a rank has its own shard and the next ones, and sends them that far back. */
     private static void handBack(PlanBuilder plan, int rank, int distance, int ranks) {
         int to = Math.floorMod(rank - distance, ranks);
         for (int i = 0; i < Math.min(distance, ranks - distance); i++) {
