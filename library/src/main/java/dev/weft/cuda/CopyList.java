@@ -63,6 +63,18 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
         return origins.size();
     }
 
+    /** Whether every row block is one chunk. */
+    static boolean takesChunksOneByOne(RankPlan plan) {
+        return plan.consumption().stream()
+                .allMatch(
+                        block ->
+                                block.chunkCount() == 1
+                                        && plan.chunks()
+                                                        .chunk(block.source(), block.firstChunk())
+                                                        .rows()
+                                                == block.rows());
+    }
+
     static CopyList of(RankPlan plan) {
         return new Writer(plan).write();
     }
@@ -116,16 +128,7 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
                 return;
             }
             long arriving = plan.lanes().stream().mapToLong(l -> l.transfers().size()).sum();
-            boolean oneByOne =
-                    plan.consumption().stream()
-                            .allMatch(
-                                    block ->
-                                            block.chunkCount() == 1
-                                                    && chunks.chunk(
-                                                                            block.source(),
-                                                                            block.firstChunk())
-                                                                    .rows()
-                                                            == block.rows());
+            boolean oneByOne = takesChunksOneByOne(plan);
             if (!gated || !oneByOne || plan.lanes().size() > 1 || arriving != cut.chunks().size()) {
                 throw new IllegalArgumentException(
                         "a cut of "

@@ -106,6 +106,7 @@ public final class CudaAllGatherMatmulBuilder {
 
     public CudaAllGatherMatmulBuilder algorithm(PlanWriter algorithm) {
         this.algorithm = algorithm;
+        this.plans = null;
         return this;
     }
 

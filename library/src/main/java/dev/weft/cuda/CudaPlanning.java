@@ -13,6 +13,7 @@ import dev.weft.plan.PlanDigest;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
 import dev.weft.plan.Transfer.Initiator;
 import dev.weft.tensor.DType;
 import java.lang.System.Logger.Level;
@@ -21,8 +22,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Works out one rank's plan in agreement with the others, and the copies that carry it out. Used by
- * the thread that prepares the operator.
+ * Works out the plans of all ranks in agreement with the others, and how this one cuts what it
+ * gets. Used by the thread that prepares the operator.
  *
  * @param fabric null where the peers' rows lie in host memory
  * @param staged whether rows travel through the ranks' host memory
@@ -72,6 +73,10 @@ record CudaPlanning(
         // On one host all ways between GPUs are alike.
         Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
         List<RankPlan> plans = wishes.plans() == null ? written(k, hosts) : wishes.plans();
+        if (plans.size() != shards.ranks()) {
+            throw new IllegalArgumentException(
+                    "plans of %d ranks for shards of %d".formatted(plans.size(), shards.ranks()));
+        }
         checkFits(k, plans.get(rank));
         if (fabric != null) {
             agree(k, plans);
@@ -102,6 +107,18 @@ record CudaPlanning(
             throw new IllegalArgumentException(
                     "a plan with ping-pong buffers on a GPU: expected one that gathers A");
         }
+        if (plan.pacing().arrivalCut() != null) {
+            throw new IllegalArgumentException(
+                    "plan %s cuts what arrives: expected none, since that follows from the kernel"
+                            .formatted(plan.name()));
+        }
+        boolean getsForwards =
+                transfers(plan).anyMatch(t -> t.initiator() == Initiator.RECEIVER && t.isForward());
+        if (!staged && getsForwards) {
+            throw new IllegalArgumentException(
+                    "plan %s gets rows that their holder does not own: expected puts, since a GPU cannot see there that they have come"
+                            .formatted(plan.name()));
+        }
         boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
         if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
             throw new IllegalArgumentException(
@@ -131,10 +148,13 @@ record CudaPlanning(
     }
 
     private static boolean getsAllFromOwners(RankPlan plan) {
+        return transfers(plan).allMatch(t -> t.initiator() == Initiator.RECEIVER && !t.isForward());
+    }
+
+    private static Stream<Transfer> transfers(RankPlan plan) {
         return Stream.of(plan.lanes(), plan.arrivals())
                 .flatMap(List::stream)
-                .flatMap(lane -> lane.transfers().stream())
-                .allMatch(t -> t.initiator() == Initiator.RECEIVER && !t.isForward());
+                .flatMap(lane -> lane.transfers().stream());
     }
 
     /**
@@ -169,7 +189,7 @@ record CudaPlanning(
         agreement.on("chunk rows", wishes.chunkRows());
         agreement.on("splits per rank", wishes.splitsPerRank());
         agreement.on("chunk columns", wishes.chunkCols());
-        agreement.on("copy streams", wishes.copyStreams());
+        agreement.on("copy streams", Math.max(1, wishes.copyStreams()));
         agreement.on("the plan's digest", PlanDigest.of(plans));
         agreement.settle();
     }
@@ -219,6 +239,7 @@ record CudaPlanning(
                         && cutsWhatItGets()
                         && !pacing.gatherFirst()
                         && plan.lanes().size() == 1
+                        && CopyList.takesChunksOneByOne(plan)
                         && getsAllFromOwners(plan);
         return cuts
                 ? plan.with(

@@ -106,8 +106,8 @@ final class StagedCopies implements Copies {
         }
         this.staged = new long[own.length];
         Arrays.setAll(staged, c -> CudaStreams.createEvent(false, false));
-        this.fetched = fetched;
         this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
+        this.fetched = fetched || rowGather != null;
         startThreads(plan, rowGather);
     }
 

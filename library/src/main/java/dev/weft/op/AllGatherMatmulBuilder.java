@@ -7,10 +7,12 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Cut;
+import dev.weft.plan.Lane;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -269,6 +271,7 @@ public final class AllGatherMatmulBuilder {
             List<Region> regions,
             List<Candidate> candidates) {
         RankPlan plan = plans.get(fabric.rank());
+        checkRuns(plan);
         OperatorMemory memory =
                 new OperatorMemory(
                         fabric,
@@ -293,6 +296,22 @@ public final class AllGatherMatmulBuilder {
                         rowGather(plan),
                         candidates),
                 new Holdings(arena, List.copyOf(regions)));
+    }
+
+    /** What the checker cannot know: what is wanted besides the plan. */
+    private void checkRuns(RankPlan plan) {
+        if (keepGathered && plan.storage() == RankPlan.Storage.PING_PONG) {
+            throw new IllegalArgumentException(
+                    "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
+                            .formatted(plan.name()));
+        }
+        for (Lane lane : summaries ? plan.lanes() : List.<Lane>of()) {
+            if (lane.transfers().stream().map(Transfer::initiator).distinct().count() > 1) {
+                throw new IllegalArgumentException(
+                        "lane %d of plan %s both puts and gets: with counters expected one of the two"
+                                .formatted(lane.index(), plan.name()));
+            }
+        }
     }
 
     private Landing landing(RankPlan plan) {

@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 /**
  * Gives ping-pong buffers back. A remote shard is released once its rows are multiplied and
  * forwarded and every shard that came before it is released; the release word counts them over all
- * calls. Its release pairs with the acquire of the predecessor's lane, which then overwrites the
- * buffer. Does nothing where every shard has a place of its own.
+ * calls. Its release pairs with the acquire of the lane that then overwrites the buffer. Does
+ * nothing where every shard has a place of its own.
  */
 final class Releases {
 

@@ -37,8 +37,8 @@ import java.util.stream.IntStream;
  */
 public final class PlanChecker {
 
-    /** The proof of so many takes some seconds and a gigabyte. */
-    private static final long MOST_DELIVERIES = 10_000_000;
+    /** The proof of so many takes about a second, in which other ranks wait. */
+    private static final long MOST_DELIVERIES = 2_000_000;
 
     private PlanChecker() {}
 
@@ -77,7 +77,7 @@ public final class PlanChecker {
      * @throws PlanException if a property does not hold
      */
     public static Optional<String> checkGiven(List<RankPlan> plans, Hosts hosts) {
-        if (plans instanceof WrittenPlans) {
+        if (plans instanceof WrittenPlans written && written.areFor(hosts)) {
             return Optional.empty();
         }
         checkAgreement(plans, hosts);
@@ -133,6 +133,17 @@ public final class PlanChecker {
         require(plan.rank(), "gathering first", first.gatherFirst(), pacing.gatherFirst());
         require(plan.rank(), "gathering in any way", first.anyGather(), pacing.anyGather());
         require(plan.rank(), "rows of a step", first.stepRows(), pacing.stepRows());
+        boolean fits =
+                switch (plan.storage()) {
+                    case GATHERED -> true;
+                    // The last shards wait for the first ones to be multiplied.
+                    case PING_PONG -> !pacing.gatherFirst();
+                    case IN_PLACE -> !pacing.gatherFirst() && pacing.stepRows() == 0;
+                };
+        if (!fits) {
+            throw new PlanException(
+                    plan.rank(), "storage %s with %s".formatted(plan.storage(), pacing));
+        }
     }
 
     private static void checkReleases(RankPlan plan) {

@@ -2,7 +2,7 @@ package dev.weft.plan;
 
 import java.util.List;
 
-/** A number that ranks compare before they run plans: equal for equal plans, on every machine. */
+/** A number by which ranks compare plans that they have got in the same way, on any machine. */
 public final class PlanDigest {
 
     private static final long PRIME = 0x100000001b3L;
@@ -27,23 +27,26 @@ public final class PlanDigest {
         add(plan.pacing().gatherFirst() ? 1 : 0);
         add(plan.pacing().anyGather() ? 1 : 0);
         add(plan.pacing().stepRows());
-        for (Lane lane : plan.lanes()) {
-            add(lane.index());
-            for (Transfer transfer : lane.transfers()) {
-                add(transfer.from());
-                add(transfer.to());
-                add(transfer.tag());
-                add(transfer.initiator().ordinal());
-                add(transfer.slot());
-                add(transfer.credit());
-            }
-        }
+        plan.lanes().forEach(this::add);
+        plan.arrivals().forEach(this::add);
         for (RowBlock block : plan.consumption()) {
             add(block.source());
             add(block.firstRow());
             add(block.rows());
         }
         plan.releases().forEach(this::add);
+    }
+
+    private void add(Lane lane) {
+        add(lane.index());
+        for (Transfer transfer : lane.transfers()) {
+            add(transfer.from());
+            add(transfer.to());
+            add(transfer.tag());
+            add(transfer.initiator().ordinal());
+            add(transfer.slot());
+            add(transfer.credit());
+        }
     }
 
     private void add(long value) {

@@ -27,7 +27,8 @@ public interface PlanWriter {
     /**
      * Whether all ranks do the same, given equal shards and equal hosts: the plan of rank {@code r
      * + s} is that of rank r with s added to all ranks' numbers, for every s that is a multiple of
-     * the ranks per host. One rank's times then stand for all in a simulation.
+     * the ranks per host; once all is gathered, the order of products does not count. One rank's
+     * times then stand for all in a simulation.
      */
     default boolean isSymmetric() {
         return false;

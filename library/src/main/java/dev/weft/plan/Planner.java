@@ -21,11 +21,12 @@ public final class Planner {
     static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes, Hosts hosts) {
         return new WrittenPlans(
                 chunks.shards().ranks(),
+                hosts,
                 Objects.hash(algorithm.label(), lanes, chunks),
                 rank -> plan(algorithm, chunks, lanes, rank, hosts));
     }
 
-    /** The plans of all ranks for {@link #pingPongRing}, whatever the lanes and hosts. */
+    /** The plans of all ranks for {@link #pingPongRing}, whatever the lanes. */
     public static PlanWriter pingPongRing() {
         return new PlanWriter() {
             @Override
@@ -37,8 +38,9 @@ public final class Planner {
             public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
                 return new WrittenPlans(
                         chunks.shards().ranks(),
+                        hosts,
                         Objects.hash("ping-pong", chunks),
-                        rank -> pingPongRing(chunks, rank));
+                        rank -> pingPongRing(chunks, rank, hosts));
             }
 
             @Override
@@ -127,15 +129,19 @@ public final class Planner {
      * starts. It goes over all ranks one by one, whatever hosts they lie on.
      */
     public static RankPlan pingPongRing(Chunks chunks, int rank) {
+        return pingPongRing(chunks, rank, Hosts.one(chunks.shards().ranks()));
+    }
+
+    private static RankPlan pingPongRing(Chunks chunks, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
         String name = Algorithm.RING.label();
+        Pacing pacing = pacing(Algorithm.RING, hosts);
         if (ranks == 1) {
-            return withoutTransfers(name, Storage.PING_PONG, chunks, rank, Pacing.BLOCK_BY_BLOCK);
+            return withoutTransfers(name, Storage.PING_PONG, chunks, rank, pacing);
         }
         Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), 1);
-        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, Pacing.BLOCK_BY_BLOCK)
-                .write(rank, 1);
+        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, pacing).write(rank, 1);
     }
 
     /**

@@ -29,7 +29,7 @@ final class RouteCheck {
             for (Lane lane : plan.lanes()) {
                 for (Transfer transfer : lane.transfers()) {
                     if (transfer.isForward()) {
-                        checkSeenAtItsSender(plan.rank(), transfer, hosts);
+                        checkSeenAtItsSender(plan, transfer, hosts);
                         routes.checkOrderWithinLane(transfer);
                         routes.checkReachesOwner(transfer);
                     }
@@ -38,11 +38,17 @@ final class RouteCheck {
         }
     }
 
-    private static void checkSeenAtItsSender(int rank, Transfer forward, Hosts hosts) {
-        if (forward.initiator() == Initiator.RECEIVER
-                && !hosts.shareMemory(forward.from(), forward.to())) {
+    private static void checkSeenAtItsSender(RankPlan plan, Transfer forward, Hosts hosts) {
+        if (forward.initiator() != Initiator.RECEIVER) {
+            return;
+        }
+        if (plan.storage() == RankPlan.Storage.PING_PONG) {
             throw new PlanException(
-                    rank,
+                    plan.rank(), forward, "is got from a buffer whose holder may release it");
+        }
+        if (!hosts.shareMemory(forward.from(), forward.to())) {
+            throw new PlanException(
+                    plan.rank(),
                     forward,
                     "is got from rank "
                             + forward.from()

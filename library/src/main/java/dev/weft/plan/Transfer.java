@@ -15,9 +15,9 @@ package dev.weft.plan;
  * @param slot where it lands at {@code to}: the source's place in gathered A, or the number of a
  *     ping-pong buffer
  * @param credit how many remote shards {@code to} must have released in this call before the slot
- *     may be written; 0 where every shard has a place of its own. Shards are released in the order
- *     in which they travel, when their rows are consumed and forwarded; an empty shard counts as
- *     released as soon as every shard before it is
+ *     may be written; 0 where every shard has a place of its own. Shards are released in the
+ *     receiver's {@link RankPlan#releases order}, when their rows are consumed and forwarded; an
+ *     empty shard counts as released as soon as every shard before it is
  */
 public record Transfer(
         int from,

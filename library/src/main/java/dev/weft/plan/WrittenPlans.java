@@ -10,15 +10,17 @@ import java.util.function.IntFunction;
 final class WrittenPlans extends AbstractList<RankPlan> {
 
     private final int ranks;
+    private final Hosts hosts;
     private final long digest;
     private final IntFunction<RankPlan> write;
 
     /**
-     * @param digest of all that the plans follow from
+     * @param digest of all that the plans follow from, besides the hosts
      */
-    WrittenPlans(int ranks, long digest, IntFunction<RankPlan> write) {
+    WrittenPlans(int ranks, Hosts hosts, int digest, IntFunction<RankPlan> write) {
         this.ranks = ranks;
-        this.digest = digest;
+        this.hosts = hosts;
+        this.digest = 31L * digest + hosts.sizes().hashCode();
         this.write = write;
     }
 
@@ -30,6 +32,10 @@ final class WrittenPlans extends AbstractList<RankPlan> {
     @Override
     public int size() {
         return ranks;
+    }
+
+    boolean areFor(Hosts others) {
+        return hosts.equals(others);
     }
 
     long digest() {

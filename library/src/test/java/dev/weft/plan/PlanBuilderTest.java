@@ -54,12 +54,12 @@ class PlanBuilderTest {
 
     @Test
     void plansThatAreTooManyToProveAreNamed() {
-        Chunks chunks = Chunks.byRows(Shards.of(6_000_000, 0), 1, 1, 6_000_000);
+        Chunks chunks = Chunks.byRows(Shards.of(1_500_000, 0), 1, 1, 1_500_000);
         List<RankPlan> plans = new PlanBuilder("mine", chunks, 1).build();
         assertEquals(
                 Optional.of(
-                        "the plans of 2 ranks were not proved: 12000000 deliveries, expected at"
-                                + " most 10000000"),
+                        "the plans of 2 ranks were not proved: 3000000 deliveries, expected at"
+                                + " most 2000000"),
                 PlanChecker.checkGiven(plans, Hosts.one(2)));
     }
 

@@ -282,6 +282,20 @@ class PlanCheckerTest {
         assertThrows(IllegalArgumentException.class, () -> PlanChecker.check(List.of()));
     }
 
+    @Test
+    void findsAPaceThatTheStorageCannotKeep() {
+        refuses(
+                "rank 0: storage PING_PONG with Pacing[gatherFirst=true",
+                paced(PlanCases.pingPongPlans(CHUNKS), Pacing.GATHER_FIRST));
+        List<RankPlan> inPlace = PlanCases.plans(Algorithm.DIRECT, CHUNKS, 1);
+        refuses("rank 0: storage IN_PLACE with", paced(inPlace, Pacing.GATHER_FIRST));
+        refuses("rank 0: storage IN_PLACE with", paced(inPlace, Pacing.inSteps(2)));
+    }
+
+    private static List<RankPlan> paced(List<RankPlan> plans, Pacing pacing) {
+        return plans.stream().map(p -> p.with(p.name(), pacing)).toList();
+    }
+
     private static List<RankPlan> replaced(
             List<RankPlan> plans, Algorithm algorithm, Chunks chunks, int lanes) {
         return PlanEdits.editPlan(plans, 2, p -> Planner.plan(algorithm, chunks, lanes, 2));

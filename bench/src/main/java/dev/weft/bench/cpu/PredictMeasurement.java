@@ -74,7 +74,7 @@ record PredictMeasurement(Scenario pipelined, Scenario sequential, Interleaved.O
         }
     }
 
-    /** The operator's plan, as {@code auto} would have it priced. */
+    /** The operator's own plans. */
     private static Scenario scenario(Fabric fabric, PredictRun run, AllGatherMatmul operator) {
         return new Scenario(
                 operator.plans(),

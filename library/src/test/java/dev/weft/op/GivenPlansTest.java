@@ -1,0 +1,162 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.World;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanBuilder;
+import dev.weft.plan.PlanException;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.NormalData;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** Operators run plans of others, once they are proved. */
+class GivenPlansTest {
+
+    private static final Gemm ENGINE = Gemms.byName("scalar");
+    private static final Shards SHARDS = Shards.of(5, 0, 7);
+    private static final int K = 6;
+
+    /** All rows go to rank 0, which hands them out: some are put, some are got there. */
+    private static final class Star implements PlanWriter {
+
+        @Override
+        public String label() {
+            return "star";
+        }
+
+        @Override
+        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+            PlanBuilder plan = new PlanBuilder(label(), chunks, 1);
+            int ranks = chunks.shards().ranks();
+            for (int rank = 1; rank < ranks; rank++) {
+                plan.put(rank, 0, 0, rank);
+                plan.get(rank, 0, 0, 0);
+            }
+            for (int rank = 1; rank < ranks; rank++) {
+                for (int source = 1; source < ranks; source++) {
+                    if (source != rank) {
+                        plan.get(rank, 0, 0, source);
+                    }
+                }
+            }
+            return plan.build();
+        }
+    }
+
+    private static void onThreads(
+            UnaryOperator<AllGatherMatmulBuilder> describe, Use<AllGatherMatmulBuilder> use) {
+        try (World world = World.threads(3, Duration.ofSeconds(20));
+                Arena arena = Arena.ofShared()) {
+            Matrix b = Matrix.allocate(arena, DType.FP32, K, 4);
+            new NormalData(3, 1).fill(b);
+            world.run(
+                    fabric ->
+                            use.with(
+                                    describe.apply(
+                                            AllGatherMatmul.on(fabric)
+                                                    .a(SHARDS, DType.FP32)
+                                                    .b(b)
+                                                    .engine(ENGINE)),
+                                    fabric.rank()));
+        }
+    }
+
+    private interface Use<T> {
+        void with(T builder, int rank);
+    }
+
+    private static void fill(Matrix shard, int rank) {
+        new NormalData(7, rank).fill(shard);
+    }
+
+    @Test
+    void theProductIsThatOfWeftsOwnPlans() {
+        Matrix[] expected = new Matrix[3];
+        try (Arena arena = Arena.ofShared()) {
+            onThreads(
+                    builder -> builder.algorithm(Algorithm.SEQUENTIAL),
+                    (builder, rank) -> {
+                        try (AllGatherMatmul sequential = builder.prepare()) {
+                            Matrix shard = sequential.nextShard();
+                            fill(shard, rank);
+                            Matrix product = sequential.call(shard).product();
+                            expected[rank] = Matrix.allocate(arena, DType.FP32, product.rows(), 4);
+                            expected[rank].copyFrom(product);
+                        }
+                    });
+            onThreads(
+                    builder -> builder.algorithm(new Star()).chunkRows(2),
+                    (builder, rank) -> {
+                        try (AllGatherMatmul star = builder.prepare()) {
+                            assertEquals("star", star.plan().name());
+                            for (int call = 0; call < 5; call++) {
+                                Matrix shard = star.nextShard();
+                                fill(shard, rank);
+                                assertTrue(
+                                        star.call(shard).product().bitwiseEquals(expected[rank]));
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void aPlanThatForgetsSomethingIsRefusedOnEveryRank() {
+        Chunks chunks = Chunks.byRows(SHARDS, K, 2, 4);
+        List<RankPlan> nothing = new PlanBuilder("nothing", chunks, 1).build();
+        onThreads(
+                builder -> builder.plans(nothing),
+                (builder, rank) -> {
+                    Class<? extends RuntimeException> expected =
+                            rank == 0 ? PlanException.class : PeerFailedException.class;
+                    RuntimeException refusal = assertThrows(expected, builder::prepare);
+                    assertTrue(
+                            refusal.getMessage().contains("rank 0, source 2, chunk 0: never"),
+                            refusal.getMessage());
+                });
+    }
+
+    @Test
+    void whatDoesNotGoWithThePlanIsRefused() {
+        refuses(
+                "with ping-pong buffers and gathered A kept",
+                builder -> builder.algorithm(Planner.pingPongRing()).keepGathered());
+        refuses(
+                "lane 0 of plan star both puts and gets",
+                builder -> builder.algorithm(new Star()).waitForSummary());
+        refuses(
+                "plans of 2 ranks for shards of 3",
+                builder ->
+                        builder.plans(
+                                Algorithm.RING.plans(
+                                        Chunks.byRows(Shards.of(5, 7), K, 2, 4), 1, Hosts.one(2))));
+    }
+
+    /** By some rank; the others hear of it, or find the same. */
+    private static void refuses(String reason, UnaryOperator<AllGatherMatmulBuilder> describe) {
+        onThreads(
+                describe,
+                (builder, rank) -> {
+                    RuntimeException refusal =
+                            assertThrows(RuntimeException.class, builder::prepare);
+                    assertTrue(refusal.getMessage().contains(reason), refusal.getMessage());
+                });
+    }
+}
