@@ -1,6 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;
 import dev.weft.plan.Chunk;
@@ -20,10 +20,10 @@ import java.util.Map;
  * chunk that is cut have flags of their own behind them. Pure.
  *
  * @param lanes copies that this rank issues, by lane
- * @param stretches the rows in the order of consumption
+ * @param ranges the rows in the order of consumption
  * @param origins by flag: whose rows it tells of
  */
-record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> origins) {
+record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origin> origins) {
 
     /**
      * One copy of a rectangle of one shard.
@@ -55,7 +55,7 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
     CopyList {
         origins = List.copyOf(origins);
         lanes = lanes.stream().map(List::copyOf).toList();
-        stretches = List.copyOf(stretches);
+        ranges = List.copyOf(ranges);
     }
 
     /** Number of flags. */
@@ -119,7 +119,7 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
                 }
                 lanes.add(copies);
             }
-            return new CopyList(lanes, stretches(), origins);
+            return new CopyList(lanes, ranges(), origins);
         }
 
         /** A cut knows chunks by their turn, so they must come one by one and be multiplied so. */
@@ -189,23 +189,23 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
             parts.put(transfer.tag(), cutParts);
         }
 
-        private List<Stretch> stretches() {
-            List<Stretch> stretches = new ArrayList<>();
+        private List<RowRange> ranges() {
+            List<RowRange> ranges = new ArrayList<>();
             for (RowBlock block : plan.consumption()) {
                 List<Part> cutParts = parts.get(chunks.tag(block.source(), block.firstChunk()));
                 if (cutParts == null || block.source() == plan.rank()) {
-                    stretches.add(
-                            stretch(
+                    ranges.add(
+                            range(
                                     block.source(),
                                     new Part(
                                             block.firstRow(), block.rows(), pieces(block), false)));
                 } else {
                     for (Part part : cutParts) {
-                        stretches.add(stretch(block.source(), part));
+                        ranges.add(range(block.source(), part));
                     }
                 }
             }
-            return stretches;
+            return ranges;
         }
 
         private List<Piece> pieces(RowBlock block) {
@@ -228,8 +228,8 @@ record CopyList(List<List<Copy>> lanes, List<Stretch> stretches, List<Origin> or
         }
 
         /** Rows are counted within their shard: that is how sources hold them. */
-        private Stretch stretch(int source, Part part) {
-            return new Stretch(
+        private RowRange range(int source, Part part) {
+            return new RowRange(
                     source,
                     part.firstRow(),
                     chunks.shards().firstRow(source) + part.firstRow(),

@@ -1,6 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.ffi.CublasLt;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.tensor.DType;
@@ -20,7 +20,7 @@ final class CublasProduct implements DeviceProduct {
     private static final long WORKSPACE_BYTES = 32L << 20;
     private static final int STREAMS = 2;
 
-    private final List<Stretch> stretches;
+    private final List<RowRange> ranges;
     private final List<List<DeviceMatrix>> places;
     private final DeviceMatrix b;
     private final DeviceMatrix c;
@@ -31,21 +31,21 @@ final class CublasProduct implements DeviceProduct {
     private final long[] events = new long[STREAMS + 1];
 
     CublasProduct(
-            List<Stretch> stretches,
+            List<RowRange> ranges,
             List<List<DeviceMatrix>> places,
             DeviceMatrix b,
             boolean bTransposed,
             DeviceMatrix c,
             Copies copies) {
         this.places = places;
-        this.stretches = merged(stretches, places.getFirst());
+        this.ranges = merged(ranges, places.getFirst());
         this.b = b;
         this.c = c;
         this.copies = copies;
         long k = bTransposed ? b.cols() : b.rows();
-        for (Stretch stretch : this.stretches) {
+        for (RowRange range : this.ranges) {
             byRows.computeIfAbsent(
-                    stretch.rows(),
+                    range.rows(),
                     rows ->
                             CublasLt.prepare(
                                     b.dtype() == DType.BF16,
@@ -53,7 +53,7 @@ final class CublasProduct implements DeviceProduct {
                                     rows,
                                     c.cols(),
                                     k,
-                                    places.getFirst().get(stretch.source()).rowPitch(),
+                                    places.getFirst().get(range.source()).rowPitch(),
                                     bTransposed,
                                     b.rowPitch(),
                                     c.rowPitch(),
@@ -75,17 +75,17 @@ final class CublasProduct implements DeviceProduct {
      * for what the device is at.
      */
     private void loadKernels() {
-        for (Stretch stretch : stretches) {
-            multiply(stretch, 0, 0);
+        for (RowRange range : ranges) {
+            multiply(range, 0, 0);
         }
         streams.getFirst().synchronize();
     }
 
     /** Rows that wait for nothing and lie behind each other become one product. */
-    static List<Stretch> merged(List<Stretch> stretches, List<DeviceMatrix> sources) {
-        List<Stretch> result = new ArrayList<>();
-        for (Stretch next : stretches) {
-            Stretch before = result.isEmpty() ? null : result.getLast();
+    static List<RowRange> merged(List<RowRange> ranges, List<DeviceMatrix> sources) {
+        List<RowRange> result = new ArrayList<>();
+        for (RowRange next : ranges) {
+            RowRange before = result.isEmpty() ? null : result.getLast();
             if (before != null
                     && before.pieces().isEmpty()
                     && next.pieces().isEmpty()
@@ -93,7 +93,7 @@ final class CublasProduct implements DeviceProduct {
                     && end(before, sources) == start(next, sources)) {
                 result.set(
                         result.size() - 1,
-                        new Stretch(
+                        new RowRange(
                                 before.source(),
                                 before.sourceRow(),
                                 before.row(),
@@ -107,23 +107,23 @@ final class CublasProduct implements DeviceProduct {
         return List.copyOf(result);
     }
 
-    private static long start(Stretch stretch, List<DeviceMatrix> sources) {
-        return sources.get(stretch.source()).at(stretch.sourceRow(), 0);
+    private static long start(RowRange range, List<DeviceMatrix> sources) {
+        return sources.get(range.source()).at(range.sourceRow(), 0);
     }
 
-    private static long end(Stretch stretch, List<DeviceMatrix> sources) {
-        return sources.get(stretch.source()).at(stretch.sourceRow() + stretch.rows(), 0);
+    private static long end(RowRange range, List<DeviceMatrix> sources) {
+        return sources.get(range.source()).at(range.sourceRow() + range.rows(), 0);
     }
 
     @Override
     public void launch(int place, int epoch, GpuStream stream) {
-        int used = Math.min(STREAMS, stretches.size());
+        int used = Math.min(STREAMS, ranges.size());
         CudaStreams.record(events[STREAMS], stream.handle());
         for (int i = 0; i < used; i++) {
             CudaStreams.waitEvent(streams.get(i).handle(), events[STREAMS]);
         }
-        for (int i = 0; i < stretches.size(); i++) {
-            run(stretches.get(i), place, epoch, i % STREAMS);
+        for (int i = 0; i < ranges.size(); i++) {
+            run(ranges.get(i), place, epoch, i % STREAMS);
         }
         for (int i = 0; i < used; i++) {
             CudaStreams.record(events[i], streams.get(i).handle());
@@ -131,20 +131,20 @@ final class CublasProduct implements DeviceProduct {
         }
     }
 
-    private void run(Stretch stretch, int place, int epoch, int turn) {
-        for (Piece piece : stretch.pieces()) {
+    private void run(RowRange range, int place, int epoch, int turn) {
+        for (Piece piece : range.pieces()) {
             copies.awaitArrival(piece.flag(), epoch, streams.get(turn));
         }
-        multiply(stretch, place, turn);
+        multiply(range, place, turn);
     }
 
-    private void multiply(Stretch stretch, int place, int turn) {
-        byRows.get(stretch.rows())
+    private void multiply(RowRange range, int place, int turn) {
+        byRows.get(range.rows())
                 .run(
                         0,
-                        start(stretch, places.get(place)),
+                        start(range, places.get(place)),
                         b.address(),
-                        c.at(stretch.row(), 0),
+                        c.at(range.row(), 0),
                         workspaces.get(turn).address(),
                         streams.get(turn).handle());
     }

@@ -207,7 +207,7 @@ public final class CudaAllGatherMatmulBuilder {
                         rank,
                         shards,
                         aType,
-                        new CudaPlanning.Wishes(
+                        new CudaPlanning.Request(
                                 algorithm,
                                 plans,
                                 engine,
@@ -257,7 +257,7 @@ public final class CudaAllGatherMatmulBuilder {
                         buffers.matrix(out, shards.totalRows(), operands.get(i).n(), stream);
                 buffers.addProduct(c);
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                products.add(product(kernel, list.stretches(), places, b, i, c, buffers, copies));
+                products.add(product(kernel, list.ranges(), places, b, i, c, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
                     ready.add(product(kernel, present(), places, b, i, c, buffers, copies));
@@ -308,13 +308,13 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     /** All rows in their natural order, waiting for nothing: the product alone. */
-    private List<Stretch> present() {
-        List<Stretch> stretches = new ArrayList<>();
+    private List<RowRange> present() {
+        List<RowRange> ranges = new ArrayList<>();
         for (int r = 0; r < shards.ranks(); r++) {
             long rows = shards.rows(r);
-            stretches.add(new Stretch(r, 0, shards.firstRow(r), rows, List.of(), false));
+            ranges.add(new RowRange(r, 0, shards.firstRow(r), rows, List.of(), false));
         }
-        return stretches;
+        return ranges;
     }
 
     /**
@@ -322,7 +322,7 @@ public final class CudaAllGatherMatmulBuilder {
      */
     private DeviceProduct product(
             GatedKernel kernel,
-            List<Stretch> stretches,
+            List<RowRange> ranges,
             List<List<DeviceMatrix>> places,
             DeviceMatrix b,
             int index,
@@ -331,12 +331,12 @@ public final class CudaAllGatherMatmulBuilder {
             Copies copies) {
         boolean transposed = operands.get(index).transposed();
         if (kernel == null) {
-            return new CublasProduct(stretches, places, b, transposed, c, copies);
+            return new CublasProduct(ranges, places, b, transposed, c, copies);
         }
         buffers.computeBlocks(kernel.blocks());
         return new GatedProduct(
                 kernel,
-                TileSchedule.of(stretches, operands.get(index).n(), kernel.shape()),
+                TileSchedule.of(ranges, operands.get(index).n(), kernel.shape()),
                 places,
                 b,
                 transposed,

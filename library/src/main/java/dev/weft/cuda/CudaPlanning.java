@@ -35,7 +35,7 @@ record CudaPlanning(
         int rank,
         Shards shards,
         DType aType,
-        Wishes wishes) {
+        Request request) {
 
     /**
      * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
@@ -50,7 +50,7 @@ record CudaPlanning(
     private static final long BLOCK_ROWS = 256;
 
     /** What the user wants; zeros stand for Weft's own choice. */
-    record Wishes(
+    record Request(
             PlanWriter algorithm,
             List<RankPlan> plans,
             CudaEngine engine,
@@ -64,15 +64,15 @@ record CudaPlanning(
         if (fabric != null) {
             // First of all: what follows exchanges more or less by these.
             Agreement agreement = new Agreement(fabric);
-            agreement.on("the engine's number", wishes.engine().ordinal());
-            agreement.on("the algorithm's number", Agreement.number(wishes.algorithm()));
-            agreement.on("being given plans", wishes.plans() == null ? 0 : 1);
+            agreement.on("the engine's number", request.engine().ordinal());
+            agreement.on("the algorithm's number", Agreement.number(request.algorithm()));
+            agreement.on("being given plans", request.plans() == null ? 0 : 1);
             agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
             agreement.settle();
         }
         // On one host all ways between GPUs are alike.
         Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
-        List<RankPlan> plans = wishes.plans() == null ? written(k, hosts) : wishes.plans();
+        List<RankPlan> plans = request.plans() == null ? written(k, hosts) : request.plans();
         if (plans.size() != shards.ranks()) {
             throw new IllegalArgumentException(
                     "plans of %d ranks for shards of %d".formatted(plans.size(), shards.ranks()));
@@ -89,8 +89,9 @@ record CudaPlanning(
     }
 
     private List<RankPlan> written(long k, Hosts hosts) {
-        PlanWriter chosen = wishes.algorithm() == Algorithm.AUTO ? automatic() : wishes.algorithm();
-        int lanes = wishes.copyStreams() > 0 ? wishes.copyStreams() : 1;
+        PlanWriter chosen =
+                request.algorithm() == Algorithm.AUTO ? automatic() : request.algorithm();
+        int lanes = request.copyStreams() > 0 ? request.copyStreams() : 1;
         return chosen.plans(cut(k, chosen), lanes, hosts);
     }
 
@@ -186,20 +187,20 @@ record CudaPlanning(
         }
         agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
         agreement.on("the number of chunks", plan.chunks().total());
-        agreement.on("chunk rows", wishes.chunkRows());
-        agreement.on("splits per rank", wishes.splitsPerRank());
-        agreement.on("chunk columns", wishes.chunkCols());
-        agreement.on("copy streams", Math.max(1, wishes.copyStreams()));
+        agreement.on("chunk rows", request.chunkRows());
+        agreement.on("splits per rank", request.splitsPerRank());
+        agreement.on("chunk columns", request.chunkCols());
+        agreement.on("copy streams", Math.max(1, request.copyStreams()));
         agreement.on("the plan's digest", PlanDigest.of(plans));
         agreement.settle();
     }
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
     private Chunks cut(long k, PlanWriter chosen) {
-        checkCols(wishes.chunkCols());
-        Cut cut = new Cut(wishes.chunkRows(), wishes.splitsPerRank(), wishes.chunkCols());
+        checkCols(request.chunkCols());
+        Cut cut = new Cut(request.chunkRows(), request.splitsPerRank(), request.chunkCols());
         if (!cut.givesRows()) {
-            cut = new Cut(automaticRows(k, chosen), 0, wishes.chunkCols());
+            cut = new Cut(automaticRows(k, chosen), 0, request.chunkCols());
         }
         long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
         return cut.chunks(shards, k, 1, blockRows, Chunks.MIN_CHUNKS_PER_SOURCE);
@@ -207,7 +208,7 @@ record CudaPlanning(
 
     /** Whole shards where {@link ArrivalCuts} cuts them further. */
     private long automaticRows(long k, PlanWriter chosen) {
-        if (wishes.engine() == CudaEngine.GATED
+        if (request.engine() == CudaEngine.GATED
                 && chosen == Algorithm.MESH_PULL
                 && cutsWhatItGets()) {
             return Math.max(1, shards.maxRows());
@@ -219,11 +220,11 @@ record CudaPlanning(
     /** Whether a rank may decide by itself how what it gets is cut. */
     private boolean cutsWhatItGets() {
         return !staged
-                && wishes.plans() == null
-                && wishes.copyStreams() <= 1
-                && wishes.chunkRows() == 0
-                && wishes.splitsPerRank() == 0
-                && wishes.chunkCols() == 0;
+                && request.plans() == null
+                && request.copyStreams() <= 1
+                && request.chunkRows() == 0
+                && request.splitsPerRank() == 0
+                && request.chunkCols() == 0;
     }
 
     /**

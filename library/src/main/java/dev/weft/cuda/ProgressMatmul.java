@@ -1,6 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.StallException;
 import dev.weft.plan.Shards;
@@ -81,7 +81,7 @@ public final class ProgressMatmul implements AutoCloseable {
                         Gpu.count() < ranks ? ranks : 1);
         TileSchedule schedule =
                 TileSchedule.of(
-                        stretches(
+                        ranges(
                                 a.rows() / ranks,
                                 a.cols(),
                                 ranks,
@@ -190,9 +190,9 @@ public final class ProgressMatmul implements AutoCloseable {
      * The rows in the order in which they arrive: shard by shard, and within one as its splits
      * come, but never less than a tile at once.
      */
-    static List<Stretch> stretches(
+    static List<RowRange> ranges(
             long shardRows, long k, int ranks, int splits, int rank, int tileRows) {
-        List<Stretch> stretches = new ArrayList<>();
+        List<RowRange> ranges = new ArrayList<>();
         for (int step = 0; step < ranks; step++) {
             int source = ProgressGather.source(rank, step, ranks);
             long base = source * shardRows;
@@ -206,12 +206,12 @@ public final class ProgressMatmul implements AutoCloseable {
                     long rows = end - first;
                     List<Piece> awaited =
                             pieces.stream().filter(p -> p.touches(row, rows)).toList();
-                    stretches.add(new Stretch(0, row, row, rows, awaited, false));
+                    ranges.add(new RowRange(0, row, row, rows, awaited, false));
                     first = end;
                 }
             }
         }
-        return stretches;
+        return ranges;
     }
 
     /** The rows that each split has a part in; a split may begin and end inside a row. */

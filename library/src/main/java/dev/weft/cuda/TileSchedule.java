@@ -1,6 +1,6 @@
 package dev.weft.cuda;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -30,11 +30,11 @@ record TileSchedule(int[] tiles, int[] gates) {
         return tiles.length / TILE_INTS;
     }
 
-    /** The schedule of {@code stretches}, in this order, for C of {@code n} columns. */
-    static TileSchedule of(List<Stretch> stretches, long n, TileShape shape) {
+    /** The schedule of {@code ranges}, in this order, for C of {@code n} columns. */
+    static TileSchedule of(List<RowRange> ranges, long n, TileShape shape) {
         Builder builder = new Builder(n, shape);
-        for (Stretch stretch : stretches) {
-            builder.add(stretch);
+        for (RowRange range : ranges) {
+            builder.add(range);
         }
         return builder.build();
     }
@@ -68,35 +68,35 @@ record TileSchedule(int[] tiles, int[] gates) {
         }
 
         /** Superblocks of some rows of tiles; within one, columns outside and rows inside. */
-        void add(Stretch stretch) {
-            int width = stretch.narrow() ? shape.narrowWidth() : shape.width();
+        void add(RowRange range) {
+            int width = range.narrow() ? shape.narrowWidth() : shape.width();
             int across = shape.across(n, width);
             long perSuper = Math.max(ROWS_OF_TILES, Math.ceilDiv(shape.workers(), across));
             long superRows = perSuper * shape.rows();
-            for (long first = 0; first < stretch.rows(); first += superRows) {
-                addSuper(stretch, first, Math.min(superRows, stretch.rows() - first), width);
+            for (long first = 0; first < range.rows(); first += superRows) {
+                addSuper(range, first, Math.min(superRows, range.rows() - first), width);
             }
         }
 
-        private void addSuper(Stretch stretch, long first, long rows, int width) {
+        private void addSuper(RowRange range, long first, long rows, int width) {
             int count = Math.toIntExact(Math.ceilDiv(rows, shape.rows()));
             lastSuperRows = count;
             int[][] ranges = new int[count][];
             for (int i = 0; i < count; i++) {
                 long from = first + (long) i * shape.rows();
-                ranges[i] = addGates(stretch, from, Math.min(shape.rows(), first + rows - from));
+                ranges[i] = addGates(range, from, Math.min(shape.rows(), first + rows - from));
             }
             for (long col = 0; col < n; col += width) {
                 for (int i = 0; i < count; i++) {
                     long from = first + (long) i * shape.rows();
                     tiles.add(
                             new Tile(
-                                    stretch.row() + from,
+                                    range.row() + from,
                                     Math.min(shape.rows(), first + rows - from),
                                     col,
                                     width,
-                                    stretch.source(),
-                                    stretch.sourceRow() + from,
+                                    range.source(),
+                                    range.sourceRow() + from,
                                     ranges[i][0],
                                     ranges[i][1]));
                 }
@@ -104,10 +104,10 @@ record TileSchedule(int[] tiles, int[] gates) {
         }
 
         /** First gate and number of gates of some rows; tiles side by side share them. */
-        private int[] addGates(Stretch stretch, long from, long rows) {
+        private int[] addGates(RowRange range, long from, long rows) {
             int first = gates.size();
-            stretch.pieces().stream()
-                    .filter(piece -> piece.touches(stretch.sourceRow() + from, rows))
+            range.pieces().stream()
+                    .filter(piece -> piece.touches(range.sourceRow() + from, rows))
                     .sorted(Comparator.comparingLong(Piece::firstCol).thenComparingInt(Piece::flag))
                     .forEach(
                             piece ->

@@ -35,7 +35,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Gemm engine;
     private final DType aType;
     private final OperatorMemory memory;
-    private final Holdings holdings;
+    private final OperatorResources resources;
     private final Releases releases;
     private final CallState state;
     private final CallReport report;
@@ -49,12 +49,12 @@ public final class AllGatherMatmul implements AutoCloseable {
     private final Awaited[] starts;
     private final int computeWorkers;
     private List<Candidate> candidates;
-    private Holdings adopted;
+    private OperatorResources adopted;
     private int callsOfTrial;
     private boolean underWay;
     private boolean closed;
 
-    /** Takes over the holdings, which the memory and the products lie in, and closes them. */
+    /** Takes over the resources, which the memory and the products lie in, and closes them. */
     AllGatherMatmul(
             Fabric fabric,
             List<RankPlan> plans,
@@ -64,14 +64,14 @@ public final class AllGatherMatmul implements AutoCloseable {
             OperatorMemory memory,
             List<Product> products,
             Settings settings,
-            Holdings holdings) {
+            OperatorResources resources) {
         this.fabric = fabric;
         this.plans = plans;
         this.plan = plan;
         this.engine = engine;
         this.aType = aType;
         this.memory = memory;
-        this.holdings = holdings;
+        this.resources = resources;
         this.computeWorkers = settings.computeWorkers();
         this.candidates = settings.candidates();
         this.starts = new Awaited[fabric.size()];
@@ -99,7 +99,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         }
         for (int i = 0; i < computeWorkers; i++) {
             ComputeWorker worker =
-                    new ComputeWorker(i, workspace, engine, products, holdings.arena());
+                    new ComputeWorker(i, workspace, engine, products, resources.arena());
             tasks.add(worker);
             logs.add(worker.log());
         }
@@ -121,7 +121,7 @@ public final class AllGatherMatmul implements AutoCloseable {
     }
 
     /** Takes over, as well, what the products lie in, and what auto chose this operator from. */
-    void adopt(Holdings more, List<Candidate> chosenFrom) {
+    void adopt(OperatorResources more, List<Candidate> chosenFrom) {
         this.adopted = more;
         this.candidates = chosenFrom;
         this.callsOfTrial = state.call;
@@ -322,7 +322,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         if (rowGather != null) {
             rowGather.close();
         }
-        holdings.close();
+        resources.close();
         if (adopted != null) {
             adopted.close();
         }

@@ -218,7 +218,9 @@ public final class AllGatherMatmulBuilder {
             AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(gemm, trial);
             if (choice.operator() != null) {
                 choice.operator()
-                        .adopt(new Holdings(arena, List.copyOf(regions)), choice.candidates());
+                        .adopt(
+                                new OperatorResources(arena, List.copyOf(regions)),
+                                choice.candidates());
                 return choice.operator();
             }
             return operator(
@@ -229,7 +231,7 @@ public final class AllGatherMatmulBuilder {
                     regions,
                     choice.candidates());
         } catch (RuntimeException | Error e) {
-            new Holdings(arena, regions).close();
+            new OperatorResources(arena, regions).close();
             throw e;
         }
     }
@@ -257,7 +259,7 @@ public final class AllGatherMatmulBuilder {
         try {
             return operator(plans, gemm, products, arena, regions, List.of());
         } catch (RuntimeException | Error e) {
-            new Holdings(arena, regions).close();
+            new OperatorResources(arena, regions).close();
             throw e;
         }
     }
@@ -295,7 +297,7 @@ public final class AllGatherMatmulBuilder {
                         pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
                         rowGather(plan),
                         candidates),
-                new Holdings(arena, List.copyOf(regions)));
+                new OperatorResources(arena, List.copyOf(regions)));
     }
 
     /** What the checker cannot know: what is wanted besides the plan. */
@@ -314,21 +316,21 @@ public final class AllGatherMatmulBuilder {
         }
     }
 
-    private Landing landing(RankPlan plan) {
+    private ArrivalPlace landing(RankPlan plan) {
         if (plan.storage() == RankPlan.Storage.PING_PONG) {
-            return Landing.PING_PONG;
+            return ArrivalPlace.PING_PONG;
         }
         if (gatherColumns) {
-            return Landing.COLUMNS;
+            return ArrivalPlace.COLUMNS;
         }
         boolean arrives = plan.storage() == RankPlan.Storage.GATHERED && plan.ranks() > 1;
         boolean gathered = keepGathered || arrives;
-        return gathered ? Landing.ROWS : Landing.NONE;
+        return gathered ? ArrivalPlace.ROWS : ArrivalPlace.NONE;
     }
 
     /** The fabric's own all-gather, where the plan leaves the gather to it; else null. */
     private RowGather rowGather(RankPlan plan) {
-        boolean any = plan.pacing().anyGather() && landing(plan) == Landing.ROWS;
+        boolean any = plan.pacing().anyGather() && landing(plan) == ArrivalPlace.ROWS;
         return any ? fabric.rowGather() : null;
     }
 

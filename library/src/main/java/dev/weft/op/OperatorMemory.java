@@ -42,7 +42,7 @@ final class OperatorMemory {
     private static final long PAGE_BYTES = 4096;
 
     private final Region region;
-    private final Landing landing;
+    private final ArrivalPlace landing;
     private final Shards rows;
     private final long cols;
     private final DType dtype;
@@ -62,7 +62,7 @@ final class OperatorMemory {
      *
      * @param lanes summary counters per rank, 0 for none
      */
-    OperatorMemory(Fabric fabric, Chunks chunks, DType dtype, Landing landing, int lanes) {
+    OperatorMemory(Fabric fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
         this.landing = landing;
         this.dtype = dtype;
         this.lanes = lanes;
@@ -77,7 +77,7 @@ final class OperatorMemory {
         }
         shardsAt = roundUp(summaryAt(ranks, 0), PAGE_BYTES);
         long landingRows = landingRows();
-        landingCols = landing == Landing.COLUMNS ? Math.multiplyExact(cols, ranks) : cols;
+        landingCols = landing == ArrivalPlace.COLUMNS ? Math.multiplyExact(cols, ranks) : cols;
         landingSlotBytes = slotBytes(landingRows, landingCols);
         long ownSlot = slotBytes(rows.rows(fabric.rank()), cols);
         region = fabric.allocate(shardsAt + SLOTS * (ownSlot + landingSlotBytes));
@@ -165,7 +165,7 @@ final class OperatorMemory {
      * @param buffer the number of a ping-pong buffer; of no concern where shards have own places
      */
     Matrix landing(int rank, int buffer, int call) {
-        return landing == Landing.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
+        return landing == ArrivalPlace.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
     }
 
     /**
@@ -182,7 +182,7 @@ final class OperatorMemory {
         long inLanding =
                 (landingRow(chunk.source()) + chunk.firstRow()) * landingPitch
                         + (landingCol(chunk.source()) + chunk.firstCol()) * elementBytes;
-        boolean pingPong = landing == Landing.PING_PONG;
+        boolean pingPong = landing == ArrivalPlace.PING_PONG;
         return new Move(
                 region,
                 transfer.from(),
@@ -212,11 +212,11 @@ final class OperatorMemory {
 
     /** The row at which the shard of {@code source} starts where it lands. */
     long landingRow(int source) {
-        return landing == Landing.ROWS ? rows.firstRow(source) : 0;
+        return landing == ArrivalPlace.ROWS ? rows.firstRow(source) : 0;
     }
 
     /** The column at which the shard of {@code source} starts where it lands. */
     long landingCol(int source) {
-        return landing == Landing.COLUMNS ? source * cols : 0;
+        return landing == ArrivalPlace.COLUMNS ? source * cols : 0;
     }
 }

@@ -4,7 +4,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.RowBlock;
 
 /** One thread that multiplies, as the executor's compute workers do. */
-final class CoreWorker implements Station.Customer, Events.Happening {
+final class CoreWorker implements Station.Customer, Events.Action {
 
     private static final int TAKES = 0;
 
@@ -32,7 +32,7 @@ final class CoreWorker implements Station.Customer, Events.Happening {
     }
 
     @Override
-    public void happen(int detail) {
+    public void run(int detail) {
         if (detail == TAKES && block == null) {
             take();
         } else {

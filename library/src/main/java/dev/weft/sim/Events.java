@@ -10,16 +10,16 @@ import java.util.Arrays;
 final class Events {
 
     /** Something that happens at its time. */
-    interface Happening {
+    interface Action {
         /**
          * @param detail what was given when it was added
          */
-        void happen(int detail);
+        void run(int detail);
     }
 
     private double[] times = new double[64];
     private long[] ranks = new long[64];
-    private Happening[] happenings = new Happening[64];
+    private Action[] happenings = new Action[64];
     private int[] details = new int[64];
     private int size;
     private long added;
@@ -36,16 +36,16 @@ final class Events {
         return happened;
     }
 
-    void add(double time, Happening happening, int detail) {
+    void add(double time, Action happening, int detail) {
         insert(time, added++, happening, detail);
     }
 
     /** As {@link #add}, before all that is added otherwise for the same time. */
-    void addFirst(double time, Happening happening, int detail) {
+    void addFirst(double time, Action happening, int detail) {
         insert(time, added++ - Long.MAX_VALUE, happening, detail);
     }
 
-    private void insert(double time, long rank, Happening happening, int detail) {
+    private void insert(double time, long rank, Action happening, int detail) {
         if (size == times.length) {
             times = Arrays.copyOf(times, 2 * size);
             ranks = Arrays.copyOf(ranks, 2 * size);
@@ -64,11 +64,11 @@ final class Events {
     void run() {
         while (size > 0) {
             now = times[0];
-            Happening happening = happenings[0];
+            Action happening = happenings[0];
             int detail = details[0];
             removeFirst();
             happened++;
-            happening.happen(detail);
+            happening.run(detail);
         }
     }
 
@@ -76,7 +76,7 @@ final class Events {
         size--;
         double time = times[size];
         long rank = ranks[size];
-        Happening happening = happenings[size];
+        Action happening = happenings[size];
         int detail = details[size];
         happenings[size] = null;
         if (size == 0) {
@@ -104,7 +104,7 @@ final class Events {
         put(to, times[from], ranks[from], happenings[from], details[from]);
     }
 
-    private void put(int at, double time, long rank, Happening happening, int detail) {
+    private void put(int at, double time, long rank, Action happening, int detail) {
         times[at] = time;
         ranks[at] = rank;
         happenings[at] = happening;

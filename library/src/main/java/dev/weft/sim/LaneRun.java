@@ -11,7 +11,7 @@ import java.util.List;
  * what the transfer needs and moves the chunk, and goes on as soon as the bytes are on their way. A
  * get also waits for them to come.
  */
-final class LaneRun implements Station.Customer, Events.Happening {
+final class LaneRun implements Station.Customer, Events.Action {
 
     private final Simulation simulation;
     private final SimulatedRank rank;
@@ -38,7 +38,7 @@ final class LaneRun implements Station.Customer, Events.Happening {
     }
 
     @Override
-    public void happen(int detail) {
+    public void run(int detail) {
         next();
     }
 

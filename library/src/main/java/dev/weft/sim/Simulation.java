@@ -12,7 +12,7 @@ final class Simulation {
     private final Machine machine;
     private final Scenario scenario;
     private final Part part;
-    private final LikeRanks like;
+    private final SymmetricRanks like;
     private final SpanSink sink;
     private final Events events = new Events();
     private final Wires wires;
@@ -21,7 +21,7 @@ final class Simulation {
     private final double startNs;
     private long transfers;
 
-    Simulation(Machine machine, Scenario scenario, Part part, LikeRanks like, SpanSink sink) {
+    Simulation(Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
         this.machine = machine;
         this.scenario = scenario;
         this.part = part;

@@ -24,17 +24,17 @@ public final class Simulator {
     public static Prediction runEveryRank(
             Machine machine, Scenario scenario, Part part, SpanSink sink) {
         check(machine, scenario);
-        return run(machine, scenario, part, LikeRanks.none(scenario.ranks()), sink);
+        return run(machine, scenario, part, SymmetricRanks.none(scenario.ranks()), sink);
     }
 
     /** As {@link #run}, with the simulated ranks told to {@code sink}. */
     public static Prediction run(Machine machine, Scenario scenario, Part part, SpanSink sink) {
         check(machine, scenario);
-        return run(machine, scenario, part, LikeRanks.of(machine, scenario), sink);
+        return run(machine, scenario, part, SymmetricRanks.of(machine, scenario), sink);
     }
 
     private static Prediction run(
-            Machine machine, Scenario scenario, Part part, LikeRanks like, SpanSink sink) {
+            Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
         checkSize(scenario, like);
         return new Simulation(machine, scenario, part, like, sink).run();
     }
@@ -58,7 +58,7 @@ public final class Simulator {
         }
     }
 
-    private static void checkSize(Scenario scenario, LikeRanks like) {
+    private static void checkSize(Scenario scenario, SymmetricRanks like) {
         long transfers = (long) scenario.chunks().total() * like.count();
         if (transfers > MAX_TRANSFERS) {
             throw new IllegalArgumentException(

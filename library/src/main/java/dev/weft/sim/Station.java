@@ -11,7 +11,7 @@ import java.util.Arrays;
  * has gone on by its work: a change costs the logarithm of those in service. Who comes and goes at
  * one time may do so in any order.
  */
-final class Station implements Events.Happening {
+final class Station implements Events.Action {
 
     /** Is told when its work is done. */
     interface Customer {
@@ -76,7 +76,7 @@ final class Station implements Events.Happening {
 
     /** The next one's end, unless something has changed since it was foreseen. */
     @Override
-    public void happen(int expected) {
+    public void run(int expected) {
         if (expected != version) {
             return;
         }

@@ -12,7 +12,7 @@ import java.util.List;
  * blocks before it, its tiles' times follow from when the units are free: nothing of it need wait
  * in the event queue.
  */
-final class TileRun implements ProductRun, Events.Happening {
+final class TileRun implements ProductRun, Events.Action {
 
     private final Simulation simulation;
     private final SimulatedRank rank;
@@ -46,7 +46,7 @@ final class TileRun implements ProductRun, Events.Happening {
     }
 
     @Override
-    public void happen(int detail) {
+    public void run(int detail) {
         takeWhatIsThere();
     }
 

@@ -29,11 +29,11 @@ final class Wires {
     private final Events events;
     private final Machine machine;
     private final Hosts hosts;
-    private final LikeRanks like;
+    private final SymmetricRanks like;
     private final Map<Integer, Double> slowRanks;
     private final Map<Key, Station> stations = new HashMap<>();
 
-    Wires(Events events, Machine machine, Scenario scenario, LikeRanks like) {
+    Wires(Events events, Machine machine, Scenario scenario, SymmetricRanks like) {
         this.events = events;
         this.machine = machine;
         this.hosts = scenario.hosts();

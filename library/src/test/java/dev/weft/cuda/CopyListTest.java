@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.CopyList.Copy;
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;
@@ -231,29 +231,29 @@ class CopyListTest {
 
     /** Stretches cover the rows of C once, and each row waits for just what brings it. */
     private static void assertRows(Case c, int rank) {
-        Map<Long, Stretch> byRow = new HashMap<>();
-        for (Stretch stretch : c.lists().get(rank).stretches()) {
-            long distance = stretch.row() - stretch.sourceRow();
-            assertEquals(c.shards().firstRow(stretch.source()), distance, c.what());
-            for (long row = stretch.row(); row < stretch.row() + stretch.rows(); row++) {
-                assertEquals(null, byRow.put(row, stretch), "row " + row + ", " + c.what());
-                assertPieces(c, rank, stretch, row - distance);
+        Map<Long, RowRange> byRow = new HashMap<>();
+        for (RowRange range : c.lists().get(rank).ranges()) {
+            long distance = range.row() - range.sourceRow();
+            assertEquals(c.shards().firstRow(range.source()), distance, c.what());
+            for (long row = range.row(); row < range.row() + range.rows(); row++) {
+                assertEquals(null, byRow.put(row, range), "row " + row + ", " + c.what());
+                assertPieces(c, rank, range, row - distance);
             }
         }
         assertEquals(c.shards().totalRows(), byRow.size(), c.what());
     }
 
-    private static void assertPieces(Case c, int rank, Stretch stretch, long row) {
+    private static void assertPieces(Case c, int rank, RowRange range, long row) {
         Set<Piece> expected = new HashSet<>();
         for (Copy copy : c.gated() ? c.arrivingAt(rank) : List.<Copy>of()) {
-            if (copy.source() == stretch.source()
+            if (copy.source() == range.source()
                     && row >= copy.firstRow()
                     && row < copy.firstRow() + copy.rows()) {
                 expected.add(new Piece(copy.firstRow(), copy.rows(), copy.firstCol(), copy.flag()));
             }
         }
         Set<Piece> actual = new HashSet<>();
-        for (Piece piece : stretch.pieces()) {
+        for (Piece piece : range.pieces()) {
             if (piece.touches(row, 1)) {
                 actual.add(piece);
             }
@@ -261,7 +261,7 @@ class CopyListTest {
         assertEquals(
                 expected,
                 actual,
-                "row " + row + " of rank " + stretch.source() + " at " + rank + ", " + c.what());
+                "row " + row + " of rank " + range.source() + " at " + rank + ", " + c.what());
     }
 
     /** What a rank passes on must have come to it, under the flag that it awaits. */
@@ -297,11 +297,11 @@ class CopyListTest {
             for (int rank = 0; rank < c.lists().size(); rank++) {
                 CopyList list = c.lists().get(rank);
                 List<Integer> awaited = new ArrayList<>();
-                for (Stretch stretch : list.stretches()) {
-                    boolean own = stretch.source() == rank;
+                for (RowRange range : list.ranges()) {
+                    boolean own = range.source() == rank;
                     assertTrue(!own || awaited.isEmpty(), c.what());
-                    assertEquals(own, stretch.pieces().isEmpty(), c.what());
-                    stretch.pieces().forEach(piece -> awaited.add(piece.flag()));
+                    assertEquals(own, range.pieces().isEmpty(), c.what());
+                    range.pieces().forEach(piece -> awaited.add(piece.flag()));
                 }
                 List<Integer> published =
                         list.lanes().stream().flatMap(List::stream).map(Copy::flag).toList();
@@ -316,7 +316,7 @@ class CopyListTest {
             for (long seed : seeds()) {
                 Case c = Case.random(algorithm, seed);
                 for (CopyList list : c.lists()) {
-                    assertTrue(list.stretches().stream().noneMatch(Stretch::narrow), c.what());
+                    assertTrue(list.ranges().stream().noneMatch(RowRange::narrow), c.what());
                 }
             }
         }
@@ -324,9 +324,9 @@ class CopyListTest {
         for (long seed : seeds()) {
             for (CopyList list : Case.randomlyCut(seed).lists()) {
                 boolean before = false;
-                for (Stretch stretch : list.stretches()) {
-                    assertTrue(stretch.narrow() || !before, "seed " + seed);
-                    before = stretch.narrow();
+                for (RowRange range : list.ranges()) {
+                    assertTrue(range.narrow() || !before, "seed " + seed);
+                    before = range.narrow();
                 }
                 narrow += before ? 1 : 0;
             }
@@ -356,11 +356,11 @@ class CopyListTest {
                 list.lanes().getFirst());
         assertEquals(
                 List.of(
-                        new Stretch(0, 0, 0, 256, List.of(), false),
-                        new Stretch(0, 256, 256, 256, List.of(), false),
-                        new Stretch(1, 0, 512, 256, List.of(new Piece(0, 256, 0, 2)), false),
-                        new Stretch(1, 256, 768, 160, List.of(new Piece(256, 160, 0, 3)), false),
-                        new Stretch(
+                        new RowRange(0, 0, 0, 256, List.of(), false),
+                        new RowRange(0, 256, 256, 256, List.of(), false),
+                        new RowRange(1, 0, 512, 256, List.of(new Piece(0, 256, 0, 2)), false),
+                        new RowRange(1, 256, 768, 160, List.of(new Piece(256, 160, 0, 3)), false),
+                        new RowRange(
                                 1,
                                 416,
                                 928,
@@ -370,7 +370,7 @@ class CopyListTest {
                                         new Piece(416, 96, 256, 5),
                                         new Piece(416, 96, 448, 6)),
                                 true)),
-                list.stretches());
+                list.ranges());
     }
 
     @Test
@@ -392,9 +392,9 @@ class CopyListTest {
     void aChunkOfSeveralBlocksIsAwaitedAsAWhole() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 64);
         CopyList list = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
-        assertEquals(8, list.stretches().size());
-        for (Stretch stretch : list.stretches().subList(4, 8)) {
-            assertEquals(List.of(new Piece(0, 256, 0, 1)), stretch.pieces());
+        assertEquals(8, list.ranges().size());
+        for (RowRange range : list.ranges().subList(4, 8)) {
+            assertEquals(List.of(new Piece(0, 256, 0, 1)), range.pieces());
         }
     }
 
@@ -404,9 +404,9 @@ class CopyListTest {
         CopyList list = CopyList.of(Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, 0));
         assertEquals(2, list.flags());
         assertEquals(List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1)), list.lanes().getFirst());
-        assertTrue(list.stretches().stream().allMatch(stretch -> stretch.pieces().isEmpty()));
+        assertTrue(list.ranges().stream().allMatch(range -> range.pieces().isEmpty()));
         CopyList gated = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
         assertEquals(list.lanes(), gated.lanes());
-        assertNotEquals(list.stretches(), gated.stretches());
+        assertNotEquals(list.ranges(), gated.ranges());
     }
 }

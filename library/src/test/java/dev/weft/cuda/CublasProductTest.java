@@ -2,7 +2,7 @@ package dev.weft.cuda;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.tensor.DType;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -16,13 +16,13 @@ class CublasProductTest {
     private static final DeviceMatrix SECOND =
             new DeviceMatrix(4096 + 100 * 128, DType.FP16, 50, 64, 64);
 
-    private static Stretch there(int source, long sourceRow, long row, long rows) {
-        return new Stretch(source, sourceRow, row, rows, List.of(), false);
+    private static RowRange there(int source, long sourceRow, long row, long rows) {
+        return new RowRange(source, sourceRow, row, rows, List.of(), false);
     }
 
-    private static Stretch coming(int source, long sourceRow, long row, long rows, int flag) {
+    private static RowRange coming(int source, long sourceRow, long row, long rows, int flag) {
         Piece piece = new Piece(sourceRow, rows, 0, flag);
-        return new Stretch(source, sourceRow, row, rows, List.of(piece), false);
+        return new RowRange(source, sourceRow, row, rows, List.of(piece), false);
     }
 
     @Test
@@ -36,19 +36,19 @@ class CublasProductTest {
 
     @Test
     void rowsThatArriveStayApart() {
-        List<Stretch> stretches =
+        List<RowRange> ranges =
                 List.of(there(0, 0, 0, 100), coming(1, 0, 100, 25, 0), coming(1, 25, 125, 25, 1));
-        assertEquals(stretches, CublasProduct.merged(stretches, List.of(FIRST, SECOND)));
+        assertEquals(ranges, CublasProduct.merged(ranges, List.of(FIRST, SECOND)));
     }
 
     @Test
     void rowsApartInMemoryOrInTheProductStayApart() {
         DeviceMatrix elsewhere = new DeviceMatrix(1 << 20, DType.FP16, 50, 64, 64);
-        List<Stretch> stretches = List.of(there(0, 0, 0, 100), there(1, 0, 100, 50));
-        assertEquals(stretches, CublasProduct.merged(stretches, List.of(FIRST, elsewhere)));
-        List<Stretch> backwards = List.of(there(1, 0, 100, 50), there(0, 0, 0, 100));
+        List<RowRange> ranges = List.of(there(0, 0, 0, 100), there(1, 0, 100, 50));
+        assertEquals(ranges, CublasProduct.merged(ranges, List.of(FIRST, elsewhere)));
+        List<RowRange> backwards = List.of(there(1, 0, 100, 50), there(0, 0, 0, 100));
         assertEquals(backwards, CublasProduct.merged(backwards, List.of(FIRST, SECOND)));
-        List<Stretch> apart = List.of(there(0, 0, 0, 100), there(1, 0, 120, 50));
+        List<RowRange> apart = List.of(there(0, 0, 0, 100), there(1, 0, 120, 50));
         assertEquals(apart, CublasProduct.merged(apart, List.of(FIRST, SECOND)));
     }
 

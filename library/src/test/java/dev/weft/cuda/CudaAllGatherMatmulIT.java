@@ -327,12 +327,12 @@ class CudaAllGatherMatmulIT {
             TileSchedule schedule =
                     TileSchedule.of(
                             java.util.List.of(
-                                    new Stretch(
+                                    new RowRange(
                                             0,
                                             0,
                                             0,
                                             256,
-                                            java.util.List.of(new Stretch.Piece(0, 256, 0, 0)),
+                                            java.util.List.of(new RowRange.Piece(0, 256, 0, 0)),
                                             true)),
                             256,
                             kernel.shape());

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.CudaPlanning.Wishes;
+import dev.weft.cuda.CudaPlanning.Request;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
@@ -21,52 +21,52 @@ class CudaPlanningTest {
     private static final long K = 4096;
     private static final long N = 4096;
 
-    private static CudaPlanning planning(Wishes wishes) {
-        return new CudaPlanning(null, false, null, 1, Shards.even(8192, 4), DType.FP16, wishes);
+    private static CudaPlanning planning(Request request) {
+        return new CudaPlanning(null, false, null, 1, Shards.even(8192, 4), DType.FP16, request);
     }
 
-    private static RankPlan stagedPlan(Fabric fabric, Wishes wishes) {
+    private static RankPlan stagedPlan(Fabric fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
-        return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, wishes)
+        return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, request)
                 .agreedPlans(K)
                 .get(fabric.rank());
     }
 
-    private static Wishes wishes(Algorithm algorithm, CudaEngine engine) {
-        return new Wishes(algorithm, null, engine, 0, 0, 0, 0);
+    private static Request request(Algorithm algorithm, CudaEngine engine) {
+        return new Request(algorithm, null, engine, 0, 0, 0, 0);
     }
 
     @Test
     void automaticPullsWholeShardsAndCutsWhatArrivesLast() {
-        CudaPlanning planning = planning(wishes(Algorithm.AUTO, CudaEngine.GATED));
+        CudaPlanning planning = planning(request(Algorithm.AUTO, CudaEngine.GATED));
         RankPlan plan = planning.agreedPlans(K).get(1);
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.lanes().size());
         CopyList list = CopyList.of(planning.refined(plan, N, SHAPE));
         assertTrue(list.flags() > plan.chunks().total(), list.flags() + " flags");
-        assertEquals(0, list.stretches().getFirst().pieces().size());
-        assertEquals(1, list.stretches().getFirst().source());
-        assertTrue(list.stretches().getLast().narrow());
+        assertEquals(0, list.ranges().getFirst().pieces().size());
+        assertEquals(1, list.ranges().getFirst().source());
+        assertTrue(list.ranges().getLast().narrow());
     }
 
     @Test
     void whoChoosesChunksOrSeveralStreamsGetsThem() {
-        Wishes chunks = new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 100, 0, 0, 0);
+        Request chunks = new Request(Algorithm.AUTO, null, CudaEngine.GATED, 100, 0, 0, 0);
         RankPlan plan = planning(chunks).agreedPlans(K).get(1);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
                 plan.chunks().total(),
                 CopyList.of(planning(chunks).refined(plan, N, SHAPE)).flags());
-        Wishes streams = new Wishes(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 0, 0, 2);
+        Request streams = new Request(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 0, 0, 2);
         assertEquals(2, planning(streams).agreedPlans(K).get(1).lanes().size());
-        Wishes splits = new Wishes(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 8, 128, 0);
+        Request splits = new Request(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 8, 128, 0);
         assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlans(K).get(1).chunks().total());
     }
 
     @Test
     void cublasTakesChunksOfSixteenMebibytesUncut() {
-        CudaPlanning planning = planning(wishes(Algorithm.AUTO, CudaEngine.CUBLAS));
+        CudaPlanning planning = planning(request(Algorithm.AUTO, CudaEngine.CUBLAS));
         RankPlan plan = planning.agreedPlans(2 * K).get(1);
         assertEquals(1024, plan.chunks().chunkRows(0));
         assertEquals(plan.chunks().total(), CopyList.of(planning.refined(plan, N, null)).flags());
@@ -74,24 +74,24 @@ class CudaPlanningTest {
 
     @Test
     void sequentialRowsWaitForNothing() {
-        CudaPlanning planning = planning(wishes(Algorithm.SEQUENTIAL, CudaEngine.GATED));
+        CudaPlanning planning = planning(request(Algorithm.SEQUENTIAL, CudaEngine.GATED));
         CopyList list = CopyList.of(planning.refined(planning.agreedPlans(K).get(1), N, SHAPE));
-        assertTrue(list.stretches().stream().allMatch(s -> s.pieces().isEmpty()));
+        assertTrue(list.ranges().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 
     @Test
     void oneRankGathersNothing() {
-        Wishes wishes = wishes(Algorithm.AUTO, CudaEngine.GATED);
+        Request request = request(Algorithm.AUTO, CudaEngine.GATED);
         CudaPlanning planning =
-                new CudaPlanning(null, false, null, 0, Shards.even(100, 1), DType.BF16, wishes);
+                new CudaPlanning(null, false, null, 0, Shards.even(100, 1), DType.BF16, request);
         assertEquals("sequential", planning.agreedPlans(K).getFirst().name());
     }
 
     @Test
     void whatDoesNotFitIsRefusedWithItsValues() {
-        assertRefused(wishes(Algorithm.RING, CudaEngine.GATED), "ring");
-        assertRefused(new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 10, 2, 0, 0), "10");
-        assertRefused(new Wishes(Algorithm.AUTO, null, CudaEngine.GATED, 0, 0, 100, 0), "100");
+        assertRefused(request(Algorithm.RING, CudaEngine.GATED), "ring");
+        assertRefused(new Request(Algorithm.AUTO, null, CudaEngine.GATED, 10, 2, 0, 0), "10");
+        assertRefused(new Request(Algorithm.AUTO, null, CudaEngine.GATED, 0, 0, 100, 0), "100");
     }
 
     @Test
@@ -100,7 +100,7 @@ class CudaPlanningTest {
             world.run(
                     fabric -> {
                         RankPlan plan =
-                                stagedPlan(fabric, wishes(Algorithm.AUTO, CudaEngine.GATED));
+                                stagedPlan(fabric, request(Algorithm.AUTO, CudaEngine.GATED));
                         assertEquals("mesh-push", plan.name());
                         assertEquals(512, plan.chunks().chunkRows(0));
                         assertEquals(RankPlan.Storage.GATHERED, plan.storage());
@@ -117,7 +117,7 @@ class CudaPlanningTest {
                                     512,
                                     stagedPlan(
                                                     fabric,
-                                                    wishes(Algorithm.MESH_PULL, CudaEngine.GATED))
+                                                    request(Algorithm.MESH_PULL, CudaEngine.GATED))
                                             .chunks()
                                             .chunkRows(0)));
         }
@@ -134,7 +134,7 @@ class CudaPlanningTest {
                                         () ->
                                                 stagedPlan(
                                                         fabric,
-                                                        wishes(
+                                                        request(
                                                                 Algorithm.DIRECT,
                                                                 CudaEngine.GATED)));
                         assertTrue(refusal.getMessage().contains("direct"), refusal.getMessage());
@@ -164,7 +164,7 @@ class CudaPlanningTest {
                                         fabric.rank(),
                                         Shards.even(8192, 2),
                                         DType.FP16,
-                                        wishes(Algorithm.RING, CudaEngine.GATED));
+                                        request(Algorithm.RING, CudaEngine.GATED));
                         IllegalArgumentException refusal =
                                 assertThrows(
                                         IllegalArgumentException.class,
@@ -175,9 +175,10 @@ class CudaPlanningTest {
         }
     }
 
-    private static void assertRefused(Wishes wishes, String named) {
+    private static void assertRefused(Request request, String named) {
         IllegalArgumentException refusal =
-                assertThrows(IllegalArgumentException.class, () -> planning(wishes).agreedPlans(K));
+                assertThrows(
+                        IllegalArgumentException.class, () -> planning(request).agreedPlans(K));
         assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
     }
 }

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,23 +47,22 @@ class ProgressMatmulTest {
             long k = 1 + random.nextInt(30);
             int splits = splits(random, rows * k);
             int tileRows = 1 + random.nextInt(20);
-            List<Stretch> stretches =
-                    ProgressMatmul.stretches(rows, k, ranks, splits, rank, tileRows);
+            List<RowRange> ranges = ProgressMatmul.ranges(rows, k, ranks, splits, rank, tileRows);
             int[] times = new int[(int) (rows * ranks)];
-            for (Stretch stretch : stretches) {
-                assertEquals(stretch.sourceRow(), stretch.row());
-                for (long row = stretch.row(); row < stretch.row() + stretch.rows(); row++) {
+            for (RowRange range : ranges) {
+                assertEquals(range.sourceRow(), range.row());
+                for (long row = range.row(); row < range.row() + range.rows(); row++) {
                     times[(int) row]++;
                     assertEquals(
                             expectedWords(row, rows, k, splits),
-                            words(stretch, row),
+                            words(range, row),
                             "row " + row + ", seed " + seed);
                 }
             }
             for (int row = 0; row < times.length; row++) {
                 assertEquals(1, times[row], "row " + row + ", seed " + seed);
             }
-            assertOrder(stretches, rows, ranks, rank, tileRows, "seed " + seed);
+            assertOrder(ranges, rows, ranks, rank, tileRows, "seed " + seed);
         }
     }
 
@@ -77,8 +76,8 @@ class ProgressMatmulTest {
         return words;
     }
 
-    private static Set<Integer> words(Stretch stretch, long row) {
-        return stretch.pieces().stream()
+    private static Set<Integer> words(RowRange range, long row) {
+        return range.pieces().stream()
                 .filter(piece -> piece.touches(row, 1))
                 .map(Piece::flag)
                 .collect(Collectors.toCollection(TreeSet::new));
@@ -86,25 +85,25 @@ class ProgressMatmulTest {
 
     /** As they are pulled, in whole tiles but for the ends of shards. */
     private static void assertOrder(
-            List<Stretch> stretches, long rows, int ranks, int rank, int tileRows, String what) {
+            List<RowRange> ranges, long rows, int ranks, int rank, int tileRows, String what) {
         long before = -1;
-        for (Stretch stretch : stretches) {
-            long step = (stretch.row() / rows - rank - 1 + 2L * ranks) % ranks;
-            long at = step * rows + stretch.row() % rows;
+        for (RowRange range : ranges) {
+            long step = (range.row() / rows - rank - 1 + 2L * ranks) % ranks;
+            long at = step * rows + range.row() % rows;
             assertTrue(at > before, what);
             before = at;
-            assertEquals(0, stretch.row() % rows % tileRows, what);
-            assertFalse(stretch.narrow(), what);
+            assertEquals(0, range.row() % rows % tileRows, what);
+            assertFalse(range.narrow(), what);
         }
     }
 
     @Test
     void splitsThatComeOneByOneAreMultipliedOneByOne() {
-        List<Stretch> stretches = ProgressMatmul.stretches(512, 64, 2, 2, 0, 128);
-        assertEquals(List.of(512L, 768L, 0L, 256L), stretches.stream().map(Stretch::row).toList());
+        List<RowRange> ranges = ProgressMatmul.ranges(512, 64, 2, 2, 0, 128);
+        assertEquals(List.of(512L, 768L, 0L, 256L), ranges.stream().map(RowRange::row).toList());
         assertEquals(
                 List.of(2, 3, 0, 1),
-                stretches.stream().map(s -> s.pieces().getFirst().flag()).toList());
+                ranges.stream().map(s -> s.pieces().getFirst().flag()).toList());
     }
 
     @ParameterizedTest

@@ -42,11 +42,11 @@ class StagedRanksIT {
         void run(Fabric fabric, CudaAllGatherMatmul op, DeviceCheck check, GpuStream stream);
     }
 
-    private interface Wishes {
+    private interface Request {
         CudaAllGatherMatmulBuilder on(CudaAllGatherMatmulBuilder builder);
     }
 
-    private void onRanks(DeviceProblem problem, Wishes wishes, Body body) {
+    private void onRanks(DeviceProblem problem, Request request, Body body) {
         try (World world = World.threads(problem.shards().ranks(), DEADLINE)) {
             world.run(
                     fabric -> {
@@ -56,7 +56,7 @@ class StagedRanksIT {
                         // Before the operator: what loads and allocates waits for no grid.
                         try (DeviceCheck check = new DeviceCheck(gpu);
                                 GpuStream stream = GpuStream.create();
-                                CudaAllGatherMatmul op = wishes.on(builder).prepare()) {
+                                CudaAllGatherMatmul op = request.on(builder).prepare()) {
                             fabric.barrier();
                             body.run(fabric, op, check, stream);
                             fabric.barrier();
@@ -92,10 +92,10 @@ class StagedRanksIT {
         assertTrue(verdict.passed(), verdict.toString());
     }
 
-    private void runCalls(DeviceProblem problem, Wishes wishes) {
+    private void runCalls(DeviceProblem problem, Request request) {
         onRanks(
                 problem,
-                wishes,
+                request,
                 (fabric, op, check, stream) -> {
                     for (int i = 0; i < CALLS; i++) {
                         callPoisoned(fabric, problem, op, check, stream);

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.Stretch.Piece;
+import dev.weft.cuda.RowRange.Piece;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -36,16 +36,16 @@ class TileScheduleTest {
         return tiles;
     }
 
-    private static Stretch there(long row, long rows, boolean narrow) {
-        return new Stretch(0, row, row, rows, List.of(), narrow);
+    private static RowRange there(long row, long rows, boolean narrow) {
+        return new RowRange(0, row, row, rows, List.of(), narrow);
     }
 
     private static List<Integer> widths(TileSchedule schedule) {
         return tiles(schedule).stream().map(Tile::width).toList();
     }
 
-    /** C and its stretches; the rows of a source need not lie where they lie in C. */
-    private record Problem(long seed, long m, long n, TileShape shape, List<Stretch> stretches) {
+    /** C and its ranges; the rows of a source need not lie where they lie in C. */
+    private record Problem(long seed, long m, long n, TileShape shape, List<RowRange> ranges) {
 
         static Problem random(long seed) {
             Random random = new Random(seed);
@@ -56,7 +56,7 @@ class TileScheduleTest {
                             random.nextInt(3) == 0 ? narrow : 2 * narrow,
                             narrow,
                             1 + random.nextInt(40));
-            List<Stretch> stretches = new ArrayList<>();
+            List<RowRange> ranges = new ArrayList<>();
             long row = 0;
             int flags = 0;
             for (int s = 0; s < 1 + random.nextInt(6); s++) {
@@ -64,26 +64,26 @@ class TileScheduleTest {
                 long sourceRow = random.nextInt(100);
                 List<Piece> pieces = s == 0 ? List.of() : pieces(random, sourceRow, rows, flags);
                 flags += pieces.size();
-                stretches.add(new Stretch(s % 3, sourceRow, row, rows, pieces, false));
+                ranges.add(new RowRange(s % 3, sourceRow, row, rows, pieces, false));
                 row += rows;
             }
-            Collections.shuffle(stretches.subList(1, stretches.size()), random);
-            narrowFrom(stretches, random.nextInt(2 * stretches.size()));
-            return new Problem(seed, row, 1 + random.nextInt(120), shape, stretches);
+            Collections.shuffle(ranges.subList(1, ranges.size()), random);
+            narrowFrom(ranges, random.nextInt(2 * ranges.size()));
+            return new Problem(seed, row, 1 + random.nextInt(120), shape, ranges);
         }
 
-        /** Makes all stretches narrow from one on, or none where there is no such one. */
-        private static void narrowFrom(List<Stretch> stretches, int first) {
-            for (int i = first; i < stretches.size(); i++) {
-                Stretch s = stretches.get(i);
-                stretches.set(
+        /** Makes all ranges narrow from one on, or none where there is no such one. */
+        private static void narrowFrom(List<RowRange> ranges, int first) {
+            for (int i = first; i < ranges.size(); i++) {
+                RowRange s = ranges.get(i);
+                ranges.set(
                         i,
-                        new Stretch(
+                        new RowRange(
                                 s.source(), s.sourceRow(), s.row(), s.rows(), s.pieces(), true));
             }
         }
 
-        /** A grid of pieces over the stretch and some rows before and behind it. */
+        /** A grid of pieces over the range and some rows before and behind it. */
         private static List<Piece> pieces(Random random, long sourceRow, long rows, int firstFlag) {
             List<Piece> pieces = new ArrayList<>();
             int flag = firstFlag;
@@ -101,15 +101,15 @@ class TileScheduleTest {
             return pieces;
         }
 
-        /** The number of the stretch that holds a tile's rows. */
+        /** The number of the range that holds a tile's rows. */
         int stretchOf(Tile tile) {
-            for (int i = 0; i < stretches.size(); i++) {
-                Stretch s = stretches.get(i);
+            for (int i = 0; i < ranges.size(); i++) {
+                RowRange s = ranges.get(i);
                 if (tile.row() >= s.row() && tile.row() + tile.rows() <= s.row() + s.rows()) {
                     return i;
                 }
             }
-            throw new AssertionError(tile + " lies in no stretch, seed " + seed);
+            throw new AssertionError(tile + " lies in no range, seed " + seed);
         }
     }
 
@@ -117,8 +117,7 @@ class TileScheduleTest {
     void randomStretchesAreCoveredOnceInOrderAndBehindTheirGates() {
         for (long seed = 1; seed <= 3000; seed++) {
             Problem problem = Problem.random(seed);
-            TileSchedule schedule =
-                    TileSchedule.of(problem.stretches(), problem.n(), problem.shape());
+            TileSchedule schedule = TileSchedule.of(problem.ranges(), problem.n(), problem.shape());
             assertCovered(problem, schedule);
             assertOrdered(problem, schedule);
             for (Tile tile : tiles(schedule)) {
@@ -138,10 +137,10 @@ class TileScheduleTest {
                     List.of(shape.width(), shape.middleWidth(), shape.narrowWidth())
                             .contains(tile.width()),
                     what);
-            Stretch stretch = problem.stretches().get(problem.stretchOf(tile));
-            assertEquals(stretch.source(), tile.source(), what);
-            assertTrue(!stretch.narrow() || tile.width() == shape.narrowWidth(), what);
-            assertEquals(tile.row() - stretch.row(), tile.sourceRow() - stretch.sourceRow(), what);
+            RowRange range = problem.ranges().get(problem.stretchOf(tile));
+            assertEquals(range.source(), tile.source(), what);
+            assertTrue(!range.narrow() || tile.width() == shape.narrowWidth(), what);
+            assertEquals(tile.row() - range.row(), tile.sourceRow() - range.sourceRow(), what);
             for (int row = tile.row(); row < tile.row() + tile.rows(); row++) {
                 for (int col = tile.col(); col < Math.min(n, tile.col() + tile.width()); col++) {
                     times[row * n + col]++;
@@ -154,15 +153,15 @@ class TileScheduleTest {
         }
     }
 
-    /** Stretch after stretch, and no tile is wider than one before it. */
+    /** RowRange after range, and no tile is wider than one before it. */
     private static void assertOrdered(Problem problem, TileSchedule schedule) {
         int before = 0;
         int width = problem.shape().width();
         for (Tile tile : tiles(schedule)) {
-            int stretch = problem.stretchOf(tile);
-            assertTrue(stretch >= before, tile + ", seed " + problem.seed());
+            int range = problem.stretchOf(tile);
+            assertTrue(range >= before, tile + ", seed " + problem.seed());
             assertTrue(tile.width() <= width, tile + ", seed " + problem.seed());
-            before = stretch;
+            before = range;
             width = tile.width();
         }
     }
@@ -170,7 +169,7 @@ class TileScheduleTest {
     private static void assertGates(Problem problem, TileSchedule schedule, Tile tile) {
         String what = tile + ", seed " + problem.seed();
         List<List<Integer>> expected = new ArrayList<>();
-        for (Piece piece : problem.stretches().get(problem.stretchOf(tile)).pieces()) {
+        for (Piece piece : problem.ranges().get(problem.stretchOf(tile)).pieces()) {
             boolean touches = false;
             for (long row = tile.sourceRow(); row < tile.sourceRow() + tile.rows(); row++) {
                 touches |= row >= piece.firstRow() && row < piece.firstRow() + piece.rows();
@@ -233,8 +232,8 @@ class TileScheduleTest {
 
     @Test
     void theTilesOfANarrowStretchAreNarrow() {
-        List<Stretch> stretches = List.of(there(0, 4096, false), there(4096, 512, true));
-        List<Integer> widths = widths(TileSchedule.of(stretches, 4096, HOPPER));
+        List<RowRange> ranges = List.of(there(0, 4096, false), there(4096, 512, true));
+        List<Integer> widths = widths(TileSchedule.of(ranges, 4096, HOPPER));
         assertEquals(Collections.nCopies(512, 256), widths.subList(0, 512));
         assertEquals(Collections.nCopies(128, 128), widths.subList(512, widths.size()));
     }
@@ -255,12 +254,12 @@ class TileScheduleTest {
     void tilesThatWaitForSlicesAreNotEvenedOut() {
         Piece whole = new Piece(0, 4096, 0, 0);
         Piece slice = new Piece(0, 4096, 1024, 1);
-        Stretch sliced = new Stretch(0, 0, 0, 4096, List.of(whole, slice), false);
+        RowRange sliced = new RowRange(0, 0, 0, 4096, List.of(whole, slice), false);
         assertEquals(
                 Collections.nCopies(832, 256),
                 widths(TileSchedule.of(List.of(sliced), 6656, HOPPER)));
         // One that waits before its first columns only is cut as if it were there.
-        Stretch gated = new Stretch(0, 0, 0, 4096, List.of(whole), false);
+        RowRange gated = new RowRange(0, 0, 0, 4096, List.of(whole), false);
         assertEquals(
                 widths(TileSchedule.of(List.of(there(0, 4096, false)), 6656, HOPPER)),
                 widths(TileSchedule.of(List.of(gated), 6656, HOPPER)));
@@ -268,7 +267,7 @@ class TileScheduleTest {
 
     @Test
     void aNarrowStretchOfNoRowsLetsTheTilesBeforeItBeEvenedOut() {
-        Stretch wide = there(0, 4096, false);
+        RowRange wide = there(0, 4096, false);
         TileSchedule alone = TileSchedule.of(List.of(wide), 6656, HOPPER);
         TileSchedule followed = TileSchedule.of(List.of(wide, there(4096, 0, true)), 6656, HOPPER);
         assertEquals(tiles(alone), tiles(followed));
@@ -278,7 +277,7 @@ class TileScheduleTest {
     void nothingToMultiplyIsNoTile() {
         TileSchedule schedule =
                 TileSchedule.of(
-                        List.of(new Stretch(0, 0, 0, 0, List.of(new Piece(0, 5, 0, 0)), true)),
+                        List.of(new RowRange(0, 0, 0, 0, List.of(new Piece(0, 5, 0, 0)), true)),
                         64,
                         HOPPER);
         assertEquals(0, schedule.tileCount());
@@ -287,8 +286,8 @@ class TileScheduleTest {
 
     @Test
     void tilesSideBySideShareTheirGates() {
-        Stretch stretch =
-                new Stretch(
+        RowRange range =
+                new RowRange(
                         0,
                         0,
                         0,
@@ -299,7 +298,7 @@ class TileScheduleTest {
                                 new Piece(128, 128, 0, 8)),
                         false);
         TileSchedule schedule =
-                TileSchedule.of(List.of(stretch), 512, new TileShape(128, 256, 256, 4));
+                TileSchedule.of(List.of(range), 512, new TileShape(128, 256, 256, 4));
         assertArrayEquals(new int[] {0, 7, 0, 8, 10, 9}, schedule.gates());
         assertEquals(
                 List.of(

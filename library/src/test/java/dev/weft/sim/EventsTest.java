@@ -68,7 +68,7 @@ class EventsTest {
     void neverGoesBackInTime() {
         Random random = new Random(7);
         double[] latest = new double[1];
-        Events.Happening[] again = new Events.Happening[1];
+        Events.Action[] again = new Events.Action[1];
         again[0] =
                 left -> {
                     assertEquals(Math.max(latest[0], events.now()), events.now());

@@ -93,7 +93,8 @@ class SimulatorPropertyTest {
         for (long seed = 0; seed < 10L * CASES; seed++) {
             RandomCase random = RandomCase.of(seed);
             int classes =
-                    LikeRanks.of(random.machine(), random.scenario().on(random.machine())).count();
+                    SymmetricRanks.of(random.machine(), random.scenario().on(random.machine()))
+                            .count();
             if (classes < random.scenario().ranks()) {
                 double every = random.runEveryRank(null).ns();
                 assertEquals(every, random.run().ns(), every * ROUNDING, "seed " + seed);

@@ -65,7 +65,7 @@ public class ReleaseWordStress {
             Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 1);
             RankPlan plan = Planner.pingPongRing(chunks, fabric.rank());
             OperatorMemory memory =
-                    new OperatorMemory(fabric, chunks, DType.FP32, Landing.PING_PONG, 0);
+                    new OperatorMemory(fabric, chunks, DType.FP32, ArrivalPlace.PING_PONG, 0);
             return new Successor(
                     plan,
                     memory.region(),

@@ -9,7 +9,7 @@ import java.util.List;
  *
  * @param regions what peers can reach
  */
-record Holdings(Arena arena, List<Region> regions) implements AutoCloseable {
+record OperatorResources(Arena arena, List<Region> regions) implements AutoCloseable {
 
     @Override
     public void close() {

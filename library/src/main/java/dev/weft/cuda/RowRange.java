@@ -10,9 +10,9 @@ import java.util.List;
  * @param sourceRow first row there
  * @param row first row in C
  * @param pieces what must have arrived, and from which column on; empty for rows that are there
- * @param narrow whether its tiles are narrow; no stretch after it has wide ones
+ * @param narrow whether its tiles are narrow; no range after it has wide ones
  */
-record Stretch(
+record RowRange(
         int source, long sourceRow, long row, long rows, List<Piece> pieces, boolean narrow) {
 
     /**
@@ -27,7 +27,7 @@ record Stretch(
         }
     }
 
-    Stretch {
+    RowRange {
         pieces = List.copyOf(pieces);
     }
 }

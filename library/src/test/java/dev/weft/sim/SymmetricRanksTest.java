@@ -14,7 +14,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** One of each class of ranks gives what all 64 give. */
-class LikeRanksTest {
+class SymmetricRanksTest {
 
     private static final int RANKS = 64;
 

@@ -12,13 +12,13 @@ import dev.weft.plan.Shards;
  *
  * @param shift equal to {@code ranks} where no two ranks are alike
  */
-record LikeRanks(int ranks, int shift) {
+record SymmetricRanks(int ranks, int shift) {
 
-    static LikeRanks none(int ranks) {
-        return new LikeRanks(ranks, ranks);
+    static SymmetricRanks none(int ranks) {
+        return new SymmetricRanks(ranks, ranks);
     }
 
-    static LikeRanks of(Machine machine, Scenario scenario) {
+    static SymmetricRanks of(Machine machine, Scenario scenario) {
         int ranks = scenario.ranks();
         Hosts hosts = scenario.hosts();
         Shards shards = scenario.chunks().shards();
@@ -34,7 +34,7 @@ record LikeRanks(int ranks, int shift) {
                         ? period(machine.node(), ranks)
                         : Math.multiplyExact(
                                 period(machine.network(), hosts.count()), hosts.size(0));
-        return new LikeRanks(ranks, period);
+        return new SymmetricRanks(ranks, period);
     }
 
     private static boolean areEqual(Shards shards) {
