@@ -30,6 +30,10 @@ module dev.weft {
     exports dev.weft.fabric.memory to
             dev.weft.cli;
 
+    // What operators ask of a fabric; users of the library need none of it.
+    exports dev.weft.fabric.transport to
+            dev.weft.cli;
+
     // For what the command and its ranks tell each other.
     exports dev.weft.files to
             dev.weft.cli;

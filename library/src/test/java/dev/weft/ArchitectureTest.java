@@ -15,8 +15,9 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
 import java.util.List;
@@ -235,6 +236,7 @@ class ArchitectureTest {
                 .dependOnClassesThat(
                         assignableTo(Fabric.class)
                                 .and(not(equivalentTo(Fabric.class)))
+                                .and(not(equivalentTo(Transport.class)))
                                 .or(
                                         assignableTo(Region.class)
                                                 .and(not(equivalentTo(Region.class)))))

@@ -1,8 +1,9 @@
 package dev.weft.compat;
 
-import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 
 /**
  * Which chunks of gathered A are there: word {@code source * splits + split} for each. Words are
@@ -14,7 +15,7 @@ import dev.weft.fabric.Region;
  */
 public final class HelionProgress implements AutoCloseable {
 
-    private final Fabric group;
+    private final Transport group;
     private final Region region;
     private final int size;
     private volatile int round;
@@ -22,9 +23,9 @@ public final class HelionProgress implements AutoCloseable {
 
     /** Collective. */
     HelionProgress(Fabric group, int splitsPerRank) {
-        this.group = group;
+        this.group = Transport.of(group);
         this.size = Math.multiplyExact(group.size(), splitsPerRank);
-        this.region = group.allocate((long) Integer.BYTES * size);
+        this.region = this.group.allocate((long) Integer.BYTES * size);
     }
 
     Fabric group() {

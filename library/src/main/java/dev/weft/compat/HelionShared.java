@@ -1,7 +1,8 @@
 package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
@@ -18,7 +19,7 @@ public final class HelionShared implements AutoCloseable {
 
     private HelionShared(Fabric group, long rows, long cols, DType dtype) {
         this.group = group;
-        this.region = group.allocate(Matrix.contiguousBytes(dtype, rows, cols));
+        this.region = Transport.of(group).allocate(Matrix.contiguousBytes(dtype, rows, cols));
         this.parts = new Matrix[group.size()];
         for (int r = 0; r < parts.length; r++) {
             parts[r] = Matrix.of(region.part(r), dtype, rows, cols);

@@ -1,6 +1,7 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
@@ -31,7 +32,7 @@ public final class CudaAllGatherMatmulBuilder {
      */
     private static final int STAGED_PATIENCE = 20;
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Gpu gpu;
     private final int rank;
     private final List<CudaOperand> operands = new ArrayList<>();
@@ -50,7 +51,7 @@ public final class CudaAllGatherMatmulBuilder {
     private boolean staged;
 
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
-        this.fabric = fabric;
+        this.fabric = fabric == null ? null : Transport.of(fabric);
         this.gpu = gpu;
         this.rank = fabric == null ? rank : fabric.rank();
         if (fabric != null) {

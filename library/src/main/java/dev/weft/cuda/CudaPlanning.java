@@ -1,7 +1,7 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.op.Agreement;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.Chunks;
@@ -29,7 +29,7 @@ import java.util.stream.Stream;
  * @param staged whether rows travel through the ranks' host memory
  */
 record CudaPlanning(
-        Fabric fabric,
+        Transport fabric,
         boolean staged,
         Gpu gpu,
         int rank,

@@ -3,9 +3,9 @@ package dev.weft.cuda;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.StallException;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.MemorySegment;
@@ -36,7 +36,7 @@ final class DevicePeers implements Peers {
     private static final int MEMORIES = 3;
     private static final int CALL_EVENTS = 4;
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Region region;
     private final HostSteps steps;
     private final int handlesAt;
@@ -54,7 +54,7 @@ final class DevicePeers implements Peers {
      *
      * @param gpu on which this rank's {@code memories} lie: buffer 0, buffer 1, flags
      */
-    DevicePeers(Fabric fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
+    DevicePeers(Transport fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
         this.fabric = fabric;
         this.pointers = new long[fabric.size()][];
         this.opened = new boolean[fabric.size()];

@@ -1,8 +1,8 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.time.WaitTime;
 import java.util.concurrent.locks.LockSupport;
 
@@ -39,11 +39,11 @@ final class HostSteps {
 
     private static final long PARK_NS = 50_000;
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Region region;
     private final Awaited[] awaited;
 
-    HostSteps(Fabric fabric, Region region) {
+    HostSteps(Transport fabric, Region region) {
         this.fabric = fabric;
         this.region = region;
         this.awaited = new Awaited[fabric.size()];

@@ -1,8 +1,8 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
@@ -39,7 +39,7 @@ final class StagedCopies implements Copies {
 
     private final Gpu gpu;
     private final StagedPeers peers;
-    private final Fabric fabric;
+    private final Transport fabric;
     private final StagedLayout layout;
     private final Chunk[] own;
     private final List<Transfer> arrivals;

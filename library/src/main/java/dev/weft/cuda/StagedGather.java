@@ -1,9 +1,9 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Transfer;
 import java.util.List;
 import java.util.function.IntConsumer;
@@ -16,7 +16,7 @@ import java.util.function.IntConsumer;
 final class StagedGather implements IntConsumer {
 
     private final RowGather gather;
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Region region;
     private final StagedLayout layout;
     private final List<Transfer> arrivals;
@@ -25,7 +25,7 @@ final class StagedGather implements IntConsumer {
 
     StagedGather(
             RowGather gather,
-            Fabric fabric,
+            Transport fabric,
             Region region,
             StagedLayout layout,
             List<Transfer> arrivals) {

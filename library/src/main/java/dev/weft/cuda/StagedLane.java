@@ -1,10 +1,10 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Lane;
 import dev.weft.plan.Transfer;
 import java.util.List;
@@ -16,7 +16,7 @@ import java.util.function.IntConsumer;
  */
 final class StagedLane implements IntConsumer, AutoCloseable {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Region region;
     private final StagedLayout layout;
     private final List<Transfer> transfers;
@@ -27,7 +27,7 @@ final class StagedLane implements IntConsumer, AutoCloseable {
     /**
      * @param bringers by tag: the rank whose lane brings the chunk to this one
      */
-    StagedLane(Fabric fabric, Region region, StagedLayout layout, Lane lane, int[] bringers) {
+    StagedLane(Transport fabric, Region region, StagedLayout layout, Lane lane, int[] bringers) {
         this.fabric = fabric;
         this.region = region;
         this.layout = layout;

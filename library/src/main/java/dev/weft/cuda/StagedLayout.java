@@ -1,7 +1,7 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Transfer;

@@ -1,7 +1,7 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 
 /**
  * Ranks on GPUs that do not reach each other's memory, since they are on different hosts: rows go
@@ -15,7 +15,7 @@ import dev.weft.fabric.Region;
  */
 final class StagedPeers implements Peers {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final StagedLayout layout;
     private final Region region;
     private final PinnedBuffer pinned;
@@ -28,7 +28,7 @@ final class StagedPeers implements Peers {
      *
      * @param own this rank's buffers on the device, by parity
      */
-    StagedPeers(Fabric fabric, StagedLayout layout, long[] own, long flags) {
+    StagedPeers(Transport fabric, StagedLayout layout, long[] own, long flags) {
         this.fabric = fabric;
         this.layout = layout;
         this.own = own.clone();
@@ -44,7 +44,7 @@ final class StagedPeers implements Peers {
         fabric.worked();
     }
 
-    Fabric fabric() {
+    Transport fabric() {
         return fabric;
     }
 

@@ -4,7 +4,8 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
 import java.lang.foreign.MemorySegment;
 
@@ -80,7 +81,7 @@ public final class SymmetricBuffer implements AutoCloseable {
             CudaMemory.fill8Async(own.address(), (byte) 0, own.bytes(), stream.handle());
             stream.synchronize();
         }
-        try (Region region = fabric.allocate(REGION_BYTES)) {
+        try (Region region = Transport.of(fabric).allocate(REGION_BYTES)) {
             show(region.part(fabric.rank()));
             fabric.barrier();
             for (int r = 0; r < addresses.length; r++) {

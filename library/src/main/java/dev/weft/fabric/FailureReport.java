@@ -1,5 +1,6 @@
 package dev.weft.fabric;
 
+import dev.weft.fabric.transport.Awaited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

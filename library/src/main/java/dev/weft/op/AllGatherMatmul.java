@@ -1,10 +1,20 @@
 package dev.weft.op;
 
-import dev.weft.fabric.Awaited;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
+import dev.weft.op.exec.CallReport;
+import dev.weft.op.exec.CallState;
+import dev.weft.op.exec.GatherWorker;
+import dev.weft.op.exec.LaneWorker;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.Releases;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.op.exec.Team;
+import dev.weft.op.exec.Workspace;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
@@ -29,7 +39,7 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 public final class AllGatherMatmul implements AutoCloseable {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final List<RankPlan> plans;
     private final RankPlan plan;
     private final Gemm engine;
@@ -56,7 +66,7 @@ public final class AllGatherMatmul implements AutoCloseable {
 
     /** Takes over the resources, which the memory and the products lie in, and closes them. */
     AllGatherMatmul(
-            Fabric fabric,
+            Transport fabric,
             List<RankPlan> plans,
             RankPlan plan,
             Gemm engine,
@@ -80,7 +90,7 @@ public final class AllGatherMatmul implements AutoCloseable {
         }
         List<Runnable> tasks = new ArrayList<>();
         List<SpanLog> logs = new ArrayList<>(List.of(staging));
-        Workspace workspace = Workspace.of(plan, fabric, memory, settings);
+        Workspace workspace = Workspace.of(plan, fabric, memory, settings.summaries());
         this.state = workspace.state();
         this.releases = workspace.releases();
         this.report = new CallReport(workspace, laneWorkers);
@@ -99,7 +109,13 @@ public final class AllGatherMatmul implements AutoCloseable {
         }
         for (int i = 0; i < computeWorkers; i++) {
             ComputeWorker worker =
-                    new ComputeWorker(i, workspace, engine, products, resources.arena());
+                    new ComputeWorker(
+                            i,
+                            workspace,
+                            settings.keepGathered(),
+                            engine,
+                            products,
+                            resources.arena());
             tasks.add(worker);
             logs.add(worker.log());
         }

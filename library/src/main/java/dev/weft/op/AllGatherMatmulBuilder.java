@@ -1,10 +1,14 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Lane;
@@ -26,7 +30,7 @@ import java.util.Objects;
  */
 public final class AllGatherMatmulBuilder {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final RightHandSides sides = new RightHandSides();
     private Shards shards;
     private DType aType;
@@ -47,7 +51,7 @@ public final class AllGatherMatmulBuilder {
     private List<RankPlan> given;
 
     AllGatherMatmulBuilder(Fabric fabric) {
-        this.fabric = Objects.requireNonNull(fabric, "fabric");
+        this.fabric = Transport.of(Objects.requireNonNull(fabric, "fabric"));
     }
 
     /** How the rows of A lie on the ranks, and the type of A's elements. */

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
 import dev.weft.sim.Machine;

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
@@ -58,7 +59,7 @@ final class AutoMachine {
     private Machine ownPart(Machine host) {
         CoreEngine engine = (CoreEngine) host.engine();
         int onHost = fabric.hosts().size(fabric.hosts().hostOf(fabric.rank()));
-        double part = Math.min(1, (double) onHost / fabric.cores().sharers());
+        double part = Math.min(1, (double) onHost / Transport.of(fabric).cores().sharers());
         return host.withEngine(engine.withCapacity(engine.capacity() * part));
     }
 

@@ -1,6 +1,8 @@
 package dev.weft.op;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.Algorithm;
 import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;

@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.op.exec.CallState;
 import jdk.jfr.Category;
 import jdk.jfr.Event;
 import jdk.jfr.EventType;

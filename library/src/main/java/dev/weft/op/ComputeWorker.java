@@ -1,9 +1,16 @@
 package dev.weft.op;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Scratch;
+import dev.weft.op.exec.Arrivals;
+import dev.weft.op.exec.CallState;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.Releases;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.op.exec.Summaries;
+import dev.weft.op.exec.Workspace;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -26,7 +33,7 @@ final class ComputeWorker implements Runnable {
     private final int index;
     private final String name;
     private final RankPlan plan;
-    private final Fabric fabric;
+    private final Transport fabric;
     private final OperatorMemory memory;
     private final Releases releases;
     private final Summaries summaries;
@@ -42,7 +49,13 @@ final class ComputeWorker implements Runnable {
     private final long stepRows;
     private final SpanLog log;
 
-    ComputeWorker(int index, Workspace workspace, Gemm gemm, List<Product> products, Arena arena) {
+    ComputeWorker(
+            int index,
+            Workspace workspace,
+            boolean keepGathered,
+            Gemm gemm,
+            List<Product> products,
+            Arena arena) {
         this.name = "compute-" + index;
         this.index = index;
         this.plan = workspace.plan();
@@ -53,7 +66,7 @@ final class ComputeWorker implements Runnable {
         this.state = workspace.state();
         this.gemm = gemm;
         this.products = products;
-        this.keepGathered = workspace.settings().keepGathered();
+        this.keepGathered = keepGathered;
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
         this.scratch = gemm.scratch(plan.chunks().cols(), widest, arena);
         this.order = plan.consumption().toArray(RowBlock[]::new);

@@ -1,6 +1,6 @@
 package dev.weft.op;
 
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
 import java.lang.foreign.Arena;
 import java.util.List;
 

@@ -1,7 +1,7 @@
 package dev.weft.op;
 
-import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.CoreShare;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.Affinity;
 import dev.weft.telemetry.Fallback;
 
@@ -28,7 +28,7 @@ final class Pinning {
     }
 
     /** For a rank with {@code workers} compute workers where every rank has as many. */
-    static Pinning of(Fabric fabric, int workers) {
+    static Pinning of(Transport fabric, int workers) {
         if (Affinity.unavailable().isPresent()) {
             Fallback.tell("workers that are not pinned to cores", Affinity.unavailable().get());
             return NONE;

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
@@ -24,7 +25,7 @@ final class Planning implements AutoProblem {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Agreement agreement;
     private final Shards shards;
     private final long k;
@@ -48,7 +49,7 @@ final class Planning implements AutoProblem {
      * @param otherSettings that have no part in a plan, but in its time
      */
     Planning(
-            Fabric fabric,
+            Transport fabric,
             Gemm gemm,
             Shards shards,
             long k,

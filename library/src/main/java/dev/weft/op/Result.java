@@ -1,5 +1,8 @@
 package dev.weft.op;
 
+import dev.weft.op.exec.CallState;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.SpanLog;
 import dev.weft.tensor.Matrix;
 import java.util.List;
 import java.util.Optional;

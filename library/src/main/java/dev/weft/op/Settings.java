@@ -1,6 +1,6 @@
 package dev.weft.op;
 
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.RowGather;
 import java.util.List;
 
 /**

@@ -1,7 +1,8 @@
 package dev.weft.op;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Hosts;
@@ -20,12 +21,12 @@ final class SharedB {
     /** A large B takes its time: peers that wait hear this often that it goes on. */
     private static final int STEPS = 16;
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final Gemm gemm;
     private final int hostFirst;
     private final int hostSize;
 
-    SharedB(Fabric fabric, Gemm gemm) {
+    SharedB(Transport fabric, Gemm gemm) {
         this.fabric = fabric;
         this.gemm = gemm;
         Hosts hosts = fabric.hosts();

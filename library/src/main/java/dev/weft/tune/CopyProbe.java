@@ -1,10 +1,10 @@
 package dev.weft.tune;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,7 +37,10 @@ final class CopyProbe implements AutoCloseable {
         this.world = World.threads(threads);
         try {
             this.regions =
-                    world.call(fabric -> fabric.allocate(Region.WORDS_BYTES + 2 * bufferBytes));
+                    world.call(
+                            fabric ->
+                                    Transport.of(fabric)
+                                            .allocate(Region.WORDS_BYTES + 2 * bufferBytes));
         } catch (RuntimeException | Error e) {
             world.close();
             throw e;
@@ -61,7 +64,8 @@ final class CopyProbe implements AutoCloseable {
                         fabric -> {
                             fabric.barrier();
                             boolean copies = together || fabric.rank() == 0;
-                            double[] ns = copies ? moves(fabric, bytes) : new double[0];
+                            double[] ns =
+                                    copies ? moves(Transport.of(fabric), bytes) : new double[0];
                             fabric.barrier();
                             return ns;
                         });
@@ -75,7 +79,7 @@ final class CopyProbe implements AutoCloseable {
     }
 
     /** Times moves from the next rank's memory, each at other offsets. */
-    private double[] moves(Fabric fabric, long bytes) {
+    private double[] moves(Transport fabric, long bytes) {
         Region region = regions.get(fabric.rank());
         int peer = (fabric.rank() + 1) % fabric.size();
         double[] ns = new double[PIECES];

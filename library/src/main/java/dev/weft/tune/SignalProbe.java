@@ -1,9 +1,9 @@
 package dev.weft.tune;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.statistics.Quantiles;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
@@ -27,9 +27,9 @@ final class SignalProbe {
         try (World world = World.threads(2, Duration.ofSeconds(30))) {
             world.call(
                     fabric -> {
-                        try (Region region = fabric.allocate(BYTES)) {
+                        try (Region region = Transport.of(fabric).allocate(BYTES)) {
                             for (int round = 1; round <= ROUNDS; round++) {
-                                pass(fabric, region, round, sentNs, tookNs);
+                                pass(Transport.of(fabric), region, round, sentNs, tookNs);
                             }
                             fabric.barrier();
                         }
@@ -40,7 +40,7 @@ final class SignalProbe {
     }
 
     private static void pass(
-            Fabric fabric, Region region, int round, long[] sentNs, double[] tookNs) {
+            Transport fabric, Region region, int round, long[] sentNs, double[] tookNs) {
         fabric.barrier();
         if (fabric.rank() == 0) {
             LockSupport.parkNanos(ASLEEP_NS);

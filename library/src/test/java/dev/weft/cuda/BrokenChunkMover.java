@@ -1,8 +1,8 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Transport;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.function.IntConsumer;
@@ -21,11 +21,11 @@ final class BrokenChunkMover implements ChunkMover {
     }
 
     /** The same fabric, whose chunk movers fail in call {@code call}. */
-    static Fabric in(Fabric fabric, int call) {
-        return (Fabric)
+    static Transport in(Transport fabric, int call) {
+        return (Transport)
                 Proxy.newProxyInstance(
-                        Fabric.class.getClassLoader(),
-                        new Class<?>[] {Fabric.class},
+                        Transport.class.getClassLoader(),
+                        new Class<?>[] {Transport.class},
                         (proxy, method, arguments) -> {
                             if (method.getName().equals("mover")) {
                                 return new BrokenChunkMover(

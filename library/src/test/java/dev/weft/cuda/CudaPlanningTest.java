@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.CudaPlanning.Request;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -25,7 +25,7 @@ class CudaPlanningTest {
         return new CudaPlanning(null, false, null, 1, Shards.even(8192, 4), DType.FP16, request);
     }
 
-    private static RankPlan stagedPlan(Fabric fabric, Request request) {
+    private static RankPlan stagedPlan(Transport fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
         return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, request)
                 .agreedPlans(K)
@@ -98,7 +98,8 @@ class CudaPlanningTest {
     void throughHostMemoryTheOwnersPushSmallerChunks() {
         try (World world = World.threads(3, Duration.ofSeconds(10))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         RankPlan plan =
                                 stagedPlan(fabric, request(Algorithm.AUTO, CudaEngine.GATED));
                         assertEquals("mesh-push", plan.name());
@@ -116,7 +117,7 @@ class CudaPlanningTest {
                             assertEquals(
                                     512,
                                     stagedPlan(
-                                                    fabric,
+                                                    Transport.of(fabric),
                                                     request(Algorithm.MESH_PULL, CudaEngine.GATED))
                                             .chunks()
                                             .chunkRows(0)));
@@ -127,7 +128,8 @@ class CudaPlanningTest {
     void throughHostMemoryNobodyReadsInPlace() {
         try (World world = World.threads(2, Duration.ofSeconds(10))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         IllegalArgumentException refusal =
                                 assertThrows(
                                         IllegalArgumentException.class,
@@ -154,7 +156,8 @@ class CudaPlanningTest {
     void ranksThatDisagreeOnStagingAreTold() {
         try (World world = World.threads(2, Duration.ofSeconds(10))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         boolean staged = fabric.rank() == 0;
                         CudaPlanning planning =
                                 new CudaPlanning(

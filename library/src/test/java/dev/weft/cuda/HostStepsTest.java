@@ -6,8 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -20,7 +21,8 @@ class HostStepsTest {
         AtomicInteger queued = new AtomicInteger();
         try (World world = World.threads(4, Duration.ofSeconds(10))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         try (Region region = fabric.allocate(HostSteps.BYTES)) {
                             HostSteps steps = new HostSteps(fabric, region);
                             for (int call = 1; call <= 50; call++) {
@@ -43,7 +45,8 @@ class HostStepsTest {
     void whoDoesNotComeIsNamedAndNotAwaitedForEver() {
         try (World world = World.threads(2, Duration.ofMillis(300))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         try (Region region = fabric.allocate(HostSteps.BYTES)) {
                             HostSteps steps = new HostSteps(fabric, region);
                             if (fabric.rank() == 0) {

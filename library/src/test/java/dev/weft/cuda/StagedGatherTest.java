@@ -5,9 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;
@@ -27,7 +28,8 @@ class StagedGatherTest {
         StagedLayout layout = new StagedLayout(chunks, DType.BF16);
         try (World world = World.threads(3, Duration.ofSeconds(10))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         int rank = fabric.rank();
                         List<Transfer> arrivals =
                                 StagedCopies.arrivals(

@@ -4,10 +4,10 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
@@ -54,13 +54,13 @@ class StagedLaneTest {
             world.run(
                     fabric ->
                             gather(
-                                    fabric,
+                                    Transport.of(fabric),
                                     Planner.plan(algorithm, chunks, 2, fabric.rank(), hosts),
                                     new StagedLayout(chunks, DType.FP16)));
         }
     }
 
-    private static void gather(Fabric fabric, RankPlan plan, StagedLayout layout) {
+    private static void gather(Transport fabric, RankPlan plan, StagedLayout layout) {
         List<Transfer> arrivals = StagedCopies.arrivals(plan);
         assertComplete(plan, arrivals);
         AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -103,7 +103,7 @@ class StagedLaneTest {
     }
 
     /** Chunk by chunk, as a device would bring it. */
-    private static void stageShard(Fabric fabric, Region region, StagedLayout layout, int call) {
+    private static void stageShard(Transport fabric, Region region, StagedLayout layout, int call) {
         int rank = fabric.rank();
         MemorySegment part = region.part(rank);
         for (int c = 0; c < layout.chunks().count(rank); c++) {
@@ -119,7 +119,7 @@ class StagedLaneTest {
     }
 
     private static void awaitChunk(
-            Fabric fabric, Region region, StagedLayout layout, Transfer transfer, int call) {
+            Transport fabric, Region region, StagedLayout layout, Transfer transfer, int call) {
         Chunk chunk = layout.chunks().chunk(transfer.source(), transfer.chunk());
         fabric.await(
                 region,

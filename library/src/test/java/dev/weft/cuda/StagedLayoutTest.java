@@ -3,8 +3,8 @@ package dev.weft.cuda;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;

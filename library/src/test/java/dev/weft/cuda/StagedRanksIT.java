@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -39,7 +39,7 @@ class StagedRanksIT {
 
     /** What each rank does with its operator; before and after it all ranks meet. */
     private interface Body {
-        void run(Fabric fabric, CudaAllGatherMatmul op, DeviceCheck check, GpuStream stream);
+        void run(Transport fabric, CudaAllGatherMatmul op, DeviceCheck check, GpuStream stream);
     }
 
     private interface Request {
@@ -49,7 +49,8 @@ class StagedRanksIT {
     private void onRanks(DeviceProblem problem, Request request, Body body) {
         try (World world = World.threads(problem.shards().ranks(), DEADLINE)) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         gpu.bind();
                         CudaAllGatherMatmulBuilder builder =
                                 problem.describe(CudaAllGatherMatmul.on(fabric, gpu)).staged();
@@ -66,7 +67,7 @@ class StagedRanksIT {
     }
 
     private static void callPoisoned(
-            Fabric fabric,
+            Transport fabric,
             DeviceProblem problem,
             CudaAllGatherMatmul op,
             DeviceCheck check,
@@ -263,10 +264,11 @@ class StagedRanksIT {
                     DeviceProblem.random(
                             arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         gpu.bind();
                         boolean breaks = fabric.rank() == 1;
-                        Fabric link = breaks ? BrokenChunkMover.in(fabric, 3) : fabric;
+                        Transport link = breaks ? BrokenChunkMover.in(fabric, 3) : fabric;
                         try (DeviceCheck check = new DeviceCheck(gpu);
                                 GpuStream stream = GpuStream.create();
                                 CudaAllGatherMatmul op =
@@ -303,7 +305,8 @@ class StagedRanksIT {
                     DeviceProblem.random(
                             arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         gpu.bind();
                         try (DeviceCheck check = new DeviceCheck(gpu);
                                 GpuStream stream = GpuStream.create();

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -29,7 +32,8 @@ abstract class FabricContract {
     void ranksAreNumberedAndKnowTheirWorld() {
         run(
                 5,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     assertEquals(5, fabric.size());
                     assertEquals(runner().kind(), fabric.kind());
                     assertEquals(LONG, fabric.deadline());
@@ -46,7 +50,8 @@ abstract class FabricContract {
     void everyRankGetsTheBytesItAskedForZeroedOnAPageAndVisibleToAll() {
         run(
                 4,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     for (long unit : new long[] {0, 1, 4095, 70_000}) {
                         long mine = unit * fabric.rank();
                         try (Region region = fabric.allocate(mine)) {
@@ -80,7 +85,8 @@ abstract class FabricContract {
     void memoryIsFreedOnceEveryRankHasLetGoOfIt() {
         run(
                 3,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     Region region = fabric.allocate(1000);
                     MemorySegment part = region.part(0);
                     fabric.barrier();
@@ -96,7 +102,8 @@ abstract class FabricContract {
     void aRegionOutlivesThePeersWhoLetGoOfIt() {
         run(
                 3,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     Region region = fabric.allocate(64);
                     region.part(fabric.rank()).set(ValueLayout.JAVA_INT, 0, 7);
                     fabric.barrier();
@@ -117,7 +124,8 @@ abstract class FabricContract {
     void badArgumentsAreRefusedWithTheirValues() {
         run(
                 2,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     String size = messageOf(() -> fabric.allocate(-1));
                     assertEquals("a region of -1 bytes: expected zero or more", size);
                     assertTrue(messageOf(() -> fabric.split(3)).contains("2 ranks"));
@@ -134,7 +142,8 @@ abstract class FabricContract {
         long seed = 91;
         run(
                 4,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     Random random = new Random(seed);
                     for (int i = 0; i < 1000; i++) {
                         if (random.nextInt(3) == 0) {
@@ -153,7 +162,8 @@ abstract class FabricContract {
     void manyBarriersHoldEveryRankBack() {
         run(
                 4,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     try (Region region = fabric.allocate(Long.BYTES)) {
                         for (long i = 1; i <= 1500; i++) {
                             region.part(fabric.rank()).set(ValueLayout.JAVA_LONG, 0, i);
@@ -187,7 +197,8 @@ abstract class FabricContract {
     private void passTokenRound(int rounds, int start) {
         run(
                 3,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     try (Region region = fabric.allocate(DATA_AT + DATA_LONGS * Long.BYTES)) {
                         int rank = fabric.rank();
                         // Words are zero at first: bring them to the start of the count.
@@ -227,7 +238,8 @@ abstract class FabricContract {
     void severalThreadsOfARankMayWaitForAndSignalWordsOfOnePart() {
         run(
                 2,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     try (Region region = fabric.allocate(4096)) {
                         ThreadGroupRun threads = new ThreadGroupRun();
                         for (int t = 0; t < 4; t++) {
@@ -252,9 +264,10 @@ abstract class FabricContract {
     void partsGatherOnTheirOwnAndNameRanksByTheWorld() {
         run(
                 6,
-                fabric -> {
-                    try (Fabric half = fabric.split(2);
-                            Fabric third = fabric.split(3)) {
+                given -> {
+                    Transport fabric = Transport.of(given);
+                    try (Transport half = fabric.split(2);
+                            Transport third = fabric.split(3)) {
                         assertEquals(3, half.size());
                         assertEquals(fabric.rank() % 3, half.rank());
                         assertEquals(2, third.size());
@@ -262,7 +275,7 @@ abstract class FabricContract {
                             assertOwnRanks(fabric, half, i);
                             assertOwnRanks(fabric, third, i);
                         }
-                        try (Fabric alone = half.split(3)) {
+                        try (Transport alone = half.split(3)) {
                             assertOwnRanks(fabric, alone, 0);
                         }
                         fabric.barrier();
@@ -270,7 +283,7 @@ abstract class FabricContract {
                 });
     }
 
-    private static void assertOwnRanks(Fabric world, Fabric part, int round) {
+    private static void assertOwnRanks(Transport world, Transport part, int round) {
         assertEquals(world.rank(), part.worldRank(part.rank()));
         long[] values = part.exchange(world.rank() + 10L * round);
         for (int r = 0; r < part.size(); r++) {
@@ -283,9 +296,10 @@ abstract class FabricContract {
     void theSameCutTwiceGivesSeparateParts() {
         run(
                 4,
-                fabric -> {
-                    try (Fabric one = fabric.split(2);
-                            Fabric two = fabric.split(2)) {
+                given -> {
+                    Transport fabric = Transport.of(given);
+                    try (Transport one = fabric.split(2);
+                            Transport two = fabric.split(2)) {
                         for (int i = 0; i < 40; i++) {
                             try (Region first = one.allocate(8);
                                     Region second = two.allocate(16)) {
@@ -305,7 +319,8 @@ abstract class FabricContract {
         runner().run(
                         2,
                         deadline,
-                        fabric -> {
+                        given -> {
+                            Transport fabric = Transport.of(given);
                             try (Region region = fabric.allocate(64)) {
                                 if (fabric.rank() == 0) {
                                     Awaited what = Awaited.chunk(1, 1, 0);
@@ -327,7 +342,8 @@ abstract class FabricContract {
         runner().run(
                         1,
                         deadline,
-                        fabric -> {
+                        given -> {
+                            Transport fabric = Transport.of(given);
                             try (Region region = fabric.allocate(64)) {
                                 ThreadGroupRun worker = new ThreadGroupRun();
                                 worker.start(
@@ -342,7 +358,7 @@ abstract class FabricContract {
                 .assertNoFailure();
     }
 
-    private static void workFor(Fabric fabric, Duration time) {
+    private static void workFor(Transport fabric, Duration time) {
         long end = System.nanoTime() + time.toNanos();
         while (System.nanoTime() < end) {
             fabric.worked();
@@ -354,7 +370,8 @@ abstract class FabricContract {
     void aWorldServesSeveralRunsOfWaitsInARow() {
         run(
                 3,
-                fabric -> {
+                given -> {
+                    Transport fabric = Transport.of(given);
                     for (int i = 0; i < 20; i++) {
                         try (Region region = fabric.allocate(128)) {
                             int next = (fabric.rank() + 1) % 3;

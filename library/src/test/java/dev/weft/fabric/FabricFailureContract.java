@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.memory.MemoryFabric;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Queue;
@@ -33,7 +36,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 4,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     fabric.barrier();
                                     if (fabric.rank() == culprit) {
                                         throw cause;
@@ -61,7 +65,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     try (Region region = fabric.allocate(64)) {
                                         if (fabric.rank() == 2) {
                                             throw new ArithmeticException();
@@ -86,7 +91,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 2,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     if (fabric.rank() == 0) {
                                         throw new IllegalArgumentException(message);
                                     }
@@ -102,7 +108,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 2,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     if (fabric.rank() == 1) {
                                         ThreadGroupRun threads = new ThreadGroupRun();
                                         threads.start(
@@ -131,7 +138,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     Region region = fabric.allocate(64);
                                     if (fabric.rank() != 1) {
                                         fabric.await(region, 0, 0, 9, Awaited.chunk(1, 1, 4));
@@ -160,7 +168,8 @@ abstract class FabricFailureContract {
         runner().run(
                         2,
                         LONG,
-                        fabric -> {
+                        given -> {
+                            Transport fabric = Transport.of(given);
                             Region region = fabric.allocate(64);
                             if (fabric.rank() == 0) {
                                 fabric.await(region, 1, 0, 1, Awaited.of("the last word", 1));
@@ -181,7 +190,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 Duration.ofMillis(700),
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     try (Region region = fabric.allocate(64)) {
                                         if (fabric.rank() == 0) {
                                             Awaited what = Awaited.chunk(1, 2, 7);
@@ -210,7 +220,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 Duration.ofMillis(700),
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     if (fabric.rank() == 2) {
                                         stalled.await();
                                         return;
@@ -232,7 +243,7 @@ abstract class FabricFailureContract {
                                 4,
                                 LONG,
                                 fabric -> {
-                                    Fabric half = fabric.split(2);
+                                    Transport half = Transport.of(fabric).split(2);
                                     if (fabric.rank() == 3) {
                                         throw new IllegalStateException("no more yarn");
                                     }
@@ -256,7 +267,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     Region region = fabric.allocate(4096);
                                     held.add(region.part(0));
                                     fabric.barrier();
@@ -282,7 +294,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 2,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     Region region = fabric.allocate(64);
                                     if (fabric.rank() == 1) {
                                         fabric.signal(region, 0, 0, value + ahead);
@@ -316,7 +329,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 2,
                                 LONG,
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     try (Region region = fabric.allocate(64)) {
                                         if (fabric.rank() == 0) {
                                             waits.countDown();
@@ -337,7 +351,8 @@ abstract class FabricFailureContract {
         runner().run(
                         2,
                         LONG,
-                        fabric -> {
+                        given -> {
+                            Transport fabric = Transport.of(given);
                             Region region = fabric.allocate(64);
                             fabric.publish(region, 0, 7);
                             fabric.barrier();
@@ -363,7 +378,8 @@ abstract class FabricFailureContract {
                 runner().run(
                                 3,
                                 Duration.ofMillis(700),
-                                fabric -> {
+                                given -> {
+                                    Transport fabric = Transport.of(given);
                                     if (fabric.rank() == 2) {
                                         stalled.await();
                                         return;

@@ -3,6 +3,7 @@ package dev.weft.fabric;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.fabric.transport.Transport;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,7 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /** Runs one body per rank on one kind of fabric and tells how each rank ended. */
 interface RankRunner {
 
-    /** What {@link Fabric#kind} says. */
+    /** What {@link Transport#kind} says. */
     String kind();
 
     Outcomes run(int ranks, Duration deadline, World.Body body);

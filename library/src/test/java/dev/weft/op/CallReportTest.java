@@ -4,14 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.CorruptSignalException;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.Move;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -56,9 +56,9 @@ class CallReportTest {
                 Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
     }
 
-    private static Fabric faulty(Fabric fabric, Fault fault) {
+    private static Transport faulty(Transport fabric, Fault fault) {
         return proxy(
-                Fabric.class,
+                Transport.class,
                 (self, method, args) -> {
                     Object result = below(fabric, method, args);
                     return method.getName().equals("mover")
@@ -99,10 +99,10 @@ class CallReportTest {
                     () ->
                             world.run(
                                     fabric -> {
-                                        Fabric own =
+                                        Transport own =
                                                 fabric.rank() == SENDER
-                                                        ? faulty(fabric, fault)
-                                                        : fabric;
+                                                        ? faulty(Transport.of(fabric), fault)
+                                                        : Transport.of(fabric);
                                         try (AllGatherMatmul op =
                                                 AllGatherMatmul.on(own)
                                                         .a(SHARDS, DType.FP16)
@@ -207,7 +207,8 @@ class CallReportTest {
                     FabricException.class,
                     () ->
                             world.run(
-                                    fabric -> {
+                                    given -> {
+                                        Transport fabric = Transport.of(given);
                                         try (AllGatherMatmul op =
                                                 AllGatherMatmul.on(fabric)
                                                         .a(SHARDS, DType.FP16)

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
@@ -36,7 +36,7 @@ class FailureTest {
         return Problem.create(arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 21);
     }
 
-    private static AllGatherMatmulBuilder builder(Fabric fabric, Problem problem) {
+    private static AllGatherMatmulBuilder builder(Transport fabric, Problem problem) {
         return AllGatherMatmul.on(fabric).a(SHARDS, DType.FP16).b(problem.b());
     }
 
@@ -68,7 +68,8 @@ class FailureTest {
             Problem problem = problem(arena);
             assertRefusedByAll(
                     world,
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         AllGatherMatmulBuilder builder = builder(fabric, problem);
                         if (fabric.rank() == 2) {
                             difference.accept(builder, arena);
@@ -99,7 +100,8 @@ class FailureTest {
             World world, World.Function<AllGatherMatmulBuilder> description, String says) {
         List<String> messages =
                 world.call(
-                        fabric -> {
+                        given -> {
+                            Transport fabric = Transport.of(given);
                             AllGatherMatmulBuilder builder = description.apply(fabric);
                             RuntimeException refusal =
                                     assertThrows(RuntimeException.class, builder::prepare);
@@ -122,7 +124,8 @@ class FailureTest {
                 World world = World.threads(3)) {
             Problem problem = problem(arena);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric);
                         builder.a(SHARDS, DType.FP16);
                         if (fabric.rank() != 1) {
@@ -141,7 +144,7 @@ class FailureTest {
     }
 
     /** Throws at the given product, on one rank. */
-    private static Gemm faulty(Fabric fabric, int rank, int product, Throwable fault) {
+    private static Gemm faulty(Transport fabric, int rank, int product, Throwable fault) {
         AtomicInteger products = new AtomicInteger();
         return new GemmProxy(
                 Gemms.byName("scalar"),
@@ -164,7 +167,8 @@ class FailureTest {
                 World world = World.threads(3)) {
             Problem problem = problem(arena);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         AllGatherMatmulBuilder builder =
                                 builder(fabric, problem)
                                         .algorithm(Algorithm.AUTO)
@@ -190,7 +194,8 @@ class FailureTest {
                 World world = World.threads(3)) {
             Problem problem = problem(arena);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         int rank = fabric.rank();
                         try (AllGatherMatmul op =
                                 builder(fabric, problem)
@@ -236,7 +241,8 @@ class FailureTest {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(1)) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
                         Matrix a = Matrix.allocate(arena, DType.FP32, 3, 4);
                         try (AllGatherMatmul op =
@@ -270,7 +276,8 @@ class FailureTest {
                             false,
                             8);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         Matrix freed;
                         try (Arena gone = Arena.ofConfined()) {
                             long rows = problem.shards().rows(fabric.rank());
@@ -302,7 +309,8 @@ class FailureTest {
                 World world = World.threads(3)) {
             Problem problem = problem(arena);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         try (AllGatherMatmul op =
                                 builder(fabric, problem).algorithm(algorithm).prepare()) {
                             op.call(problem.shard(fabric.rank()));
@@ -336,7 +344,8 @@ class FailureTest {
                 World world = World.threads(3)) {
             Problem problem = problem(arena);
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         AllGatherMatmul op = builder(fabric, problem).prepare();
                         op.start(problem.shard(fabric.rank()));
                         op.close();

@@ -3,8 +3,8 @@ package dev.weft.op;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -50,7 +50,7 @@ class ReuseRuleTest {
             return as.get(call % INPUTS).rows(shards.firstRow(rank), shards.rows(rank));
         }
 
-        AllGatherMatmul operator(Fabric fabric, Algorithm algorithm, Pauses pauses) {
+        AllGatherMatmul operator(Transport fabric, Algorithm algorithm, Pauses pauses) {
             return AllGatherMatmul.on(fabric)
                     .a(shards, DType.BF16)
                     .b(b)
@@ -113,7 +113,8 @@ class ReuseRuleTest {
                     fabric -> {
                         int rank = fabric.rank();
                         Pauses pauses = new Pauses(seed * 64 + rank, longestNs[rank]);
-                        try (AllGatherMatmul op = series.operator(fabric, algorithm, pauses)) {
+                        try (AllGatherMatmul op =
+                                series.operator(Transport.of(fabric), algorithm, pauses)) {
                             for (int call = 0; call < calls; call++) {
                                 Matrix rows = series.shard(call, rank);
                                 pauses.pause();
@@ -149,8 +150,10 @@ class ReuseRuleTest {
                     fabric -> {
                         int rank = fabric.rank();
                         Pauses pauses = new Pauses(seed * 64 + rank, 60_000);
-                        try (AllGatherMatmul first = one.operator(fabric, algorithm, pauses);
-                                AllGatherMatmul second = two.operator(fabric, other, pauses)) {
+                        try (AllGatherMatmul first =
+                                        one.operator(Transport.of(fabric), algorithm, pauses);
+                                AllGatherMatmul second =
+                                        two.operator(Transport.of(fabric), other, pauses)) {
                             for (int call = 0; call < 100; call++) {
                                 String what =
                                         algorithm.label()

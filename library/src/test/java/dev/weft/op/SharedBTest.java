@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.Scratch;
@@ -30,15 +30,22 @@ class SharedBTest {
     /** Packs on every rank, multiplies with what came out, and says whether it was shared. */
     private static void check(Arena arena, IntFunction<Matrix> ofRank, boolean shared) {
         try (World world = World.threads(RANKS)) {
-            world.run(fabric -> checkRank(fabric, arena, ofRank.apply(fabric.rank()), shared));
+            world.run(
+                    fabric ->
+                            checkRank(
+                                    Transport.of(fabric),
+                                    arena,
+                                    ofRank.apply(fabric.rank()),
+                                    shared));
         }
     }
 
-    private static void checkRank(Fabric fabric, Arena arena, Matrix b, boolean shared) {
+    private static void checkRank(Transport fabric, Arena arena, Matrix b, boolean shared) {
         checkRank(fabric, arena, b, shared, Gemms.auto());
     }
 
-    private static void checkRank(Fabric fabric, Arena arena, Matrix b, boolean shared, Gemm gemm) {
+    private static void checkRank(
+            Transport fabric, Arena arena, Matrix b, boolean shared, Gemm gemm) {
         SharedB.Packed packed = new SharedB(fabric, gemm).pack(b, false, arena);
         if (shared) {
             assertNotNull(packed.region(), "one copy for all ranks");
@@ -105,7 +112,7 @@ class SharedBTest {
             world.run(
                     fabric -> {
                         Gemm gemm = fabric.rank() == 1 ? scalar : vector;
-                        checkRank(fabric, arena, b, alike, gemm);
+                        checkRank(Transport.of(fabric), arena, b, alike, gemm);
                     });
         }
     }

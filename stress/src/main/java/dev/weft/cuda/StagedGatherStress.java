@@ -3,9 +3,9 @@ package dev.weft.cuda;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.memory.Slots;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;
@@ -57,9 +57,9 @@ public class StagedGatherStress {
     }
 
     /** One row of one element on each rank. */
-    private record Rank(Fabric fabric, Region region, StagedLayout layout, StagedGather gather) {
+    private record Rank(Transport fabric, Region region, StagedLayout layout, StagedGather gather) {
 
-        static Rank of(Fabric fabric) {
+        static Rank of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.of(1, 1), 1, 1, 1);
             StagedLayout layout = new StagedLayout(chunks, DType.FP32);
             Region region = fabric.allocate(layout.bytes(fabric.rank()));
@@ -79,7 +79,7 @@ public class StagedGatherStress {
 
         /** Shards are equally large, so they lie at the same place in every part. */
         private static void copyAll(
-                Fabric fabric, Region region, long fromAt, long toAt, long rowBytes) {
+                Transport fabric, Region region, long fromAt, long toAt, long rowBytes) {
             MemorySegment own = region.part(fabric.rank());
             for (int r = 0; r < fabric.size(); r++) {
                 MemorySegment.copy(region.part(r), fromAt, own, toAt + r * rowBytes, rowBytes);

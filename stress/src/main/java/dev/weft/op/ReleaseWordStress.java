@@ -3,10 +3,13 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.memory.Slots;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.Releases;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
@@ -61,7 +64,7 @@ public class ReleaseWordStress {
     private record Successor(
             RankPlan plan, Region region, MemorySegment buffer, long flag, Releases releases) {
 
-        static Successor of(Fabric fabric) {
+        static Successor of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 1);
             RankPlan plan = Planner.pingPongRing(chunks, fabric.rank());
             OperatorMemory memory =

@@ -3,10 +3,11 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.memory.Slots;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.op.exec.Summaries;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;

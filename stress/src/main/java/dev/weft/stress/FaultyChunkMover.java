@@ -1,8 +1,8 @@
 package dev.weft.stress;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Transport;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.Queue;
@@ -21,13 +21,13 @@ final class FaultyChunkMover implements ChunkMover {
 
     private record Held(int index, Move move, int flag, int counter) {}
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final ChunkMover below;
     private final Injector injector;
     private final Queue<Held> held = new ArrayDeque<>();
     private int last;
 
-    FaultyChunkMover(Fabric fabric, ChunkMover below, Injector injector) {
+    FaultyChunkMover(Transport fabric, ChunkMover below, Injector injector) {
         this.fabric = fabric;
         this.below = below;
         this.injector = injector;

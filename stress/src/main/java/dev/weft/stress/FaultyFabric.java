@@ -1,22 +1,22 @@
 package dev.weft.stress;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.CoreShare;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
 import java.time.Duration;
 import java.util.function.IntConsumer;
 
 /** A rank's fabric in which its case's fault happens; otherwise the one below. */
-final class FaultyFabric implements Fabric {
+final class FaultyFabric implements Transport {
 
-    private final Fabric below;
+    private final Transport below;
     private final Injector injector;
 
-    FaultyFabric(Fabric below, Injector injector) {
+    FaultyFabric(Transport below, Injector injector) {
         this.below = below;
         this.injector = injector;
     }
@@ -84,7 +84,7 @@ final class FaultyFabric implements Fabric {
     }
 
     @Override
-    public Fabric split(int groups) {
+    public Transport split(int groups) {
         return new FaultyFabric(below.split(groups), injector);
     }
 

@@ -1,6 +1,7 @@
 package dev.weft.stress;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import java.lang.foreign.Arena;
@@ -31,7 +32,7 @@ final class Workload {
     }
 
     Tally on(Fabric world) {
-        Fabric fabric = new FaultyFabric(world, injector);
+        Fabric fabric = new FaultyFabric(Transport.of(world), injector);
         for (int pair = 0; calls < run.calls(); pair++) {
             pairOfOperators(fabric, new SplittableRandom(run.seed() * 1_000_003 + pair));
         }

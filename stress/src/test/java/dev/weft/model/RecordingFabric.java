@@ -1,10 +1,10 @@
 package dev.weft.model;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -24,24 +24,24 @@ final class RecordingFabric {
      */
     record Event(Region region, boolean isWait, int home, long offset, int value, int lead) {}
 
-    private final Fabric below;
+    private final Transport below;
     private final Hosts hosts;
     private final Map<String, List<Event>> events = new ConcurrentHashMap<>();
 
     /**
      * @param hosts on which the operator believes its ranks to be
      */
-    RecordingFabric(Fabric below, Hosts hosts) {
+    RecordingFabric(Transport below, Hosts hosts) {
         this.below = below;
         this.hosts = hosts;
     }
 
     /** The same fabric, of which is recorded what matters. */
-    Fabric fabric() {
-        return (Fabric)
+    Transport fabric() {
+        return (Transport)
                 Proxy.newProxyInstance(
-                        Fabric.class.getClassLoader(),
-                        new Class<?>[] {Fabric.class},
+                        Transport.class.getClassLoader(),
+                        new Class<?>[] {Transport.class},
                         (proxy, method, arguments) -> call(method, arguments));
     }
 

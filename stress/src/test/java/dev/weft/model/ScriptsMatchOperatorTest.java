@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemms;
 import dev.weft.model.RecordingFabric.Event;
 import dev.weft.op.AllGatherMatmul;
@@ -75,7 +76,8 @@ class ScriptsMatchOperatorTest {
         try (World world = World.threads(shards.ranks())) {
             world.run(
                     fabric -> {
-                        RecordingFabric recording = new RecordingFabric(fabric, hosts);
+                        RecordingFabric recording =
+                                new RecordingFabric(Transport.of(fabric), hosts);
                         recordings[fabric.rank()] = recording;
                         plans[fabric.rank()] = runCalls(recording, shards, options);
                     });

@@ -1,9 +1,9 @@
 package dev.weft.cli.diagnosis;
 
-import dev.weft.fabric.Awaited;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.State;
 import dev.weft.fabric.FailureReport.Wait;
+import dev.weft.fabric.transport.Awaited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

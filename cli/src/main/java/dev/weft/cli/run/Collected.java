@@ -1,10 +1,11 @@
 package dev.weft.cli.run;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -19,7 +20,8 @@ final class Collected {
     private Collected() {}
 
     /** Collective: every rank's bytes, by rank, on rank 0; an empty list elsewhere. */
-    static List<byte[]> atFirst(Fabric fabric, byte[] own) {
+    static List<byte[]> atFirst(Fabric world, byte[] own) {
+        Transport fabric = Transport.of(world);
         long[] lengths = fabric.exchange(own.length);
         int ranks = lengths.length;
         long[] places = new long[ranks + 1];
@@ -57,7 +59,8 @@ final class Collected {
         }
     }
 
-    private static List<byte[]> read(Fabric fabric, Region region, long[] lengths, long[] places) {
+    private static List<byte[]> read(
+            Transport fabric, Region region, long[] lengths, long[] places) {
         List<byte[]> all = new ArrayList<>();
         for (int r = 0; r < lengths.length; r++) {
             if (r > 0) {

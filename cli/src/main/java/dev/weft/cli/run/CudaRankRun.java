@@ -12,6 +12,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Timeline;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
@@ -55,7 +56,7 @@ final class CudaRankRun implements RankJob {
     }
 
     /** What all calls of this rank share. */
-    private record Caller(Fabric world, GpuStream stream) {
+    private record Caller(Transport world, GpuStream stream) {
 
         void together() {
             if (world != null) {
@@ -79,7 +80,8 @@ final class CudaRankRun implements RankJob {
     private record Results(RankReport report, Matrix product, Matrix gathered) {}
 
     @Override
-    public RankReport run(Fabric world) throws IOException {
+    public RankReport run(Fabric fabric) throws IOException {
+        Transport world = fabric == null ? null : Transport.of(fabric);
         int rank = world == null ? 0 : world.rank();
         try (Arena arena = Arena.ofConfined()) {
             Results results = onGpu(world, rank, arena);
@@ -95,10 +97,10 @@ final class CudaRankRun implements RankJob {
         return results.report();
     }
 
-    private Results onGpu(Fabric world, int rank, Arena arena) {
+    private Results onGpu(Transport world, int rank, Arena arena) {
         // Never closed: kernels are loaded once per process, into this context.
         Gpu gpu = Gpu.open((world == null ? 0 : world.cores().place()) % Gpu.count());
-        Fabric group =
+        Transport group =
                 world != null && problem.groups() > 1 ? world.split(problem.groups()) : world;
         try (GpuStream stream = GpuStream.create();
                 CudaInputs inputs = CudaInputs.upload(problem, operands, rank, stream);
@@ -130,7 +132,7 @@ final class CudaRankRun implements RankJob {
     }
 
     private CudaAllGatherMatmulBuilder builder(
-            Fabric group, Gpu gpu, CudaInputs inputs, PlanWriter algorithm) {
+            Transport group, Gpu gpu, CudaInputs inputs, PlanWriter algorithm) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(gpu, 0)

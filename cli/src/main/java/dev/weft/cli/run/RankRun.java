@@ -8,6 +8,7 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.compat.Ascend;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.AllGatherMatmul;
@@ -56,8 +57,9 @@ final class RankRun implements RankJob {
     }
 
     @Override
-    public RankReport run(Fabric world) throws IOException {
-        Fabric group = problem.groups() > 1 ? world.split(problem.groups()) : world;
+    public RankReport run(Fabric fabric) throws IOException {
+        Transport world = Transport.of(fabric);
+        Transport group = problem.groups() > 1 ? world.split(problem.groups()) : world;
         Matrix shard = operands.shard(world.rank());
         try (AllGatherMatmul fused =
                         builder(group, world, execution.algorithm(), execution.keepGathered())
@@ -106,7 +108,7 @@ final class RankRun implements RankJob {
     }
 
     private AllGatherMatmulBuilder builder(
-            Fabric group, Fabric world, PlanWriter algorithm, boolean keepGathered) {
+            Transport group, Transport world, PlanWriter algorithm, boolean keepGathered) {
         Gemm engine = Gemms.byName(execution.engine());
         AllGatherMatmulBuilder builder =
                 AllGatherMatmul.on(group)
@@ -141,11 +143,11 @@ final class RankRun implements RankJob {
     }
 
     /** All groups of the world share the cores, not only this one's ranks. */
-    private int computeWorkers(Fabric world) {
+    private int computeWorkers(Transport world) {
         return execution.computeWorkers() > 0 ? execution.computeWorkers() : world.cores().cores();
     }
 
-    private ViewTimes measure(Fabric world, AllGatherMatmul fused, AllGatherMatmul sequential) {
+    private ViewTimes measure(Transport world, AllGatherMatmul fused, AllGatherMatmul sequential) {
         ViewTimes times = new ViewTimes(execution.iterations());
         int rounds = execution.warmup() + execution.iterations();
         long toldNs = System.nanoTime();
@@ -190,7 +192,7 @@ final class RankRun implements RankJob {
     }
 
     /** Every element must be written anew: the output is poisoned first. */
-    private Matrix functionalCall(Fabric world, AllGatherMatmul fused, Matrix shard) {
+    private Matrix functionalCall(Transport world, AllGatherMatmul fused, Matrix shard) {
         world.barrier();
         fused.lastResult().product().data().fill((byte) 0xFF);
         return fused.call(shard).product();
@@ -215,7 +217,7 @@ final class RankRun implements RankJob {
      * the float64 bound where the engine promises no more.
      */
     private Kept keepGatheredCall(
-            Fabric group, Fabric world, AllGatherMatmul fused, Matrix shard, Matrix product)
+            Transport group, Transport world, AllGatherMatmul fused, Matrix shard, Matrix product)
             throws IOException {
         if (execution.keepGathered()) {
             Matrix gathered = fused.lastResult().gathered().orElseThrow();
@@ -230,7 +232,7 @@ final class RankRun implements RankJob {
         }
     }
 
-    private Kept compare(Fabric world, Result result, Matrix product, boolean sameBits) {
+    private Kept compare(Transport world, Result result, Matrix product, boolean sameBits) {
         Matrix gathered = result.gathered().orElseThrow();
         boolean equal = product.bitwiseEquals(result.product());
         boolean withinBound =

@@ -3,13 +3,13 @@ package dev.weft.cli.diagnosis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Awaited;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.Peer;
 import dev.weft.fabric.FailureReport.Run;
 import dev.weft.fabric.FailureReport.Sent;
 import dev.weft.fabric.FailureReport.State;
 import dev.weft.fabric.FailureReport.Wait;
+import dev.weft.fabric.transport.Awaited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Move;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
 import java.lang.foreign.MemorySegment;
 import java.util.function.IntConsumer;
 

@@ -1,11 +1,11 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.CoreShare;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Group;
 import dev.weft.plan.Hosts;
 import dev.weft.time.WaitTime;
@@ -24,7 +24,7 @@ import java.util.function.IntConsumer;
  * the word; the writer stores the word and then loads the waiters. All four are volatile, so that
  * at least one of the two sees the other.
  */
-public abstract class MemoryFabric implements Fabric {
+public abstract class MemoryFabric implements Transport {
 
     /**
      * Polls of a word before blocking. On x86_64 a poll with its pause takes about 40 ns, so all of
@@ -138,7 +138,7 @@ public abstract class MemoryFabric implements Fabric {
     }
 
     @Override
-    public final Fabric split(int groups) {
+    public final Transport split(int groups) {
         Group local = Group.containing(rank, size(), groups);
         long[] wanted = exchange(groups);
         for (int r = 1; r < wanted.length; r++) {

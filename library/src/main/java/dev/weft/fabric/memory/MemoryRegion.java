@@ -1,6 +1,6 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 

@@ -1,6 +1,6 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.Awaited;
+import dev.weft.fabric.transport.Awaited;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
 import jdk.jfr.Event;

@@ -1,8 +1,8 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.CoreShare;
 import dev.weft.fabric.memory.BuildId;
 import dev.weft.fabric.memory.ControlBlock;
+import dev.weft.fabric.transport.CoreShare;
 import dev.weft.ffi.Mpi;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;

@@ -1,11 +1,11 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Move;
 import dev.weft.fabric.memory.CopyChunkMover;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.Words;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

@@ -1,13 +1,13 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.SharedParts;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.CoreShare;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
 import dev.weft.plan.Group;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;

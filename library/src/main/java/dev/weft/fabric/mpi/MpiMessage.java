@@ -1,7 +1,7 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.Move;
 import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.transport.Move;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

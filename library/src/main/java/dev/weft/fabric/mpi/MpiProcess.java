@@ -1,10 +1,10 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.CoreShare;
-import dev.weft.fabric.RowGather;
 import dev.weft.fabric.StallException;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
+import dev.weft.fabric.transport.CoreShare;
+import dev.weft.fabric.transport.RowGather;
 import dev.weft.ffi.Affinity;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiEnvironment;

@@ -1,9 +1,9 @@
 package dev.weft.fabric.mpi;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
 import dev.weft.fabric.memory.MemoryRegion;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
 import dev.weft.ffi.Mpi;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

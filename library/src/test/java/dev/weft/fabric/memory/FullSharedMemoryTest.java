@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.ThreadGroupRun;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -109,7 +109,7 @@ class FullSharedMemoryTest {
     }
 
     /** As a body does it that {@link World} runs: a failure is told to the peers. */
-    private static void allocate(Fabric fabric, long bytes) {
+    private static void allocate(Transport fabric, long bytes) {
         try {
             fabric.allocate(bytes).close();
         } catch (RuntimeException e) {

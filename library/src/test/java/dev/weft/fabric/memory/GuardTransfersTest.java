@@ -3,10 +3,10 @@ package dev.weft.fabric.memory;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.GuardedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -29,7 +29,7 @@ class GuardTransfersTest {
                 GuardedMemory.unavailable().isEmpty(),
                 () -> GuardedMemory.unavailable().orElseThrow());
         try (Arena arena = Arena.ofShared()) {
-            Fabric rank = ThreadFabric.world(2, Duration.ofSeconds(10), arena)[0];
+            Transport rank = ThreadFabric.world(2, Duration.ofSeconds(10), arena)[0];
             for (long rows : ROWS) {
                 for (long rowBytes : ROW_BYTES) {
                     for (long fromGap : GAPS) {
@@ -43,7 +43,7 @@ class GuardTransfersTest {
     }
 
     private static void move(
-            Fabric rank,
+            Transport rank,
             GuardedMemory.Flush flush,
             long rows,
             long rowBytes,

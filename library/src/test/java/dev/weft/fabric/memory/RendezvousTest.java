@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.StallException;
 import dev.weft.fabric.ThreadGroupRun;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -246,7 +246,7 @@ class RendezvousTest {
                     Map.of("WEFT_RANK", "" + r, "WEFT_RANKS", "2", "WEFT_JOB", folder.toString());
             threads.start(
                     () -> {
-                        try (Fabric fabric = RankEnvironment.join(environment, LONG)) {
+                        try (Transport fabric = RankEnvironment.join(environment, LONG)) {
                             fabric.barrier();
                         }
                     });

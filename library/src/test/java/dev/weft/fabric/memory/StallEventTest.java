@@ -3,9 +3,10 @@ package dev.weft.fabric.memory;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.nio.file.Path;
 import java.util.List;
 import jdk.jfr.Recording;
@@ -26,7 +27,8 @@ class StallEventTest {
             recording.enable("dev.weft.Stall");
             recording.start();
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         try (Region region = fabric.allocate(64)) {
                             if (fabric.rank() == 0) {
                                 fabric.await(region, 0, 0, 3, Awaited.chunk(1, 1, 12));

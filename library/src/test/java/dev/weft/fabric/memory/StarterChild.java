@@ -1,8 +1,9 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
@@ -55,7 +56,8 @@ final class StarterChild {
         System.out.println("pid " + ProcessHandle.current().pid());
         try (World world = World.joined()) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         Region region = fabric.allocate(64);
                         int peer = (fabric.rank() + 1) % fabric.size();
                         System.out.println("running");

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ChildJvm;
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -145,7 +145,7 @@ class StarterWatchTest {
     @Test
     void aStarterThatLivesLetsItsRanksBe() {
         try (ShmJob job = ShmJob.create(shared)) {
-            try (Fabric fabric = RankEnvironment.join(job.environment(0, 1, LONG), LONG)) {
+            try (Transport fabric = RankEnvironment.join(job.environment(0, 1, LONG), LONG)) {
                 fabric.barrier();
             }
             assertTrue(Files.exists(job.folder()), "left to the starter");

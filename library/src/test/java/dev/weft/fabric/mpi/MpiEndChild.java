@@ -2,13 +2,13 @@ package dev.weft.fabric.mpi;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
@@ -27,7 +27,7 @@ final class MpiEndChild {
     public static void main(String[] args) {
         int code = 0;
         try (World world = World.mpi(Duration.ofMillis(Long.parseLong(args[1])))) {
-            world.run(fabric -> run(fabric, args[0]));
+            world.run(fabric -> run(Transport.of(fabric), args[0]));
             System.out.println("ended well");
         } catch (FabricException e) {
             code = ENDED_BY_A_PEER;
@@ -35,7 +35,7 @@ final class MpiEndChild {
         System.exit(code);
     }
 
-    private static void run(Fabric fabric, String what) {
+    private static void run(Transport fabric, String what) {
         try {
             switch (what) {
                 case "early" -> leavesWhileAnotherIsWaitedFor(fabric);
@@ -55,7 +55,7 @@ final class MpiEndChild {
     }
 
     /** Rank 2 has all it needs and leaves, while rank 0 still has something to send to rank 1. */
-    private static void leavesWhileAnotherIsWaitedFor(Fabric fabric) {
+    private static void leavesWhileAnotherIsWaitedFor(Transport fabric) {
         long bytes = 400L << 20;
         boolean large = fabric.rank() < 2;
         Region region = fabric.allocate(DATA_AT + (large ? bytes : 64));
@@ -76,8 +76,8 @@ final class MpiEndChild {
     }
 
     /** For longer than the deadline, but it says so; and then needs memory of its host. */
-    private static void worksOnAfterTheOthersLeft(Fabric fabric) {
-        try (Fabric part = fabric.split(2)) {
+    private static void worksOnAfterTheOthersLeft(Transport fabric) {
+        try (Transport part = fabric.split(2)) {
             if (fabric.rank() < fabric.size() / 2) {
                 return;
             }
@@ -89,7 +89,7 @@ final class MpiEndChild {
         }
     }
 
-    private static void leavesThoughAwaited(Fabric fabric) {
+    private static void leavesThoughAwaited(Transport fabric) {
         Region region = fabric.allocate(64);
         if (fabric.rank() != 1) {
             fabric.await(region, fabric.rank(), 0, 9, Awaited.chunk(1, 1, 4));
@@ -97,7 +97,7 @@ final class MpiEndChild {
     }
 
     /** Large rectangles are under way between all ranks when the last one gives up. */
-    private static void throwsAmongMoves(Fabric fabric) {
+    private static void throwsAmongMoves(Transport fabric) {
         long bytes = 24L << 20;
         int size = fabric.size();
         int to = (fabric.rank() + 1) % size;
@@ -128,7 +128,7 @@ final class MpiEndChild {
     }
 
     /** Rank 0 moves to all others, in turn and without end. */
-    private static void movesToAll(Fabric fabric) {
+    private static void movesToAll(Transport fabric) {
         long bytes = 1L << 20;
         try (Region region = fabric.allocate(DATA_AT + bytes);
                 ChunkMover mover = fabric.mover(index -> {})) {
@@ -147,7 +147,7 @@ final class MpiEndChild {
     }
 
     /** In one move, the other way round in a second one that has gaps. */
-    private static void movesMoreThanAnIntCounts(Fabric fabric) {
+    private static void movesMoreThanAnIntCounts(Transport fabric) {
         long row = 1_000_003;
         long rows = 2 + (1L << 31) / row;
         long pitch = row + 5;

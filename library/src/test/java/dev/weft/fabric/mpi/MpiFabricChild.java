@@ -2,13 +2,13 @@ package dev.weft.fabric.mpi;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.ThreadGroupRun;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
@@ -17,15 +17,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One rank under mpirun that tries out what {@link Fabric} promises, for {@link MpiFabricIT}. Every
- * check that has passed adds one to the number in its last line.
+ * One rank under mpirun that tries out what {@link Transport} promises, for {@link MpiFabricIT}.
+ * Every check that has passed adds one to the number in its last line.
  */
 final class MpiFabricChild {
 
     private static final long DATA_AT = Region.WORDS_BYTES;
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final int rank;
     private final int size;
 
@@ -35,7 +35,7 @@ final class MpiFabricChild {
     private final int before;
     private int passed;
 
-    private MpiFabricChild(Fabric fabric) {
+    private MpiFabricChild(Transport fabric) {
         this.fabric = fabric;
         this.rank = fabric.rank();
         this.size = fabric.size();
@@ -47,7 +47,8 @@ final class MpiFabricChild {
     public static void main(String[] args) {
         try (World world = World.mpi(Duration.ofSeconds(30))) {
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = Transport.of(given);
                         MpiFabricChild child = new MpiFabricChild(fabric);
                         child.all(args[0]);
                         System.out.println("passed " + child.passed);
@@ -80,7 +81,7 @@ final class MpiFabricChild {
         passed++;
     }
 
-    private void exchangesAndBarriersMix(Fabric group, int rounds) {
+    private void exchangesAndBarriersMix(Transport group, int rounds) {
         Random random = new Random(91);
         for (int i = 0; i < rounds; i++) {
             if (random.nextInt(3) == 0) {
@@ -363,8 +364,8 @@ final class MpiFabricChild {
 
     private void splits() {
         int groups = size % 2 == 0 ? 2 : size;
-        try (Fabric part = fabric.split(groups);
-                Fabric same = fabric.split(groups)) {
+        try (Transport part = fabric.split(groups);
+                Transport same = fabric.split(groups)) {
             require(part.size() == size / groups, "a group of " + part.size());
             require(part.worldRank(part.rank()) == rank, "rank " + part.rank());
             exchangesAndBarriersMix(part, 100);

@@ -3,9 +3,9 @@ package dev.weft.fabric.memory;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;

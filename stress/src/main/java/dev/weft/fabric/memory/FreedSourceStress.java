@@ -3,8 +3,8 @@ package dev.weft.fabric.memory;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
 import java.lang.foreign.ValueLayout;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;

@@ -1,7 +1,7 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Region;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -41,12 +41,12 @@ public final class Slots {
         return taken.getAndIncrement();
     }
 
-    public static Fabric rank(int rank) {
+    public static Transport rank(int rank) {
         return RANKS[rank];
     }
 
     /** A world of its own, of one rank. */
-    public static Fabric alone() {
+    public static Transport alone() {
         return ThreadFabric.world(1, DEADLINE, ARENA)[0];
     }
 
@@ -54,7 +54,7 @@ public final class Slots {
      * What a collective call gives to each of the two ranks. The call must not be a method of a
      * class that is being initialised: its other thread would wait for the end of that.
      */
-    public static <T> List<T> onBothRanks(Function<Fabric, T> call) {
+    public static <T> List<T> onBothRanks(Function<Transport, T> call) {
         CompletableFuture<T> other = CompletableFuture.supplyAsync(() -> call.apply(RANKS[1]));
         T own = call.apply(RANKS[0]);
         return List.of(own, other.join());

@@ -3,10 +3,10 @@ package dev.weft.fabric.mpi;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.Slots;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
 
 /**
  * A fabric's own all-gather, such as MPI's, for one operator. All ranks close theirs in one order.

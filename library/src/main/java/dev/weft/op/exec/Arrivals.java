@@ -1,6 +1,6 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Awaited;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
@@ -9,7 +9,7 @@ import dev.weft.plan.Transfer;
  * For every chunk that arrives at a rank: where it lands, and who raises its flag, as what a wait
  * for it says when it does not come. Immutable, shared by the rank's workers.
  */
-final class Arrivals {
+public final class Arrivals {
 
     /** By source and chunk. */
     private final Awaited[][] awaited;
@@ -17,7 +17,7 @@ final class Arrivals {
     /** By source: the slot that its chunks land in. */
     private final int[] slots;
 
-    Arrivals(RankPlan plan) {
+    public Arrivals(RankPlan plan) {
         awaited = new Awaited[plan.ranks()][];
         slots = new int[plan.ranks()];
         for (int s = 0; s < awaited.length; s++) {
@@ -37,11 +37,11 @@ final class Arrivals {
         }
     }
 
-    Awaited of(int source, int chunk) {
+    public Awaited of(int source, int chunk) {
         return awaited[source][chunk];
     }
 
-    int slot(int source) {
+    public int slot(int source) {
         return slots[source];
     }
 }

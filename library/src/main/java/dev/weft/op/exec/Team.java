@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
 import dev.weft.threads.Uninterruptibly;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -13,7 +13,7 @@ import java.util.function.Consumer;
  * round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
  * Waiting for the team needs no deadline of its own: each task's waits have theirs.
  */
-final class Team implements AutoCloseable {
+public final class Team implements AutoCloseable {
 
     /** Looks before parking; a round often follows the last one closely. */
     private static final int SPINS = 100;
@@ -32,7 +32,11 @@ final class Team implements AutoCloseable {
      * @param first what a task's thread does once, before its first round
      * @param onFailure gets what a task throws, on the task's thread
      */
-    Team(String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onFailure) {
+    public Team(
+            String name,
+            Runnable[] tasks,
+            Consumer<Runnable> first,
+            Consumer<Throwable> onFailure) {
         this.onFailure = onFailure;
         threads = new Thread[tasks.length];
         for (int i = 0; i < tasks.length; i++) {
@@ -95,7 +99,7 @@ final class Team implements AutoCloseable {
         return true;
     }
 
-    void start() {
+    public void start() {
         running.set(threads.length);
         awaiting = Thread.currentThread();
         round++;
@@ -104,12 +108,12 @@ final class Team implements AutoCloseable {
         }
     }
 
-    boolean isDone() {
+    public boolean isDone() {
         return finished == round;
     }
 
     /** Waits for the end of the round. May be called from another thread than {@link #start}. */
-    void await() {
+    public void await() {
         awaiting = Thread.currentThread();
         boolean interrupted = false;
         while (!isDone()) {

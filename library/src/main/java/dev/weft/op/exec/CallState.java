@@ -1,24 +1,25 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
+import dev.weft.op.View;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * What the workers of one rank share during a call. Set by the caller before the team starts, which
  * makes it visible to them.
  */
-final class CallState {
+public final class CallState {
 
     /** The number of the call, from 1 on; wraps after 2^32 calls, which comparisons allow for. */
-    int call;
+    public int call;
 
-    View view;
+    public View view;
 
     /** When the caller began, by {@link System#nanoTime()}. */
-    long startNs;
+    public long startNs;
 
     /** Position in the consumption order of the next block to take; workers add. */
-    final AtomicInteger nextBlock = new AtomicInteger();
+    public final AtomicInteger nextBlock = new AtomicInteger();
 
     /** When every chunk had arrived, as seen by the first compute worker; 0 if it did not look. */
-    long gatheredNs;
+    public long gatheredNs;
 }

@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
 
 /**
  * The move of a rectangle of bytes from one rank's part of a region to another's, and the words at

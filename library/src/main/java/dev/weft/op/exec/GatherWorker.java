@@ -1,8 +1,10 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Timeline;
+import dev.weft.op.View;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
@@ -11,9 +13,9 @@ import dev.weft.plan.Transfer;
  * In place of lanes where the fabric brings an all-gather of its own and nothing is to overlap: one
  * collective call, after which all flags are raised at once.
  */
-final class GatherWorker implements Runnable {
+public final class GatherWorker implements Runnable {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final RowGather gather;
     private final RankPlan plan;
     private final OperatorMemory memory;
@@ -22,7 +24,7 @@ final class GatherWorker implements Runnable {
     private final Awaited[] starts;
     private final SpanLog log = new SpanLog("gather", 1);
 
-    GatherWorker(RowGather gather, Workspace workspace) {
+    public GatherWorker(RowGather gather, Workspace workspace) {
         this.gather = gather;
         this.fabric = workspace.fabric();
         this.plan = workspace.plan();
@@ -35,7 +37,7 @@ final class GatherWorker implements Runnable {
         }
     }
 
-    SpanLog log() {
+    public SpanLog log() {
         return log;
     }
 

@@ -1,7 +1,7 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
 /** Where a rank keeps rows that are not its own. */
-enum ArrivalPlace {
+public enum ArrivalPlace {
     /** Nowhere: they are read in their owner's memory. */
     NONE,
     /** In gathered A, shard below shard: [M, K]. */

@@ -1,9 +1,10 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.View;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
@@ -14,17 +15,17 @@ import java.util.List;
  * protocol sets anyway, and costs nothing before. Any worker tells what it waited for; the caller
  * puts it together once all workers have ended.
  */
-final class CallReport {
+public final class CallReport {
 
     private final RankPlan plan;
-    private final Fabric fabric;
+    private final Transport fabric;
     private final OperatorMemory memory;
     private final CallState state;
     private final Arrivals arrivals;
     private final List<LaneWorker> lanes;
     private final List<FailureReport.Wait> waits = new ArrayList<>();
 
-    CallReport(Workspace workspace, List<LaneWorker> lanes) {
+    public CallReport(Workspace workspace, List<LaneWorker> lanes) {
         this.plan = workspace.plan();
         this.fabric = workspace.fabric();
         this.memory = workspace.memory();
@@ -34,14 +35,14 @@ final class CallReport {
     }
 
     /** A worker, or the caller, has given up. */
-    synchronized void ended(Throwable cause) {
+    public synchronized void ended(Throwable cause) {
         if (cause instanceof FabricException failure) {
             failure.report().ifPresent(report -> waits.addAll(report.waits()));
         }
     }
 
     /** Once no worker runs. */
-    synchronized void attachTo(FabricException failure) {
+    public synchronized void attachTo(FabricException failure) {
         List<FailureReport.Peer> peers = new ArrayList<>();
         failure.report().ifPresent(known -> known.peers().forEach(p -> peers.add(started(p))));
         boolean moved = state.view != View.COMPUTE_ONLY && state.call > 0;

@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
 
 import java.lang.foreign.MemorySegment;
 

@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
 
 /**
  * What a wait is for, for the error in which it may end. Made when an operator is prepared, so that

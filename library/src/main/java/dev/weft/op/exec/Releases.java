@@ -1,6 +1,7 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.View;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
@@ -13,9 +14,9 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  * calls. Its release pairs with the acquire of the lane that then overwrites the buffer. Does
  * nothing where every shard has a place of its own.
  */
-final class Releases {
+public final class Releases {
 
-    private final Fabric fabric;
+    private final Transport fabric;
     private final OperatorMemory memory;
     private final int rank;
     private final int remoteShards;
@@ -32,7 +33,7 @@ final class Releases {
     private int call;
     private int released;
 
-    Releases(RankPlan plan, Fabric fabric, OperatorMemory memory) {
+    public Releases(RankPlan plan, Transport fabric, OperatorMemory memory) {
         this.fabric = fabric;
         this.memory = memory;
         this.rank = plan.rank();
@@ -53,7 +54,7 @@ final class Releases {
     }
 
     /** What the release word must have reached before a transfer with this credit may land. */
-    int needed(int ofCall, int credit) {
+    public int needed(int ofCall, int credit) {
         return (ofCall - 1) * remoteShards + credit;
     }
 
@@ -61,12 +62,12 @@ final class Releases {
      * How far past what a transfer needs the word can be: its owner may have released all shards of
      * this call, and all of the next one if nothing lands in that.
      */
-    int mostAhead() {
+    public int mostAhead() {
         return 2 * remoteShards;
     }
 
     /** Called before the workers start; {@code ofView} says which uses there will be. */
-    synchronized void begin(int ofCall, View ofView) {
+    public synchronized void begin(int ofCall, View ofView) {
         if (!active) {
             return;
         }
@@ -83,7 +84,7 @@ final class Releases {
     }
 
     /** A block or a forward of the shard of {@code source} is done. Any worker calls. */
-    void used(int source) {
+    public void used(int source) {
         if (active && source != rank && left.decrementAndGet(numbers[source]) == 0) {
             advance();
         }

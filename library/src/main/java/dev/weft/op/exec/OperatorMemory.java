@@ -1,9 +1,9 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.Move;
-import dev.weft.fabric.Region;
-import dev.weft.fabric.RowGather;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
@@ -31,11 +31,11 @@ import dev.weft.tensor.Matrix;
  * The owner writes its words and its shards; a flag and its chunk's place are written by the one
  * rank whose lane delivers that chunk.
  */
-final class OperatorMemory {
+public final class OperatorMemory {
 
-    static final long START_AT = 0;
-    static final long RELEASED_AT = 128;
-    static final int SLOTS = 2;
+    public static final long START_AT = 0;
+    public static final long RELEASED_AT = 128;
+    public static final int SLOTS = 2;
 
     private static final long FLAGS_AT = 256;
     private static final long FLAG_ROW_BYTES = 128;
@@ -62,7 +62,8 @@ final class OperatorMemory {
      *
      * @param lanes summary counters per rank, 0 for none
      */
-    OperatorMemory(Fabric fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
+    public OperatorMemory(
+            Transport fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
         this.landing = landing;
         this.dtype = dtype;
         this.lanes = lanes;
@@ -126,36 +127,36 @@ final class OperatorMemory {
         return Math.ceilDiv(bytes, unit) * unit;
     }
 
-    Region region() {
+    public Region region() {
         return region;
     }
 
     /** Bytes of this rank's part: all that the operator keeps where peers can reach it. */
-    long bytes(int rank) {
+    public long bytes(int rank) {
         return region.part(rank).byteSize();
     }
 
-    long flagAt(int source, int chunk) {
+    public long flagAt(int source, int chunk) {
         return flagRowAt[source] + (long) Integer.BYTES * chunk;
     }
 
     /** The counter of what lane {@code lane} of rank {@code initiator} has delivered here. */
-    long summaryAt(int initiator, int lane) {
+    public long summaryAt(int initiator, int lane) {
         long first = flagRowAt[rows.ranks()];
         return first + FLAG_ROW_BYTES * ((long) initiator * lanes + lane);
     }
 
     /** The slot that a call uses. */
-    static int slot(int call) {
+    public static int slot(int call) {
         return call & 1;
     }
 
-    Matrix shard(int rank, int call) {
+    public Matrix shard(int rank, int call) {
         return shards[slot(call)][rank];
     }
 
     /** Gathered A at {@code rank}; empty where none is kept. */
-    Matrix gathered(int rank, int call) {
+    public Matrix gathered(int rank, int call) {
         return landings[slot(call)][rank];
     }
 
@@ -164,7 +165,7 @@ final class OperatorMemory {
      *
      * @param buffer the number of a ping-pong buffer; of no concern where shards have own places
      */
-    Matrix landing(int rank, int buffer, int call) {
+    public Matrix landing(int rank, int buffer, int call) {
         return landing == ArrivalPlace.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
     }
 
@@ -174,7 +175,7 @@ final class OperatorMemory {
      * @param fromBuffer the ping-pong buffer that a forward comes from
      * @param counterAt where the lane counts what it has brought there, or -1
      */
-    Move move(Transfer transfer, Chunk chunk, int fromBuffer, int slot, long counterAt) {
+    public Move move(Transfer transfer, Chunk chunk, int fromBuffer, int slot, long counterAt) {
         boolean forward = transfer.isForward();
         long elementBytes = dtype.bytes();
         long landingPitch = landingCols * elementBytes;
@@ -200,7 +201,7 @@ final class OperatorMemory {
     }
 
     /** Has the fabric gather all shards of a call. Collective. */
-    void gatherBy(RowGather gather, int rank, int call) {
+    public void gatherBy(RowGather gather, int rank, int call) {
         long[] counts = new long[rows.ranks()];
         for (int r = 0; r < counts.length; r++) {
             counts[r] = rows.rows(r);
@@ -211,12 +212,12 @@ final class OperatorMemory {
     }
 
     /** The row at which the shard of {@code source} starts where it lands. */
-    long landingRow(int source) {
+    public long landingRow(int source) {
         return landing == ArrivalPlace.ROWS ? rows.firstRow(source) : 0;
     }
 
     /** The column at which the shard of {@code source} starts where it lands. */
-    long landingCol(int source) {
+    public long landingCol(int source) {
         return landing == ArrivalPlace.COLUMNS ? source * cols : 0;
     }
 }

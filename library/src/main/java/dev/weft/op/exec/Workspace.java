@@ -1,20 +1,20 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.RankPlan;
 
 /** What all workers of one rank work with. */
-record Workspace(
+public record Workspace(
         RankPlan plan,
-        Fabric fabric,
+        Transport fabric,
         OperatorMemory memory,
         CallState state,
         Arrivals arrivals,
         Releases releases,
-        Summaries summaries,
-        Settings settings) {
+        Summaries summaries) {
 
-    static Workspace of(RankPlan plan, Fabric fabric, OperatorMemory memory, Settings settings) {
+    public static Workspace of(
+            RankPlan plan, Transport fabric, OperatorMemory memory, boolean summaries) {
         return new Workspace(
                 plan,
                 fabric,
@@ -22,7 +22,6 @@ record Workspace(
                 new CallState(),
                 new Arrivals(plan),
                 new Releases(plan, fabric, memory),
-                new Summaries(plan, settings.summaries()),
-                settings);
+                new Summaries(plan, summaries));
     }
 }

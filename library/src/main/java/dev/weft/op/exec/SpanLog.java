@@ -1,5 +1,6 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
+import dev.weft.op.Timeline;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -8,7 +9,7 @@ import java.util.List;
  * reads and ten stores, and allocates nothing, so it is always on. Written by its worker only, read
  * once the call has ended.
  */
-final class SpanLog {
+public final class SpanLog {
 
     private final String name;
     private final Timeline.Kind[] kinds;
@@ -23,7 +24,7 @@ final class SpanLog {
     private final long[] ends;
     private int size;
 
-    SpanLog(String name, int capacity) {
+    public SpanLog(String name, int capacity) {
         this.name = name;
         kinds = new Timeline.Kind[capacity];
         sources = new int[capacity];
@@ -37,16 +38,17 @@ final class SpanLog {
         ends = new long[capacity];
     }
 
-    void clear() {
+    public void clear() {
         size = 0;
     }
 
     /** Records a span that moves nothing, began at {@code startNs} and ends now. */
-    void add(Timeline.Kind kind, int source, int peer, long firstRow, long rows, long startNs) {
+    public void add(
+            Timeline.Kind kind, int source, int peer, long firstRow, long rows, long startNs) {
         add(kind, source, peer, -1, -1, firstRow, rows, 0, startNs, System.nanoTime());
     }
 
-    void add(
+    public void add(
             Timeline.Kind kind,
             int source,
             int peer,
@@ -70,7 +72,7 @@ final class SpanLog {
         ends[at] = endNs;
     }
 
-    Timeline.Track track(long originNs) {
+    public Timeline.Track track(long originNs) {
         List<Timeline.Span> spans = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             spans.add(

@@ -1,4 +1,4 @@
-package dev.weft.op;
+package dev.weft.fabric.transport;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.PlanWriter;
@@ -51,7 +51,7 @@ public final class Agreement {
     }
 
     /** One number for several: unlike ones have the same in one of 2^64 cases. */
-    static long digest(long... values) {
+    public static long digest(long... values) {
         long digest = values.length;
         for (long value : values) {
             // The finalizer of SplitMix64 over what came before.

@@ -1,10 +1,12 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Awaited;
-import dev.weft.fabric.ChunkMover;
-import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.Move;
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.ChunkMover;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Timeline;
+import dev.weft.op.View;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
@@ -19,7 +21,7 @@ import java.util.List;
  * acquire of whoever waits for the chunk: the destination's compute workers, and lanes that
  * forward.
  */
-final class LaneWorker implements Runnable, AutoCloseable {
+public final class LaneWorker implements Runnable, AutoCloseable {
 
     private static final int FOR_CHUNK = 0;
     private static final int FOR_BUFFER = 1;
@@ -28,7 +30,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     private static final int MOST_RUNS = 256;
 
     private final String name;
-    private final Fabric fabric;
+    private final Transport fabric;
     private final OperatorMemory memory;
     private final CallState state;
     private final Releases releases;
@@ -58,7 +60,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     /** Transfers of the call that the mover has been given. */
     private int given;
 
-    LaneWorker(Lane lane, Workspace workspace) {
+    public LaneWorker(Lane lane, Workspace workspace) {
         Chunks cut = workspace.plan().chunks();
         Arrivals arrivals = workspace.arrivals();
         this.name = "lane-" + lane.index();
@@ -110,7 +112,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
         this.log = new SpanLog(name, 3 * transfers.length);
     }
 
-    SpanLog log() {
+    public SpanLog log() {
         return log;
     }
 
@@ -146,7 +148,7 @@ final class LaneWorker implements Runnable, AutoCloseable {
     }
 
     /** What was moved in the call, for an error; while the lane does not run. */
-    FailureReport.Sent sent() {
+    public FailureReport.Sent sent() {
         List<FailureReport.Run> runs = new ArrayList<>();
         FailureReport.Run latest = null;
         for (int i = 0; i < given; i++) {

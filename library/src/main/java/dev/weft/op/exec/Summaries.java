@@ -1,6 +1,6 @@
-package dev.weft.op;
+package dev.weft.op.exec;
 
-import dev.weft.fabric.Awaited;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
@@ -13,7 +13,7 @@ import dev.weft.plan.Transfer;
  * call's, so calls that move nothing leave no gap. Since a block comes by one lane whole, one
  * counter covers it.
  */
-final class Summaries {
+public final class Summaries {
 
     private final boolean active;
     private final int rank;
@@ -28,7 +28,7 @@ final class Summaries {
     private final int[][] counts;
     private final Awaited[][] awaited;
 
-    Summaries(RankPlan plan, boolean active) {
+    public Summaries(RankPlan plan, boolean active) {
         this.active = active;
         this.rank = plan.rank();
         int ranks = active ? plan.ranks() : 0;
@@ -67,7 +67,7 @@ final class Summaries {
         }
     }
 
-    boolean active() {
+    public boolean active() {
         return active;
     }
 
@@ -76,30 +76,30 @@ final class Summaries {
     }
 
     /** The counter of one of the lanes that deliver here. */
-    long wordOf(Lane arrivals, OperatorMemory memory) {
+    public long wordOf(Lane arrivals, OperatorMemory memory) {
         Transfer first = arrivals.transfers().getFirst();
         return memory.summaryAt(initiators[first.source()][first.chunk()], arrivals.index());
     }
 
     /** The counter that tells when the block's last chunk is here. */
-    long wordFor(RowBlock block, OperatorMemory memory) {
+    public long wordFor(RowBlock block, OperatorMemory memory) {
         int chunk = last(block);
         return memory.summaryAt(initiators[block.source()][chunk], lanes[block.source()][chunk]);
     }
 
     /** What that counter then holds. */
-    int valueFor(RowBlock block, int call) {
+    public int valueFor(RowBlock block, int call) {
         int chunk = last(block);
         return value(call, places[block.source()][chunk], counts[block.source()][chunk]);
     }
 
     /** As what it is awaited. */
-    Awaited awaitedFor(RowBlock block) {
+    public Awaited awaitedFor(RowBlock block) {
         return awaited[block.source()][last(block)];
     }
 
     /** What a lane writes after chunk number {@code place} of {@code count} to one destination. */
-    static int value(int call, int place, int count) {
+    public static int value(int call, int place, int count) {
         return (call - 1) * count + place;
     }
 }

@@ -1,4 +1,6 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
+
+import dev.weft.fabric.Fabric;
 
 /**
  * Moves rectangles between the parts of regions, for one thread. Within a host a move is a copy,

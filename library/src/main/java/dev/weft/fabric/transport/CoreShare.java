@@ -1,4 +1,4 @@
-package dev.weft.fabric;
+package dev.weft.fabric.transport;
 
 /**
  * How a rank shares the cores of its process with other ranks, of any group.
