@@ -139,8 +139,8 @@ class ArchitectureTest {
                     "dev.weft.op.AutoMachine",
                     "dev.weft.op.AutoPricing",
                     "dev.weft.op.AutoTrial",
+                    "dev.weft.op.OperatorBuilder",
                     "dev.weft.op.Planning",
-                    "dev.weft.cuda.CudaAllGatherMatmulBuilder",
                     "dev.weft.cuda.CudaPlanning",
                     "dev.weft.compat.Ascend",
                     "dev.weft.compat.Sb2sbConfig");

@@ -1,8 +1,10 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.StallException;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.RankPlan;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 
 /**
@@ -12,6 +14,7 @@ import java.time.Duration;
  */
 final class CallEvents implements AutoCloseable {
 
+    private static final System.Logger LOG = System.getLogger("dev.weft");
     private static final long MARGIN_NS = 1_000_000_000;
 
     /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
@@ -28,8 +31,15 @@ final class CallEvents implements AutoCloseable {
     private final long[] gathered = timed();
     private final long[] end = timed();
     private final GpuStream rescue = GpuStream.urgent();
+    private final long looked = CudaStreams.createEvent(false, false);
+
+    /** Where the flags are copied to when a call has failed, once. */
+    private final PinnedBuffer seen;
+
+    private boolean hasLooked;
 
     /**
+     * @param heartbeat tells the peers that this rank lives
      * @param work floating-point operations of a call's products
      */
     CallEvents(
@@ -37,14 +47,15 @@ final class CallEvents implements AutoCloseable {
             CopyList list,
             Peers peers,
             CudaBuffers buffers,
+            Runnable heartbeat,
             long deadlineNs,
             double work) {
         this.plan = plan;
         this.list = list;
         this.peers = peers;
         this.buffers = buffers;
-        // Made once: waiting allocates nothing.
-        this.heartbeat = peers::worked;
+        this.heartbeat = heartbeat;
+        this.seen = PinnedBuffer.allocate(4L * Math.max(1, buffers.flagCount()));
         this.deadlineNs = deadlineNs;
         this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + productNs(work);
     }
@@ -78,12 +89,12 @@ final class CallEvents implements AutoCloseable {
         return end[call & 1];
     }
 
-    double elapsedUs(int call) {
-        return 1e3 * CudaStreams.elapsedMs(begin[call & 1], end[call & 1]);
+    long elapsedNs(int call) {
+        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], end[call & 1]));
     }
 
-    double gatherUs(int call) {
-        return 1e3 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]);
+    long gatherNs(int call) {
+        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]));
     }
 
     /**
@@ -130,8 +141,42 @@ final class CallEvents implements AutoCloseable {
         return EventWait.isDoneWithin(event, forNs, heartbeat);
     }
 
+    /**
+     * Whether the pieces of a chunk had arrived when the call failed. Flags that cannot be read,
+     * since the device is at fault, count for none.
+     */
+    boolean hasArrived(int source, int chunk, int call) {
+        look();
+        boolean all = true;
+        for (int flag = 0; flag < list.flags(); flag++) {
+            CopyList.Origin origin = list.origins().get(flag);
+            if (origin.source() == source && origin.chunk() == chunk) {
+                all &= seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
+            }
+        }
+        return all;
+    }
+
+    private void look() {
+        if (hasLooked) {
+            return;
+        }
+        hasLooked = true;
+        try {
+            long bytes = 4L * buffers.flagCount();
+            if (bytes > 0) {
+                CudaMemory.copyAsync(seen.address(), buffers.flags(), bytes, rescue.handle());
+                CudaStreams.record(looked, rescue.handle());
+                waitFor(looked, MARGIN_NS);
+            }
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.DEBUG, "the flags on the device cannot be read", e);
+        }
+    }
+
     /** Publishes every flag, so that streams and grids that wait for them end. */
     private void release(int call) {
+        look();
         for (int flag = 0; flag < buffers.flagCount(); flag++) {
             CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
         }
@@ -160,5 +205,7 @@ final class CallEvents implements AutoCloseable {
             CudaStreams.destroyEvent(end[parity]);
         }
         rescue.close();
+        CudaStreams.destroyEvent(looked);
+        seen.close();
     }
 }

@@ -1,6 +1,9 @@
 package dev.weft.cuda;
 
+import dev.weft.fabric.FailureReport;
 import dev.weft.ffi.CudaMemory;
+import dev.weft.op.Timeline;
+import java.util.List;
 
 /**
  * What brings the peers' rows to this GPU, and this rank's rows to them, in one call after the
@@ -30,6 +33,12 @@ interface Copies extends AutoCloseable {
 
     /** Lets {@code stream} wait for the rows of a flag, by an event that is recorded. */
     void awaitArrival(int flag, int call, GpuStream stream);
+
+    /** What each lane has been given of the latest call's copies, for an error. */
+    List<FailureReport.Sent> sent();
+
+    /** What threads of the host did for the latest call, from {@code startNs} on. */
+    List<Timeline.Track> tracks(long startNs);
 
     @Override
     void close();

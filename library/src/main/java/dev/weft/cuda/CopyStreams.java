@@ -1,8 +1,11 @@
 package dev.weft.cuda;
 
 import dev.weft.cuda.CopyList.Copy;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Timeline;
+import dev.weft.op.exec.SentRuns;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -21,10 +24,15 @@ import java.util.List;
 final class CopyStreams implements Copies {
 
     private final Peers peers;
+
+    /** Null where the peers' rows lie in host memory, and are there whatever this rank does. */
+    private final DevicePeers linked;
+
     private final RankPlan plan;
     private final Shards shards;
     private final DType dtype;
     private final long cols;
+    private final CopyList list;
     private final List<List<Copy>> lanes;
     private final List<GpuStream> streams = new ArrayList<>();
     private final long[] done;
@@ -48,27 +56,28 @@ final class CopyStreams implements Copies {
             Peers peers,
             RankPlan plan,
             DType dtype,
-            List<List<Copy>> lanes,
-            int flags,
+            CopyList list,
             boolean arrivals,
             long deadlineNs) {
         this.peers = peers;
+        this.linked = peers instanceof DevicePeers devices ? devices : null;
         this.plan = plan;
         this.shards = plan.chunks().shards();
         this.dtype = dtype;
         this.cols = plan.chunks().cols();
-        this.lanes = lanes;
+        this.list = list;
+        this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
         this.next = new int[lanes.size()];
-        this.bringer = new int[flags];
-        this.bringerLane = new int[flags];
+        this.bringer = new int[list.flags()];
+        this.bringerLane = new int[list.flags()];
         for (Lane lane : plan.arrivals()) {
             for (Transfer transfer : lane.transfers()) {
                 bringer[transfer.tag()] = transfer.from();
                 bringerLane[transfer.tag()] = lane.index();
             }
         }
-        this.arrived = new long[flags];
+        this.arrived = new long[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
             if (arrivals && copy.to() == plan.rank()) {
                 arrived[copy.flag()] = CudaStreams.createEvent(false, false);
@@ -95,8 +104,8 @@ final class CopyStreams implements Copies {
      */
     @Override
     public void begin(int call, GpuStream stream, long free) {
-        long after = peers.rowsAreThere() ? free : entered;
-        if (!peers.rowsAreThere()) {
+        long after = linked == null ? free : entered;
+        if (linked != null) {
             CudaStreams.record(entered, stream.handle());
         }
         for (int lane = 0; lane < lanes.size(); lane++) {
@@ -157,25 +166,25 @@ final class CopyStreams implements Copies {
         Copy copy = lanes.get(lane).get(next[lane]);
         GpuStream on = streams.get(lane);
         if (copy.awaitedFlag() >= 0) {
-            if (!peers.isPushed(copy.awaitedFlag(), call)) {
+            if (!linked.isPushed(copy.awaitedFlag(), call)) {
                 return false;
             }
             int flag = copy.awaitedFlag();
-            peers.awaitPushed(bringer[flag], bringerLane[flag], on);
+            linked.awaitPushed(bringer[flag], bringerLane[flag], on);
         }
         next[lane]++;
-        int other = copy.from() == peers.rank() ? copy.to() : copy.from();
-        if (!announced[lane][other]) {
+        int other = copy.from() == plan.rank() ? copy.to() : copy.from();
+        if (linked != null && !announced[lane][other]) {
             // Its rows are there to be read, or its buffer is free to be written.
             announced[lane][other] = true;
-            peers.awaitAnnounced(other, call, on);
+            linked.awaitRows(other, call, on);
         }
         if (copy.rows() > 0) {
             move(copy, call & 1, on);
         }
         CudaStreams.writeValue32(on.handle(), peers.flags(copy.to()) + 4L * copy.flag(), call);
-        if (copy.to() != peers.rank()) {
-            peers.pushed(copy.to(), copy.flag(), lane, call, on);
+        if (copy.to() != plan.rank()) {
+            linked.pushed(copy.to(), copy.flag(), lane, call, on);
         } else if (arrived[copy.flag()] != 0) {
             CudaStreams.record(arrived[copy.flag()], on.handle());
         }
@@ -194,13 +203,13 @@ final class CopyStreams implements Copies {
             return;
         }
         long start = System.nanoTime();
-        while (!peers.isPushed(flag, call)) {
+        while (!linked.isPushed(flag, call)) {
             if (System.nanoTime() - start > deadlineNs) {
                 throw stalled(flag);
             }
             Thread.onSpinWait();
         }
-        peers.awaitPushed(bringer[flag], bringerLane[flag], stream);
+        linked.awaitPushed(bringer[flag], bringerLane[flag], stream);
     }
 
     /** A chunk that a peer should have pushed: its flag has the chunk's tag. */
@@ -227,6 +236,34 @@ final class CopyStreams implements Copies {
         long from = peers.buffer(copy.from(), parity) + offset;
         long to = peers.buffer(copy.to(), parity) + offset;
         Copies.copyRows(to, from, pitch, copy.cols() * dtype.bytes(), copy.rows(), on);
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent() {
+        List<FailureReport.Sent> all = new ArrayList<>();
+        for (int lane = 0; lane < lanes.size(); lane++) {
+            List<Copy> copies = lanes.get(lane);
+            all.add(
+                    SentRuns.of(
+                            "copies-" + lane, next[lane], copies.size(), i -> run(copies.get(i))));
+        }
+        return all;
+    }
+
+    private FailureReport.Run run(Copy copy) {
+        int chunk = list.origins().get(copy.flag()).chunk();
+        return new FailureReport.Run(
+                peers.worldRank(copy.from()),
+                peers.worldRank(copy.to()),
+                peers.worldRank(copy.source()),
+                chunk,
+                chunk);
+    }
+
+    /** None: the device copies. */
+    @Override
+    public List<Timeline.Track> tracks(long startNs) {
+        return List.of();
     }
 
     @Override

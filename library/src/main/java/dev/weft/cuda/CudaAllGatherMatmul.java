@@ -1,8 +1,15 @@
 package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Operator;
+import dev.weft.op.PendingCall;
+import dev.weft.op.Result;
 import dev.weft.op.View;
+import dev.weft.op.exec.CallReport;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -10,51 +17,46 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * C = allgather(A) x B on a GPU, prepared once and called many times: copy streams bring the peers'
- * rows while one kernel multiplies what is there. Every rank prepares it, calls it and closes it,
- * in the same order.
+ * C = allgather(A) x B on a GPU: copy streams bring the peers' rows while one kernel multiplies
+ * what is there.
  *
  * <p>With the gated engine the product is bitwise the same whatever the algorithm, the chunks and
  * the order of arrival; cuBLAS promises the float64 bound. A call queues its work on the caller's
- * stream and returns; {@link #await} ends it. A call that cannot complete ends with a {@link
- * dev.weft.fabric.FabricException} within the deadline, after which the operator can only be
- * closed.
+ * stream and returns.
  *
  * <p>Two calls may be under way at once: gathered A has two buffers, used in turn, and where the
  * peers' rows lie in host memory a call's copies run while the product before it does. The product
  * itself has one: who uses it queues that behind the call, before the next one.
- *
- * <p>One thread at a time uses an operator.
  */
-public final class CudaAllGatherMatmul implements AutoCloseable {
+public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
 
     private final Gpu gpu;
-    private final RankPlan plan;
+    private final Transport fabric;
     private final DType aType;
     private final CudaBuffers buffers;
     private final Peers peers;
+    private final DevicePeers linked;
+    private final HostSteps steps;
     private final Copies copies;
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
     private final CudaEngine engine;
     private final CallEvents events;
+    private final DeviceResult result;
+    private final CallReport report;
     private final GpuStream ownStream = GpuStream.create();
-    private final View[] views = new View[2];
-    private int started;
-    private int awaited;
-    private int gatheredCall;
-    private double elapsedUs;
-    private double gatherUs;
-    private boolean closed;
-    private RuntimeException failure;
 
     /**
      * Takes over all that it is given, and closes it.
      *
+     * @param fabric null where the peers' rows lie in host memory
+     * @param plan of this rank, with its arrivals cut
      * @param ready the products of rows that have all arrived, which may be the same
      */
     CudaAllGatherMatmul(
             Gpu gpu,
+            Transport fabric,
+            List<RankPlan> plans,
             RankPlan plan,
             CudaEngine engine,
             CudaBuffers buffers,
@@ -63,16 +65,55 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
             CallEvents events) {
+        super(plans, plan, peers.worldRank(plan.rank()), 2);
         this.gpu = gpu;
-        this.plan = plan;
+        this.fabric = fabric;
         this.engine = engine;
         this.aType = buffers.aType();
         this.buffers = buffers;
         this.peers = peers;
+        this.linked = peers instanceof DevicePeers devices ? devices : null;
+        this.steps = peers.steps();
         this.copies = copies;
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
         this.events = events;
+        this.result = new DeviceResult(plan, buffers, copies);
+        this.report = new CallReport(plan, peers::worldRank, new LatestCall());
+    }
+
+    /** What an error tells of the latest call. */
+    private final class LatestCall implements CallReport.Call {
+
+        @Override
+        public String operator() {
+            return steps == null ? "" : steps.name();
+        }
+
+        @Override
+        public int number() {
+            return started();
+        }
+
+        @Override
+        public boolean moves() {
+            return started() > 0 && view(started()) != View.COMPUTE_ONLY;
+        }
+
+        @Override
+        public boolean isStarted(int rank, int number) {
+            return steps == null || steps.isAnnounced(rank, number);
+        }
+
+        @Override
+        public boolean hasArrived(int source, int chunk) {
+            return events.hasArrived(source, chunk, started());
+        }
+
+        @Override
+        public List<FailureReport.Sent> sent() {
+            return copies.sent();
+        }
     }
 
     /**
@@ -88,16 +129,19 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         return new CudaAllGatherMatmulBuilder(null, gpu, rank);
     }
 
-    public RankPlan plan() {
-        return plan;
+    @Override
+    public String engine() {
+        return engine.label();
     }
 
-    public CudaEngine engine() {
-        return engine;
+    @Override
+    public boolean sameBitsForAnyRows() {
+        return engine.sameBitsForAnyRows();
     }
 
     /** Thread blocks of the product's grid; 0 where a library chooses. */
-    public int computeBlocks() {
+    @Override
+    public int computeWorkers() {
         return buffers.computeBlocks();
     }
 
@@ -106,19 +150,19 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         return copies.count();
     }
 
-    /**
-     * The place of the next call's shard, [rows of this rank, K]; given to {@link #start} it is not
-     * copied. What an earlier call left there holds until it is written.
-     */
+    @Override
     public DeviceMatrix nextShard() {
         checkUsable();
         gpu.bind();
-        try {
-            peers.awaitUnread(started - 1);
-        } catch (RuntimeException e) {
-            throw failed(e);
+        if (linked != null) {
+            try {
+                linked.awaitUnread(started() - 1);
+            } catch (RuntimeException e) {
+                failed(e);
+                throw told(e);
+            }
         }
-        return buffers.shard(plan.rank(), (started + 1) & 1);
+        return buffers.shard(plan().rank(), (started() + 1) & 1);
     }
 
     /** With host peers: the rows of a peer, to be written while no call is under way. */
@@ -126,13 +170,16 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         if (!(peers instanceof HostPeers host)) {
             throw new IllegalStateException("the peers are ranks of their own, not host memory");
         }
-        return host.shards()
-                .rows(plan.chunks().shards().firstRow(rank), plan.chunks().shards().rows(rank));
+        var shards = plan().chunks().shards();
+        return host.shards().rows(shards.firstRow(rank), shards.rows(rank));
     }
 
-    /** The product with B number {@code index}, [M, N]; holds until the next call's product. */
+    /**
+     * The place of the product with B number {@code index}, [M, N], for work that is queued behind
+     * a call before it has ended; holds until the next call's product.
+     */
     public DeviceMatrix product(int index) {
-        return buffers.product(index);
+        return result.product(index);
     }
 
     /**
@@ -140,15 +187,18 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
      * place.
      */
     public Optional<DeviceMatrix> gathered() {
-        return plan.storage() == RankPlan.Storage.IN_PLACE && plan.ranks() > 1
-                ? Optional.empty()
-                : Optional.of(buffers.gathered(gatheredCall & 1));
+        return result.gathered();
     }
 
-    /** Gathers, multiplies and waits for the end, on a stream of the operator's own. Collective. */
-    public void call(DeviceMatrix shard) {
-        start(shard, ownStream, View.PIPELINED);
-        await();
+    /** Queues a call on a stream of the operator's own: see the other {@code start}. */
+    @Override
+    public PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
+        return start(shard, ownStream, View.PIPELINED);
+    }
+
+    @Override
+    public Result<DeviceMatrix> callInPlace(View view) {
+        return start(nextShard(), ownStream, view).await();
     }
 
     /**
@@ -158,74 +208,94 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
      *
      * @param shard this rank's rows; {@link #nextShard} is read in place, all else is copied
      */
-    public void start(DeviceMatrix shard, GpuStream stream, View view) {
+    public PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
         checkUsable();
-        checkShard(shard);
-        boolean measures = view != View.PIPELINED || views[started & 1] != View.PIPELINED;
-        if (awaited < started && measures) {
+        boolean fits =
+                shard.rows() == plan().chunks().shards().rows(plan().rank())
+                        && shard.cols() == plan().chunks().cols()
+                        && shard.dtype() == aType;
+        if (!fits) {
+            throw misfit(shard.describe(), aType.label());
+        }
+        boolean measures = view != View.PIPELINED || view(started()) != View.PIPELINED;
+        if (awaited() < started() && measures) {
             throw new IllegalStateException(
                     "a call is under way, and one of the two only measures: await it first");
         }
         gpu.bind();
         try {
             queue(shard, stream, view);
-            events.end(started, stream);
+            events.end(started(), stream);
         } catch (RuntimeException e) {
             markEnd(stream, e);
-            throw failed(e);
+            failed(e);
+            throw told(e);
         }
+        return pending();
     }
 
     /** What is queued of a call that failed half-way still has an end, for which closing waits. */
     private void markEnd(GpuStream stream, RuntimeException cause) {
         try {
-            events.end(started, stream);
+            events.end(started(), stream);
         } catch (RuntimeException e) {
             cause.addSuppressed(e);
         }
     }
 
     private void queue(DeviceMatrix shard, GpuStream stream, View view) {
-        int call = started + 1;
+        int call = started() + 1;
         // Behind the call before, whichever stream that is on.
-        CudaStreams.waitEvent(stream.handle(), events.endOf(started));
+        CudaStreams.waitEvent(stream.handle(), events.endOf(call - 1));
         events.begin(call, stream);
-        peers.awaitReuse(call, views[started & 1] == View.COMPUTE_ONLY, stream);
-        DeviceMatrix slot = buffers.shard(plan.rank(), call & 1);
+        if (linked != null) {
+            linked.awaitReuse(call, view(call - 1) == View.COMPUTE_ONLY, stream);
+        }
+        DeviceMatrix slot = buffers.shard(plan().rank(), call & 1);
         if (shard.address() != slot.address() && shard.rows() > 0) {
             slot.copyFrom(shard, stream);
         }
-        started = call;
-        views[call & 1] = view;
-        peers.announce(call, stream);
-        if (plan.storage() == RankPlan.Storage.IN_PLACE) {
-            awaitAllAnnounced(call, stream);
+        begin(view);
+        if (linked != null) {
+            linked.rowsAreThere(call, stream);
+        }
+        if (steps != null) {
+            steps.announce(call);
+        }
+        if (plan().storage() == RankPlan.Storage.IN_PLACE) {
+            awaitAllRows(call, stream);
         }
         switch (view) {
-            case COMPUTE_ONLY -> multiply(ready, gatheredCall, stream);
+            case COMPUTE_ONLY -> multiply(ready, result.gatheredCall(), stream);
             case COMM_ONLY -> {
                 copies.issue(call, stream, events.endOf(call));
                 copies.join(stream);
-                gatheredCall = call;
+                result.gathers(call);
             }
             case PIPELINED -> pipeline(call, stream);
         }
-        peers.ended(call, stream);
+        if (linked != null) {
+            linked.ended(call, stream);
+        }
+        if (steps != null) {
+            steps.queued(call);
+        }
     }
 
-    private void awaitAllAnnounced(int call, GpuStream stream) {
-        for (int r = 0; r < plan.ranks(); r++) {
-            if (r != plan.rank()) {
-                peers.awaitAnnounced(r, call, stream);
+    /** Nobody is alone here who reads the rows of others in place. */
+    private void awaitAllRows(int call, GpuStream stream) {
+        for (int r = 0; linked != null && r < plan().ranks(); r++) {
+            if (r != plan().rank()) {
+                linked.awaitRows(r, call, stream);
             }
         }
     }
 
     private void pipeline(int call, GpuStream stream) {
-        gatheredCall = call;
+        result.gathers(call);
         // The end of the call before the last, which used the same buffer.
         long free = events.endOf(call);
-        if (plan.storage() == RankPlan.Storage.IN_PLACE) {
+        if (plan().storage() == RankPlan.Storage.IN_PLACE) {
             multiply(products, call, stream);
         } else if (buffers.gatherFirst()) {
             copies.issue(call, stream, free);
@@ -240,7 +310,9 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
         } else {
             // The first copies are on their way before the launch, the others while it runs.
             copies.begin(call, stream, free);
-            peers.awaitSharers(call, stream);
+            if (linked != null) {
+                linked.awaitSharers(call, stream);
+            }
             multiply(products, call, stream);
             copies.issueRest(call);
             copies.join(stream);
@@ -258,70 +330,46 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
      * tools under which a grid cannot wait for a copy that comes after it.
      */
     void multiplyArrived(GpuStream stream) {
-        multiply(products, gatheredCall, stream);
+        multiply(products, result.gatheredCall(), stream);
     }
 
-    /** Waits for the end of the earliest call that has not been awaited. */
-    public void await() {
-        if (closed || awaited == started) {
-            throw new IllegalStateException("no call is under way");
-        }
+    @Override
+    protected Result<DeviceMatrix> result() {
+        return result;
+    }
+
+    @Override
+    protected boolean isDone() {
         gpu.bind();
-        try {
-            peers.awaitQueued(awaited + 1);
-            events.await(awaited + 1, started);
-        } catch (RuntimeException e) {
-            throw failed(e);
+        return CudaStreams.queryEvent(events.endOf(awaited() + 1));
+    }
+
+    @Override
+    protected void awaitEnd(int call) {
+        gpu.bind();
+        if (steps != null) {
+            steps.awaitQueued(call);
         }
-        awaited++;
-        elapsedUs = events.elapsedUs(awaited);
-        boolean gatheredFirst = buffers.gatherFirst() && views[awaited & 1] == View.PIPELINED;
-        gatherUs = gatheredFirst ? events.gatherUs(awaited) : 0;
+        events.await(call, started());
+        boolean gatheredFirst = buffers.gatherFirst() && view(call) == View.PIPELINED;
+        result.ended(
+                events.elapsedNs(call),
+                gatheredFirst ? events.gatherNs(call) : 0,
+                call == started());
     }
 
-    /** Time on the device of the call that was awaited last, from its turn in the stream on. */
-    public double elapsedUs() {
-        return elapsedUs;
-    }
-
-    /** How much of it passed until all had arrived, where the gather came first; otherwise 0. */
-    public double gatherUs() {
-        return gatherUs;
-    }
-
-    private void checkShard(DeviceMatrix shard) {
-        long rows = plan.chunks().shards().rows(plan.rank());
-        if (shard.rows() != rows
-                || shard.cols() != plan.chunks().cols()
-                || shard.dtype() != aType) {
-            throw new IllegalArgumentException(
-                    "the shard of rank "
-                            + peers.worldRank(plan.rank())
-                            + " is "
-                            + shard.describe()
-                            + ": expected ["
-                            + rows
-                            + ", "
-                            + plan.chunks().cols()
-                            + "] "
-                            + aType.label());
+    @Override
+    protected void tellPeers(Throwable cause) {
+        report.ended(cause);
+        if (fabric != null) {
+            fabric.fail(cause);
         }
     }
 
-    private void checkUsable() {
-        if (closed || failure != null) {
-            throw new IllegalStateException(
-                    closed ? "the operator is closed" : "the operator has failed", failure);
-        }
-        if (started - awaited > 1) {
-            throw new IllegalStateException("two calls are under way: await the first of them");
-        }
-    }
-
-    private RuntimeException failed(RuntimeException cause) {
-        if (failure == null) {
-            failure = cause;
-            peers.fail(cause);
+    @Override
+    protected RuntimeException told(RuntimeException cause) {
+        if (cause instanceof FabricException e) {
+            report.attachTo(e);
         }
         return cause;
     }
@@ -332,13 +380,12 @@ public final class CudaAllGatherMatmul implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (closed) {
+        if (!closes()) {
             return;
         }
-        closed = true;
         gpu.bind();
-        events.drain(started, failure != null);
-        boolean unread = peers.awaitRelease(failure != null);
+        events.drain(started(), hasFailed());
+        boolean unread = peers.awaitRelease(hasFailed());
         products.forEach(DeviceProduct::close);
         ready.stream().filter(p -> !products.contains(p)).forEach(DeviceProduct::close);
         copies.close();

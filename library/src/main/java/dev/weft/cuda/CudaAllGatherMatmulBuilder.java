@@ -2,8 +2,8 @@ package dev.weft.cuda;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.op.OperatorBuilder;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
@@ -17,11 +17,9 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 
-/**
- * Describes a {@link CudaAllGatherMatmul}. All ranks describe the same one, except for B: with B
- * sharded by columns each rank gives its own columns. Used by one thread.
- */
-public final class CudaAllGatherMatmulBuilder {
+/** Describes a {@link CudaAllGatherMatmul}. */
+public final class CudaAllGatherMatmulBuilder
+        extends OperatorBuilder<DeviceMatrix, CudaAllGatherMatmulBuilder> {
 
     /** Rows of gathered A and of C are counted with 32 bits on the device. */
     private static final long MAX_ROWS = Integer.MAX_VALUE;
@@ -35,22 +33,16 @@ public final class CudaAllGatherMatmulBuilder {
     private final Transport fabric;
     private final Gpu gpu;
     private final int rank;
-    private final List<CudaOperand> operands = new ArrayList<>();
-    private Shards shards;
-    private DType aType;
-    private DType outType;
-    private PlanWriter algorithm = Algorithm.AUTO;
-    private List<RankPlan> plans;
+    private final List<Operand> operands = new ArrayList<>();
     private CudaEngine engine = CudaEngine.GATED;
-    private long chunkRows;
-    private int splitsPerRank;
-    private long chunkCols;
-    private int computeBlocks;
-    private int copyStreams;
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
 
+    /** One B, on the host or on the device: one of the two is null. */
+    private record Operand(Matrix host, DeviceMatrix device, boolean transposed) {}
+
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
+        super(fabric == null ? 0 : fabric.size());
         this.fabric = fabric == null ? null : Transport.of(fabric);
         this.gpu = gpu;
         this.rank = fabric == null ? rank : fabric.rank();
@@ -59,17 +51,17 @@ public final class CudaAllGatherMatmulBuilder {
         }
     }
 
+    @Override
+    protected CudaAllGatherMatmulBuilder self() {
+        return this;
+    }
+
     /** How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16. */
+    @Override
     public CudaAllGatherMatmulBuilder a(Shards shards, DType dtype) {
-        int ranks = fabric == null ? shards.ranks() : fabric.size();
-        if (shards.ranks() != ranks || rank < 0 || rank >= ranks) {
+        if (rank < 0 || rank >= shards.ranks()) {
             throw new IllegalArgumentException(
-                    "shards for "
-                            + shards.ranks()
-                            + " ranks, of which this is rank "
-                            + rank
-                            + ", in a group of "
-                            + ranks);
+                    "rank %d of shards for %d ranks".formatted(rank, shards.ranks()));
         }
         if (dtype == DType.FP32) {
             throw new IllegalArgumentException(
@@ -77,78 +69,31 @@ public final class CudaAllGatherMatmulBuilder {
         }
         if (shards.totalRows() > MAX_ROWS) {
             throw new IllegalArgumentException(
-                    shards.totalRows() + " rows: expected at most " + MAX_ROWS + " on a GPU");
+                    "%d rows: expected at most %d on a GPU"
+                            .formatted(shards.totalRows(), MAX_ROWS));
         }
-        this.shards = shards;
-        this.aType = dtype;
-        return this;
+        return super.a(shards, dtype);
     }
 
     /** A right-hand side in host memory, [K, N], or [N, K] if {@code transposed}; it is copied. */
     public CudaAllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        operands.add(new CudaOperand(b, null, transposed));
-        return this;
+        operands.add(new Operand(b, null, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
     /**
      * A right-hand side in device memory, which must stay; it is read where it lies if its rows are
      * aligned to 16 bytes, and copied otherwise.
      */
+    @Override
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
-        operands.add(new CudaOperand(null, b, transposed));
-        return this;
+        operands.add(new Operand(null, b, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
-    /** The type of the products: fp32, or the type of A, which is the default. */
-    public CudaAllGatherMatmulBuilder output(DType dtype) {
-        this.outType = dtype;
-        return this;
-    }
-
-    public CudaAllGatherMatmulBuilder algorithm(PlanWriter algorithm) {
-        this.algorithm = algorithm;
-        this.plans = null;
-        return this;
-    }
-
-    /** The plans of all ranks, in rank order, in place of an algorithm, a cut and copy streams. */
-    public CudaAllGatherMatmulBuilder plans(List<RankPlan> plans) {
-        this.plans = plans;
-        return this;
-    }
-
-    public CudaAllGatherMatmulBuilder engine(CudaEngine engine) {
-        this.engine = engine;
-        return this;
-    }
-
-    /** Chunks of this many rows, instead of Weft's own choice. */
-    public CudaAllGatherMatmulBuilder chunkRows(long rows) {
-        this.chunkRows = positive("chunk rows", rows);
-        return this;
-    }
-
-    /** Every shard in this many chunks, instead of Weft's own choice. */
-    public CudaAllGatherMatmulBuilder splitsPerRank(int splits) {
-        this.splitsPerRank = (int) positive("splits per rank", splits);
-        return this;
-    }
-
-    /** Chunks of this many columns; by default chunks are whole rows. */
-    public CudaAllGatherMatmulBuilder chunkCols(long cols) {
-        this.chunkCols = positive("chunk columns", cols);
-        return this;
-    }
-
-    /** Thread blocks of the product's grid; by default as many as the GPU holds. */
-    public CudaAllGatherMatmulBuilder computeBlocks(int blocks) {
-        this.computeBlocks = (int) positive("compute blocks", blocks);
-        return this;
-    }
-
-    /** Streams that copy; by default one, whose copies have the whole link each. */
-    public CudaAllGatherMatmulBuilder copyStreams(int streams) {
-        this.copyStreams = (int) positive("copy streams", streams);
+    @Override
+    public CudaAllGatherMatmulBuilder engine(String name) {
+        this.engine = CudaEngine.named(name);
         return this;
     }
 
@@ -178,14 +123,8 @@ public final class CudaAllGatherMatmulBuilder {
         return fabric != null && fabric.size() > 1 && (staged || !fabric.sharesMemory());
     }
 
-    private static long positive(String what, long value) {
-        if (value < 1) {
-            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
-        }
-        return value;
-    }
-
     /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
+    @Override
     public CudaAllGatherMatmul prepare() {
         try {
             return prepareAgreed();
@@ -198,56 +137,44 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     private CudaAllGatherMatmul prepareAgreed() {
-        long k = checkOperands();
+        Description wanted = description(0);
+        checkOperands(wanted);
         gpu.bind();
-        CudaPlanning planning =
-                new CudaPlanning(
-                        fabric,
-                        isStaged(),
-                        gpu,
-                        rank,
-                        shards,
-                        aType,
-                        new CudaPlanning.Request(
-                                algorithm,
-                                plans,
-                                engine,
-                                chunkRows,
-                                splitsPerRank,
-                                chunkCols,
-                                copyStreams));
-        List<RankPlan> all = planning.agreedPlans(k);
+        CudaPlanning planning = new CudaPlanning(fabric, isStaged(), gpu, rank, engine, wanted);
+        List<RankPlan> all = planning.agreedPlans();
         RankPlan agreed = all.get(rank);
+        Shards shards = wanted.shards();
+        List<Long> columns = wanted.columns();
         boolean gatherFirst = agreed.pacing().gatherFirst();
-        DType out = outType == null ? aType : outType;
         List<GatedKernel> kernels = new ArrayList<>();
         if (engine == CudaEngine.GATED) {
             int share = share(!gatherFirst && !agreed.lanes().isEmpty());
-            for (CudaOperand operand : operands) {
+            for (Operand operand : operands) {
                 kernels.add(
                         GatedKernel.load(
                                 gpu,
-                                aType,
-                                out,
+                                wanted.aType(),
+                                wanted.outType(),
                                 operand.transposed(),
                                 shards,
-                                computeBlocks,
+                                wanted.computeWorkers(),
                                 share));
             }
         }
         TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        RankPlan plan = planning.refined(agreed, operands.getFirst().n(), shape);
+        RankPlan plan = planning.refined(agreed, columns.getFirst(), shape);
         CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             CudaBuffers buffers =
-                    new CudaBuffers(shards, aType, k, list.flags(), gatherFirst, stream);
+                    new CudaBuffers(
+                            shards, wanted.aType(), wanted.k(), list.flags(), gatherFirst, stream);
             made.push(buffers);
-            Peers peers = peers(plan, buffers, k, list);
+            Peers peers = peers(wanted, plan, buffers, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
-            Copies copies = copies(all, plan, peers, k, list);
+            Copies copies = copies(wanted, all, plan, peers, list);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -255,25 +182,30 @@ public final class CudaAllGatherMatmulBuilder {
             for (int i = 0; i < operands.size(); i++) {
                 DeviceMatrix b = onDevice(operands.get(i), buffers, stream);
                 DeviceMatrix c =
-                        buffers.matrix(out, shards.totalRows(), operands.get(i).n(), stream);
+                        buffers.matrix(
+                                wanted.outType(), shards.totalRows(), columns.get(i), stream);
                 buffers.addProduct(c);
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
                 products.add(product(kernel, list.ranges(), places, b, i, c, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
-                    ready.add(product(kernel, present(), places, b, i, c, buffers, copies));
+                    ready.add(product(kernel, present(shards), places, b, i, c, buffers, copies));
                     made.push(ready.getLast());
                 } else {
                     ready.add(products.getLast());
                 }
             }
-            CallEvents events = new CallEvents(plan, list, peers, buffers, deadlineNs(), work(k));
+            Runnable heartbeat = fabric == null ? () -> {} : fabric::worked;
+            CallEvents events =
+                    new CallEvents(
+                            plan, list, peers, buffers, heartbeat, deadlineNs(), work(wanted));
             made.push(events);
             if (fabric != null) {
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
-                    gpu, plan, engine, buffers, peers, copies, products, ready, events);
+                    gpu, fabric, all, plan, engine, buffers, peers, copies, products, ready,
+                    events);
         } catch (RuntimeException | Error e) {
             closeAll(made, e);
             throw e;
@@ -291,8 +223,9 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     /** Multiply-adds of a call, twice. */
-    private double work(long k) {
-        return 2.0 * shards.totalRows() * k * operands.stream().mapToLong(CudaOperand::n).sum();
+    private static double work(Description wanted) {
+        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+        return 2.0 * wanted.shards().totalRows() * wanted.k() * n;
     }
 
     /**
@@ -309,7 +242,7 @@ public final class CudaAllGatherMatmulBuilder {
     }
 
     /** All rows in their natural order, waiting for nothing: the product alone. */
-    private List<RowRange> present() {
+    private List<RowRange> present(Shards shards) {
         List<RowRange> ranges = new ArrayList<>();
         for (int r = 0; r < shards.ranks(); r++) {
             long rows = shards.rows(r);
@@ -337,7 +270,7 @@ public final class CudaAllGatherMatmulBuilder {
         buffers.computeBlocks(kernel.blocks());
         return new GatedProduct(
                 kernel,
-                TileSchedule.of(ranges, operands.get(index).n(), kernel.shape()),
+                TileSchedule.of(ranges, c.cols(), kernel.shape()),
                 places,
                 b,
                 transposed,
@@ -353,15 +286,15 @@ public final class CudaAllGatherMatmulBuilder {
         return WaitTime.nanoseconds(deadline);
     }
 
-    private Peers peers(RankPlan plan, CudaBuffers buffers, long k, CopyList list) {
+    private Peers peers(Description wanted, RankPlan plan, CudaBuffers buffers, CopyList list) {
         long[] own = {buffers.gatheredAddress(0), buffers.gatheredAddress(1)};
+        DType aType = wanted.aType();
         if (isStaged()) {
-            StagedLayout layout = new StagedLayout(plan.chunks(), aType);
-            return new StagedPeers(fabric, layout, own, buffers.flags());
+            return new StagedPeers(fabric, plan.chunks(), aType, own, buffers.flags());
         }
+        long rows = wanted.shards().totalRows();
         return fabric == null
-                ? new HostPeers(
-                        rank, shards.ranks(), aType, shards.totalRows(), k, own, buffers.flags())
+                ? new HostPeers(rank, aType, rows, wanted.k(), own, buffers.flags())
                 : new DevicePeers(
                         fabric,
                         gpu,
@@ -372,7 +305,8 @@ public final class CudaAllGatherMatmulBuilder {
                         buffers.flags());
     }
 
-    private Copies copies(List<RankPlan> all, RankPlan plan, Peers peers, long k, CopyList list) {
+    private Copies copies(
+            Description wanted, List<RankPlan> all, RankPlan plan, Peers peers, CopyList list) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
             boolean fetched =
@@ -380,11 +314,11 @@ public final class CudaAllGatherMatmulBuilder {
                             .flatMap(one -> one.lanes().stream())
                             .flatMap(lane -> lane.transfers().stream())
                             .anyMatch(t -> t.initiator() == Transfer.Initiator.RECEIVER);
+            long productNs = CallEvents.productNs(work(wanted));
             return new StagedCopies(
-                    gpu, through, plan, fetched, awaited, CallEvents.productNs(work(k)));
+                    gpu, through, plan, wanted.aType(), fetched, awaited, productNs);
         }
-        return new CopyStreams(
-                peers, plan, aType, list.lanes(), list.flags(), awaited, deadlineNs());
+        return new CopyStreams(peers, plan, wanted.aType(), list, awaited, deadlineNs());
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */
@@ -397,7 +331,7 @@ public final class CudaAllGatherMatmulBuilder {
             RankPlan plan, CudaBuffers buffers, Peers peers, int parity) {
         List<DeviceMatrix> sources = new ArrayList<>();
         boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
-        for (int r = 0; r < shards.ranks(); r++) {
+        for (int r = 0; r < plan.ranks(); r++) {
             DeviceMatrix own = buffers.shard(r, parity);
             long offset = own.address() - buffers.gatheredAddress(parity);
             long base = inPlace ? peers.buffer(r, parity) : buffers.gatheredAddress(parity);
@@ -408,48 +342,39 @@ public final class CudaAllGatherMatmulBuilder {
         return sources;
     }
 
-    private DeviceMatrix onDevice(CudaOperand operand, CudaBuffers buffers, GpuStream stream) {
-        if (operand.device() != null && operand.device().isAligned()) {
-            return operand.device();
+    private DeviceMatrix onDevice(Operand operand, CudaBuffers buffers, GpuStream stream) {
+        DeviceMatrix device = operand.device();
+        if (device == null) {
+            Matrix host = operand.host();
+            DeviceMatrix copy = buffers.matrix(host.dtype(), host.rows(), host.cols(), stream);
+            copy.upload(host, stream);
+            return copy;
         }
-        DeviceMatrix copy = buffers.matrix(operand.dtype(), operand.rows(), operand.cols(), stream);
-        if (operand.device() != null) {
-            copy.copyFrom(operand.device(), stream);
-            stream.synchronize();
-        } else {
-            copy.upload(operand.host(), stream);
+        if (device.isAligned()) {
+            return device;
         }
+        DeviceMatrix copy = buffers.matrix(device.dtype(), device.rows(), device.cols(), stream);
+        copy.copyFrom(device, stream);
+        stream.synchronize();
         return copy;
     }
 
-    private long checkOperands() {
-        if (shards == null || operands.isEmpty()) {
-            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
-        }
-        if (outType != null && outType != DType.FP32 && outType != aType) {
+    private void checkOperands(Description wanted) {
+        DType aType = wanted.aType();
+        if (wanted.outType() != DType.FP32 && wanted.outType() != aType) {
             throw new IllegalArgumentException(
-                    "output of "
-                            + outType.label()
-                            + " for inputs of "
-                            + aType.label()
-                            + ": expected fp32 or the inputs' type");
+                    "output of %s for inputs of %s: expected fp32 or the inputs' type"
+                            .formatted(wanted.outType().label(), aType.label()));
         }
-        long k = operands.getFirst().k();
         for (int i = 0; i < operands.size(); i++) {
-            CudaOperand b = operands.get(i);
-            if (b.dtype() != aType || b.k() != k || k < 1 || b.n() < 1) {
+            Operand b = operands.get(i);
+            DType type = b.host() == null ? b.device().dtype() : b.host().dtype();
+            if (type != aType || wanted.columns().get(i) < 1) {
                 throw new IllegalArgumentException(
-                        "B number "
-                                + i
-                                + " is "
-                                + b.describe()
-                                + (b.transposed() ? " transposed" : "")
-                                + ": expected K = "
-                                + Math.max(k, 1)
-                                + ", N of at least 1 and "
-                                + aType.label());
+                        "B number %d is %s with N = %d: expected %s and N of at least 1"
+                                .formatted(
+                                        i, type.label(), wanted.columns().get(i), aType.label()));
             }
         }
-        return k;
     }
 }

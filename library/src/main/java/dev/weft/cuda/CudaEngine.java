@@ -9,6 +9,16 @@ public enum CudaEngine {
     /** cublasLt, one product per group of rows; promises the float64 bound. */
     CUBLAS;
 
+    static CudaEngine named(String name) {
+        for (CudaEngine engine : values()) {
+            if (engine.label().equals(name)) {
+                return engine;
+            }
+        }
+        throw new IllegalArgumentException(
+                "engine %s on a GPU: expected gated or cublas".formatted(name));
+    }
+
     /** {@code gated} or {@code cublas}. */
     public String label() {
         return name().toLowerCase(Locale.ROOT);

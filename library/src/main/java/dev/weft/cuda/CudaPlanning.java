@@ -2,21 +2,17 @@ package dev.weft.cuda;
 
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanDigest;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
 import dev.weft.plan.Transfer.Initiator;
-import dev.weft.tensor.DType;
-import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -33,9 +29,8 @@ record CudaPlanning(
         boolean staged,
         Gpu gpu,
         int rank,
-        Shards shards,
-        DType aType,
-        Request request) {
+        CudaEngine engine,
+        Description wanted) {
 
     /**
      * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
@@ -49,59 +44,30 @@ record CudaPlanning(
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
 
-    /** What the user wants; zeros stand for Weft's own choice. */
-    record Request(
-            PlanWriter algorithm,
-            List<RankPlan> plans,
-            CudaEngine engine,
-            long chunkRows,
-            int splitsPerRank,
-            long chunkCols,
-            int copyStreams) {}
-
     /** The same on all ranks; a mismatch names two of them. Collective. */
-    List<RankPlan> agreedPlans(long k) {
+    List<RankPlan> agreedPlans() {
         if (fabric != null) {
-            // First of all: what follows exchanges more or less by these.
             Agreement agreement = new Agreement(fabric);
-            agreement.on("the engine's number", request.engine().ordinal());
-            agreement.on("the algorithm's number", Agreement.number(request.algorithm()));
-            agreement.on("being given plans", request.plans() == null ? 0 : 1);
+            agreement.on("the engine's number", engine.ordinal());
             agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
+            wanted.agree(agreement, fabric);
             agreement.settle();
         }
         // On one host all ways between GPUs are alike.
-        Hosts hosts = staged ? fabric.hosts() : Hosts.one(shards.ranks());
-        List<RankPlan> plans = request.plans() == null ? written(k, hosts) : request.plans();
-        if (plans.size() != shards.ranks()) {
-            throw new IllegalArgumentException(
-                    "plans of %d ranks for shards of %d".formatted(plans.size(), shards.ranks()));
-        }
-        checkFits(k, plans.get(rank));
-        if (fabric != null) {
-            agree(k, plans);
-        }
-        if (rank == 0 || fabric == null) {
-            PlanChecker.checkGiven(plans, hosts)
-                    .ifPresent(skipped -> System.getLogger("dev.weft").log(Level.WARNING, skipped));
-        }
-        return plans;
+        Hosts hosts = staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
+        List<RankPlan> plans = wanted.plans() == null ? written(hosts) : wanted.plans();
+        checkFits(plans.get(rank));
+        return Description.agreed(plans, fabric, hosts);
     }
 
-    private List<RankPlan> written(long k, Hosts hosts) {
-        PlanWriter chosen =
-                request.algorithm() == Algorithm.AUTO ? automatic() : request.algorithm();
-        int lanes = request.copyStreams() > 0 ? request.copyStreams() : 1;
-        return chosen.plans(cut(k, chosen), lanes, hosts);
+    private List<RankPlan> written(Hosts hosts) {
+        PlanWriter chosen = wanted.algorithm() == Algorithm.AUTO ? automatic() : wanted.algorithm();
+        return chosen.plans(cut(chosen), Math.max(1, wanted.commWorkers()), hosts);
     }
 
-    private void checkFits(long k, RankPlan plan) {
-        if (!plan.chunks().shards().equals(shards) || plan.chunks().cols() != k) {
-            throw new IllegalArgumentException(
-                    "a plan with %s: expected shards of %s rows x %d columns"
-                            .formatted(plan.chunks(), shards, k));
-        }
-        if (plan.chunks().chunkCols() < k) {
+    /** Refuses what a GPU cannot run. */
+    private void checkFits(RankPlan plan) {
+        if (plan.chunks().chunkCols() < wanted.k()) {
             checkCols(plan.chunks().chunkCols());
         }
         if (plan.storage() == RankPlan.Storage.PING_PONG) {
@@ -163,7 +129,7 @@ record CudaPlanning(
      * who has the rows sends them, since it knows first when they are there.
      */
     private Algorithm automatic() {
-        if (shards.ranks() == 1 || shards.totalRows() == 0) {
+        if (wanted.shards().ranks() == 1 || wanted.shards().totalRows() == 0) {
             return Algorithm.SEQUENTIAL;
         }
         if (fabric == null) {
@@ -177,54 +143,34 @@ record CudaPlanning(
         return shared ? Algorithm.DIRECT : Algorithm.MESH_PULL;
     }
 
-    private void agree(long k, List<RankPlan> plans) {
-        RankPlan plan = plans.get(rank);
-        Agreement agreement = new Agreement(fabric);
-        agreement.on("K", k);
-        agreement.on("M", shards.totalRows());
-        for (int r = 0; r < shards.ranks(); r++) {
-            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
-        }
-        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the number of chunks", plan.chunks().total());
-        agreement.on("chunk rows", request.chunkRows());
-        agreement.on("splits per rank", request.splitsPerRank());
-        agreement.on("chunk columns", request.chunkCols());
-        agreement.on("copy streams", Math.max(1, request.copyStreams()));
-        agreement.on("the plan's digest", PlanDigest.of(plans));
-        agreement.settle();
-    }
-
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
-    private Chunks cut(long k, PlanWriter chosen) {
-        checkCols(request.chunkCols());
-        Cut cut = new Cut(request.chunkRows(), request.splitsPerRank(), request.chunkCols());
+    private Chunks cut(PlanWriter chosen) {
+        Cut cut = wanted.cut();
+        checkCols(cut.chunkCols());
         if (!cut.givesRows()) {
-            cut = new Cut(automaticRows(k, chosen), 0, request.chunkCols());
+            cut = new Cut(automaticRows(chosen), 0, cut.chunkCols());
         }
         long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
-        return cut.chunks(shards, k, 1, blockRows, Chunks.MIN_CHUNKS_PER_SOURCE);
+        int count = Chunks.MIN_CHUNKS_PER_SOURCE;
+        return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows, count);
     }
 
     /** Whole shards where {@link ArrivalCuts} cuts them further. */
-    private long automaticRows(long k, PlanWriter chosen) {
-        if (request.engine() == CudaEngine.GATED
-                && chosen == Algorithm.MESH_PULL
-                && cutsWhatItGets()) {
-            return Math.max(1, shards.maxRows());
+    private long automaticRows(PlanWriter chosen) {
+        if (engine == CudaEngine.GATED && chosen == Algorithm.MESH_PULL && cutsWhatItGets()) {
+            return Math.max(1, wanted.shards().maxRows());
         }
         long most = staged ? STAGED_CHUNK_BYTES : CHUNK_BYTES;
-        return Math.max(1, most / (k * aType.bytes()) / BLOCK_ROWS) * BLOCK_ROWS;
+        long rows = most / (wanted.k() * wanted.aType().bytes());
+        return Math.max(1, rows / BLOCK_ROWS) * BLOCK_ROWS;
     }
 
     /** Whether a rank may decide by itself how what it gets is cut. */
     private boolean cutsWhatItGets() {
         return !staged
-                && request.plans() == null
-                && request.copyStreams() <= 1
-                && request.chunkRows() == 0
-                && request.splitsPerRank() == 0
-                && request.chunkCols() == 0;
+                && wanted.plans() == null
+                && wanted.commWorkers() <= 1
+                && wanted.cut().equals(new Cut(0, 0, 0));
     }
 
     /**
@@ -256,6 +202,7 @@ record CudaPlanning(
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
         long k = plan.chunks().cols();
-        return ArrivalCuts.of(shards.rows(rank), arriving, k, n, aType.bytes(), shape);
+        return ArrivalCuts.of(
+                wanted.shards().rows(rank), arriving, k, n, wanted.aType().bytes(), shape);
     }
 }

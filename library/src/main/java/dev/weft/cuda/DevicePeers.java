@@ -132,14 +132,17 @@ final class DevicePeers implements Peers {
         return theirs;
     }
 
-    @Override
-    public int rank() {
+    private int rank() {
         return fabric.rank();
     }
 
-    @Override
-    public int size() {
+    private int size() {
         return fabric.size();
+    }
+
+    @Override
+    public HostSteps steps() {
+        return steps;
     }
 
     @Override
@@ -165,14 +168,11 @@ final class DevicePeers implements Peers {
         return pointers[of][MEMORIES + 2 + (call & 1)];
     }
 
-    @Override
-    public boolean rowsAreThere() {
-        return false;
-    }
-
-    /** The peers have queued that call: this rank has awaited it. */
-    @Override
-    public void awaitUnread(int call) {
+    /**
+     * Returns when no peer reads this rank's rows of {@code call} any more. The peers have queued
+     * that call: this rank has awaited it.
+     */
+    void awaitUnread(int call) {
         long start = System.nanoTime();
         for (int r = 0; r < size(); r++) {
             while (r != rank() && !CudaStreams.queryEvent(endedEvent(r, call))) {
@@ -190,8 +190,12 @@ final class DevicePeers implements Peers {
         }
     }
 
-    @Override
-    public void awaitReuse(int call, boolean both, GpuStream stream) {
+    /**
+     * Before call {@code call} writes its buffers: lets {@code stream} wait for who reads them.
+     *
+     * @param both whether the call before may have read them too
+     */
+    void awaitReuse(int call, boolean both, GpuStream stream) {
         for (int r = 0; r < size(); r++) {
             if (r != rank()) {
                 CudaStreams.waitEvent(stream.handle(), endedEvent(r, call));
@@ -202,23 +206,28 @@ final class DevicePeers implements Peers {
         }
     }
 
-    @Override
-    public void announce(int call, GpuStream stream) {
+    /**
+     * This rank's rows for {@code call} are in its buffer once {@code stream} has come here. To be
+     * called before the call is announced, so that peers wait for an event that is recorded.
+     */
+    void rowsAreThere(int call, GpuStream stream) {
         CudaStreams.record(announcedEvent(rank(), call), stream.handle());
-        // Its release comes after the record, so peers wait for an event that is recorded.
-        steps.announce(call);
     }
 
-    @Override
-    public void awaitAnnounced(int peer, int call, GpuStream stream) {
+    /** Lets {@code stream} wait until a peer's rows of {@code call} are there. */
+    void awaitRows(int peer, int call, GpuStream stream) {
         CudaStreams.waitEvent(stream.handle(), announcedEvent(peer, call));
     }
 
-    @Override
-    public void awaitSharers(int call, GpuStream stream) {
+    /**
+     * Lets {@code stream} wait until the rows of every peer on the same GPU are there. A grid that
+     * fills the GPU and waits for rows must not start before: the kernels that make those rows
+     * would wait behind it.
+     */
+    void awaitSharers(int call, GpuStream stream) {
         for (int r = 0; r < size(); r++) {
             if (sharesGpu[r]) {
-                awaitAnnounced(r, call, stream);
+                awaitRows(r, call, stream);
             }
         }
     }
@@ -229,42 +238,31 @@ final class DevicePeers implements Peers {
         return released;
     }
 
-    @Override
-    public void ended(int call, GpuStream stream) {
+    /** All that this rank does for {@code call} comes before this place in {@code stream}. */
+    void ended(int call, GpuStream stream) {
         CudaStreams.record(endedEvent(rank(), call), stream.handle());
-        steps.queued(call);
     }
 
-    @Override
-    public void pushed(int to, int flag, int lane, int call, GpuStream stream) {
+    /**
+     * A copy into {@code to}'s buffer is queued on this rank's stream of lane {@code lane}: who
+     * forwards the rows may queue that now.
+     */
+    void pushed(int to, int flag, int lane, int call, GpuStream stream) {
         CudaStreams.record(pointers[rank()][MEMORIES + CALL_EVENTS + lane], stream.handle());
         // Release: pairs with the acquire in isPushed; the event is recorded by then.
         fabric.signal(region, to, pushedAt + 4L * flag, call);
     }
 
-    @Override
-    public boolean isPushed(int flag, int call) {
+    /**
+     * Whether the peer that brings the rows of {@code flag} has queued the copy for {@code call}.
+     */
+    boolean isPushed(int flag, int call) {
         return fabric.reached(region, rank(), pushedAt + 4L * flag, call);
     }
 
-    @Override
-    public void awaitPushed(int from, int lane, GpuStream stream) {
+    /** Lets {@code stream} wait for what {@code from} has queued on its lane {@code lane}. */
+    void awaitPushed(int from, int lane, GpuStream stream) {
         CudaStreams.waitEvent(stream.handle(), pointers[from][MEMORIES + CALL_EVENTS + lane]);
-    }
-
-    @Override
-    public void awaitQueued(int call) {
-        steps.awaitQueued(call);
-    }
-
-    @Override
-    public void fail(Throwable cause) {
-        fabric.fail(cause);
-    }
-
-    @Override
-    public void worked() {
-        fabric.worked();
     }
 
     /** A peer frees what this rank has opened only after this rank has closed it. */

@@ -10,7 +10,6 @@ import dev.weft.tensor.Matrix;
 final class HostPeers implements Peers {
 
     private final int rank;
-    private final int size;
     private final DType dtype;
     private final long rows;
     private final long cols;
@@ -21,9 +20,8 @@ final class HostPeers implements Peers {
     /**
      * @param own this rank's buffers on the device, by parity
      */
-    HostPeers(int rank, int size, DType dtype, long rows, long cols, long[] own, long flags) {
+    HostPeers(int rank, DType dtype, long rows, long cols, long[] own, long flags) {
         this.rank = rank;
-        this.size = size;
         this.dtype = dtype;
         this.rows = rows;
         this.cols = cols;
@@ -36,16 +34,6 @@ final class HostPeers implements Peers {
     Matrix shards() {
         return new Matrix(
                 host.segment(), dtype, rows, cols, DeviceMatrix.alignedPitch(dtype, cols));
-    }
-
-    @Override
-    public int rank() {
-        return rank;
-    }
-
-    @Override
-    public int size() {
-        return size;
     }
 
     @Override
@@ -64,54 +52,15 @@ final class HostPeers implements Peers {
     }
 
     @Override
-    public boolean rowsAreThere() {
-        return true;
+    public HostSteps steps() {
+        return null;
     }
 
-    // The stream's own order is all that is needed: nobody else reads or writes.
-
-    @Override
-    public void awaitUnread(int call) {}
-
-    @Override
-    public void awaitReuse(int call, boolean both, GpuStream stream) {}
-
-    @Override
-    public void announce(int call, GpuStream stream) {}
-
-    @Override
-    public void awaitAnnounced(int peer, int call, GpuStream stream) {}
-
-    @Override
-    public void awaitSharers(int call, GpuStream stream) {}
-
+    /** Nobody else reads or writes. */
     @Override
     public boolean awaitRelease(boolean failed) {
         return true;
     }
-
-    @Override
-    public void ended(int call, GpuStream stream) {}
-
-    @Override
-    public void pushed(int to, int flag, int lane, int call, GpuStream stream) {}
-
-    @Override
-    public boolean isPushed(int flag, int call) {
-        return true;
-    }
-
-    @Override
-    public void awaitPushed(int from, int lane, GpuStream stream) {}
-
-    @Override
-    public void awaitQueued(int call) {}
-
-    @Override
-    public void fail(Throwable cause) {}
-
-    @Override
-    public void worked() {}
 
     @Override
     public void close() {

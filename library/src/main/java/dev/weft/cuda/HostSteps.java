@@ -52,6 +52,15 @@ final class HostSteps {
         }
     }
 
+    /** The name of the memory that the words lie in, the same on every rank. */
+    String name() {
+        return region.name();
+    }
+
+    boolean isAnnounced(int rank, int call) {
+        return fabric.reached(region, rank, ANNOUNCED_AT, call);
+    }
+
     /** Returns when every rank has announced the call. */
     void announce(int call) {
         // Release: pairs with the acquire in awaitAll on every peer.

@@ -1,14 +1,25 @@
 package dev.weft.cuda;
 
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Timeline;
+import dev.weft.op.View;
+import dev.weft.op.exec.GatherWorker;
+import dev.weft.op.exec.LaneCall;
+import dev.weft.op.exec.LaneWorker;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.op.exec.Team;
+import dev.weft.op.exec.Workspace;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -40,7 +51,11 @@ final class StagedCopies implements Copies {
     private final Gpu gpu;
     private final StagedPeers peers;
     private final Transport fabric;
-    private final StagedLayout layout;
+    private final OperatorMemory memory;
+    private final Workspace workspace;
+    private final int rank;
+    private final long pitchBytes;
+    private final long elementBytes;
     private final Chunk[] own;
     private final List<Transfer> arrivals;
     private final Chunk[] arriving;
@@ -64,8 +79,9 @@ final class StagedCopies implements Copies {
     /** By flag: its chunk's turn among those that arrive. */
     private final int[] turns;
 
-    private final List<StagedLane> lanes = new ArrayList<>();
-    private final List<CallThread> threads = new ArrayList<>();
+    private final List<LaneWorker> lanes = new ArrayList<>();
+    private final List<SpanLog> logs = new ArrayList<>();
+    private final Team team;
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private volatile boolean closing;
     private int next;
@@ -79,17 +95,23 @@ final class StagedCopies implements Copies {
             Gpu gpu,
             StagedPeers peers,
             RankPlan plan,
+            DType dtype,
             boolean fetched,
             boolean arrivalsAwaited,
             long productNs) {
         this.gpu = gpu;
         this.peers = peers;
         this.fabric = peers.fabric();
-        this.layout = peers.layout();
+        this.memory = peers.memory();
+        this.workspace = Workspace.of(plan, fabric, memory, false);
+        this.rank = plan.rank();
+        this.elementBytes = dtype.bytes();
+        this.pitchBytes = DeviceMatrix.alignedPitch(dtype, plan.chunks().cols()) * elementBytes;
         this.productNs = productNs;
-        this.heartbeat = peers::worked;
-        this.own = new Chunk[plan.chunks().count(plan.rank())];
-        Arrays.setAll(own, c -> plan.chunks().chunk(plan.rank(), c));
+        // Made once: waiting allocates nothing.
+        this.heartbeat = fabric::worked;
+        this.own = new Chunk[plan.chunks().count(rank)];
+        Arrays.setAll(own, c -> plan.chunks().chunk(rank, c));
         this.arrivals = arrivals(plan);
         this.arriving = new Chunk[arrivals.size()];
         this.awaited = new Awaited[arrivals.size()];
@@ -98,7 +120,7 @@ final class StagedCopies implements Copies {
         for (int i = 0; i < arriving.length; i++) {
             Transfer transfer = arrivals.get(i);
             arriving[i] = plan.chunks().chunk(transfer.source(), transfer.chunk());
-            awaited[i] = Awaited.chunk(bringer(transfer), transfer.source(), transfer.chunk());
+            awaited[i] = workspace.arrivals().of(transfer.source(), transfer.chunk());
             turns[transfer.tag()] = i;
             if (arrivalsAwaited) {
                 arrived[transfer.tag()] = CudaStreams.createEvent(false, false);
@@ -108,21 +130,40 @@ final class StagedCopies implements Copies {
         Arrays.setAll(staged, c -> CudaStreams.createEvent(false, false));
         this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
         this.fetched = fetched || rowGather != null;
-        startThreads(plan, rowGather);
+        String name = "weft-" + fabric.worldRank(rank);
+        this.team = new Team(name, tasks(plan), task -> {}, this::failed);
     }
 
-    /** The rank whose lane carries the transfer. */
-    private static int bringer(Transfer transfer) {
-        return transfer.initiator() == Transfer.Initiator.SENDER ? transfer.from() : transfer.to();
-    }
-
-    /** By tag: the rank whose lane brings the chunk to this one. */
-    static int[] bringers(RankPlan plan) {
-        int[] bringers = new int[plan.chunks().total()];
-        for (Lane lane : plan.arrivals()) {
-            lane.transfers().forEach(t -> bringers[t.tag()] = bringer(t));
+    private Runnable[] tasks(RankPlan plan) {
+        List<Runnable> tasks = new ArrayList<>();
+        if (rowGather != null) {
+            GatherWorker gather = new GatherWorker(rowGather, workspace);
+            logs.add(gather.log());
+            // In one thread: what it tells of must have left before the fabric is busy gathering.
+            tasks.add(named("gather", () -> stageAnd(gather)));
+        } else {
+            tasks.add(named("stage", () -> stageAnd(() -> {})));
+            for (Lane lane : plan.lanes()) {
+                lanes.add(new LaneWorker(lane, workspace));
+                logs.add(lanes.getLast().log());
+                tasks.add(lanes.getLast());
+            }
         }
-        return bringers;
+        return tasks.toArray(Runnable[]::new);
+    }
+
+    private static Runnable named(String name, Runnable task) {
+        return new Runnable() {
+            @Override
+            public void run() {
+                task.run();
+            }
+
+            @Override
+            public String toString() {
+                return name;
+            }
+        };
     }
 
     /** In the order in which rows are multiplied; where that comes last, in that of the lanes. */
@@ -143,24 +184,6 @@ final class StagedCopies implements Copies {
         return List.copyOf(all);
     }
 
-    private void startThreads(RankPlan plan, RowGather gather) {
-        String name = "weft-" + peers.worldRank(plan.rank()) + "-";
-        if (gather != null) {
-            StagedGather all = new StagedGather(gather, fabric, peers.region(), layout, arrivals);
-            threads.add(new CallThread(name + "gather", call -> gather(all, call), this::failed));
-            return;
-        }
-        threads.add(new CallThread(name + "stage", this::stage, this::failed));
-        int[] bringers = bringers(plan);
-        for (Lane lane : plan.lanes()) {
-            if (!lane.transfers().isEmpty()) {
-                lanes.add(new StagedLane(fabric, peers.region(), layout, lane, bringers));
-                String laneName = name + "lane-" + lane.index();
-                threads.add(new CallThread(laneName, lanes.getLast(), this::failed));
-            }
-        }
-    }
-
     /** Out and in. */
     @Override
     public int count() {
@@ -174,19 +197,21 @@ final class StagedCopies implements Copies {
         CudaStreams.waitEvent(out.handle(), entered);
         CudaStreams.waitEvent(in.handle(), free);
         for (int c = 0; c < own.length; c++) {
-            Copies.copyRows(
-                    peers.hostShard(parity) + layout.inShard(own[c]),
-                    peers.buffer(peers.rank(), parity) + layout.inGathered(own[c]),
-                    layout.pitchBytes(),
-                    layout.width(own[c]),
-                    own[c].rows(),
+            copy(
+                    peers.hostShard(parity) + memory.inShard(own[c]),
+                    peers.buffer(rank, parity) + memory.inLanding(own[c]),
+                    own[c],
                     out);
             CudaStreams.record(staged[c], out.handle());
         }
         next = 0;
-        for (int i = 0; i < threads.size(); i++) {
-            threads.get(i).start(call);
-        }
+        workspace.state().call = call;
+        workspace.state().view = View.PIPELINED;
+        team.start();
+    }
+
+    private void copy(long to, long from, Chunk chunk, GpuStream on) {
+        Copies.copyRows(to, from, pitchBytes, chunk.cols() * elementBytes, chunk.rows(), on);
     }
 
     @Override
@@ -194,38 +219,28 @@ final class StagedCopies implements Copies {
         begin(call, stream, free);
     }
 
-    /** In one thread: what it has told of must have left before the fabric is busy gathering. */
-    private void gather(StagedGather all, int call) {
-        if (stage(call)) {
-            all.accept(call);
-        }
-    }
-
-    /**
-     * On a thread of its own: tells of chunks that have come to host memory.
-     *
-     * @return false where the call has failed meanwhile
-     */
-    private boolean stage(int call) {
+    /** On a thread of its own: tells of chunks that have come to host memory. */
+    private void stageAnd(Runnable then) {
+        int call = workspace.state().call;
         gpu.bind();
         // The product of the call before may come first, and peers must know that this rank lives.
         EventWait.isDoneWithin(entered, productNs, heartbeat);
         for (int c = 0; c < staged.length; c++) {
             while (!EventWait.isDoneWithin(staged[c], LOOK_NS, SILENCE)) {
                 if (closing || failure.get() != null) {
-                    return false;
+                    return;
                 }
             }
             // Release: pairs with the acquire of lanes, here or on the ranks that fetch.
-            int value = layout.staged(call, peers.rank(), c);
+            int value = memory.ready(call, rank, c);
             if (fetched) {
-                fabric.publish(peers.region(), StagedLayout.STAGED_AT, value);
+                fabric.publish(memory.region(), OperatorMemory.STAGED_AT, value);
             } else {
-                fabric.signal(peers.region(), peers.rank(), StagedLayout.STAGED_AT, value);
+                fabric.signal(memory.region(), rank, OperatorMemory.STAGED_AT, value);
             }
             fabric.worked();
         }
-        return true;
+        then.run();
     }
 
     @Override
@@ -233,9 +248,7 @@ final class StagedCopies implements Copies {
         while (next < arriving.length) {
             issueNext(call);
         }
-        for (int i = 0; i < threads.size(); i++) {
-            threads.get(i).await();
-        }
+        team.await();
         if (failure.get() != null) {
             throw cause();
         }
@@ -244,25 +257,30 @@ final class StagedCopies implements Copies {
     private void issueNext(int call) {
         Chunk chunk = arriving[next];
         int tag = arrivals.get(next).tag();
+        long flag = memory.flagAt(chunk.source(), chunk.index());
         try {
-            fabric.await(peers.region(), peers.rank(), layout.flagAt(tag), call, awaited[next]);
+            fabric.await(memory.region(), rank, flag, call, awaited[next]);
         } catch (RuntimeException e) {
             failed(e);
             throw cause();
         }
-        long at = layout.inGathered(chunk);
-        Copies.copyRows(
-                peers.buffer(peers.rank(), call & 1) + at,
-                peers.hostLanding(call & 1) + at,
-                layout.pitchBytes(),
-                layout.width(chunk),
-                chunk.rows(),
-                in);
-        CudaStreams.writeValue32(in.handle(), peers.flags(peers.rank()) + 4L * tag, call);
+        long at = memory.inLanding(chunk);
+        copy(peers.buffer(rank, call & 1) + at, peers.hostLanding(call & 1) + at, chunk, in);
+        CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * tag, call);
         if (arrived[tag] != 0) {
             CudaStreams.record(arrived[tag], in.handle());
         }
         next++;
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent() {
+        return new LaneCall(workspace, lanes).sent();
+    }
+
+    @Override
+    public List<Timeline.Track> tracks(long startNs) {
+        return logs.stream().map(log -> log.track(startNs)).toList();
     }
 
     /** Any thread. The first failure is the cause of the others. */
@@ -302,8 +320,9 @@ final class StagedCopies implements Copies {
     @Override
     public void close() {
         closing = true;
-        threads.forEach(CallThread::close);
-        lanes.forEach(StagedLane::close);
+        team.await();
+        team.close();
+        lanes.forEach(LaneWorker::close);
         if (rowGather != null) {
             rowGather.close();
         }

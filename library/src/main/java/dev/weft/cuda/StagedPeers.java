@@ -1,7 +1,9 @@
 package dev.weft.cuda;
 
-import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.plan.Chunks;
+import dev.weft.tensor.DType;
 
 /**
  * Ranks on GPUs that do not reach each other's memory, since they are on different hosts: rows go
@@ -16,8 +18,7 @@ import dev.weft.fabric.transport.Transport;
 final class StagedPeers implements Peers {
 
     private final Transport fabric;
-    private final StagedLayout layout;
-    private final Region region;
+    private final OperatorMemory memory;
     private final PinnedBuffer pinned;
     private final HostSteps steps;
     private final long[] own;
@@ -28,17 +29,19 @@ final class StagedPeers implements Peers {
      *
      * @param own this rank's buffers on the device, by parity
      */
-    StagedPeers(Transport fabric, StagedLayout layout, long[] own, long flags) {
+    StagedPeers(Transport fabric, Chunks chunks, DType dtype, long[] own, long flags) {
         this.fabric = fabric;
-        this.layout = layout;
         this.own = own.clone();
         this.flags = flags;
-        this.region = fabric.allocate(layout.bytes(fabric.rank()));
-        this.steps = new HostSteps(fabric, region);
+        long pitchBytes = DeviceMatrix.alignedPitch(dtype, chunks.cols()) * dtype.bytes();
+        this.memory = OperatorMemory.staged(fabric, chunks, dtype, pitchBytes);
+        this.steps = new HostSteps(fabric, memory.region());
+        int rank = fabric.rank();
         try {
-            this.pinned = PinnedBuffer.over(region.part(rank()).asSlice(layout.rowsAt()));
+            this.pinned =
+                    PinnedBuffer.over(memory.region().part(rank).asSlice(memory.shardAt(rank, 0)));
         } catch (RuntimeException e) {
-            region.close();
+            memory.region().close();
             throw e;
         }
         fabric.worked();
@@ -48,32 +51,18 @@ final class StagedPeers implements Peers {
         return fabric;
     }
 
-    StagedLayout layout() {
-        return layout;
-    }
-
-    Region region() {
-        return region;
+    OperatorMemory memory() {
+        return memory;
     }
 
     /** The address of this rank's shard in host memory. */
     long hostShard(int parity) {
-        return region.part(rank()).address() + layout.shardAt(rank(), parity);
+        return memory.shard(fabric.rank(), parity).data().address();
     }
 
     /** The address of all rows that arrive in this rank's host memory. */
     long hostLanding(int parity) {
-        return region.part(rank()).address() + layout.landingAt(rank(), parity);
-    }
-
-    @Override
-    public int rank() {
-        return fabric.rank();
-    }
-
-    @Override
-    public int size() {
-        return fabric.size();
+        return memory.gathered(fabric.rank(), parity).data().address();
     }
 
     @Override
@@ -93,54 +82,8 @@ final class StagedPeers implements Peers {
     }
 
     @Override
-    public boolean rowsAreThere() {
-        return false;
-    }
-
-    @Override
-    public void awaitUnread(int call) {}
-
-    @Override
-    public void awaitReuse(int call, boolean both, GpuStream stream) {}
-
-    @Override
-    public void announce(int call, GpuStream stream) {
-        steps.announce(call);
-    }
-
-    @Override
-    public void awaitAnnounced(int peer, int call, GpuStream stream) {}
-
-    /** Ranks on one GPU have grids that stand side by side and leave room for what makes rows. */
-    @Override
-    public void awaitSharers(int call, GpuStream stream) {}
-
-    @Override
-    public void ended(int call, GpuStream stream) {
-        steps.queued(call);
-    }
-
-    // No peer copies into this rank's device memory.
-
-    @Override
-    public void pushed(int to, int flag, int lane, int call, GpuStream stream) {}
-
-    @Override
-    public boolean isPushed(int flag, int call) {
-        return true;
-    }
-
-    @Override
-    public void awaitPushed(int from, int lane, GpuStream stream) {}
-
-    @Override
-    public void awaitQueued(int call) {
-        steps.awaitQueued(call);
-    }
-
-    @Override
-    public void fail(Throwable cause) {
-        fabric.fail(cause);
+    public HostSteps steps() {
+        return steps;
     }
 
     /**
@@ -156,13 +99,8 @@ final class StagedPeers implements Peers {
     }
 
     @Override
-    public void worked() {
-        fabric.worked();
-    }
-
-    @Override
     public void close() {
         pinned.close();
-        region.close();
+        memory.region().close();
     }
 }

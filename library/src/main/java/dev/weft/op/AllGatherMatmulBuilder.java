@@ -8,119 +8,58 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Cut;
 import dev.weft.plan.Lane;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
-import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/**
- * Describes an {@link AllGatherMatmul}. All ranks describe the same one, except for B: with B
- * sharded by columns each rank gives its own columns. Used by one thread.
- */
-public final class AllGatherMatmulBuilder {
+/** Describes an {@link AllGatherMatmul}. */
+public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGatherMatmulBuilder> {
 
     private final Transport fabric;
-    private final RightHandSides sides = new RightHandSides();
-    private Shards shards;
-    private DType aType;
-    private DType outType;
-    private PlanWriter algorithm = Algorithm.AUTO;
-    private Gemm engine;
-    private long chunkRows;
-    private int splitsPerRank;
-    private long chunkCols;
-    private int computeWorkers;
-    private int commWorkers;
+    private final List<RightHandSide> sides = new ArrayList<>();
+    private Gemm gemm;
     private boolean pinned;
     private boolean keepGathered;
     private boolean pingPong;
     private boolean summaries;
     private boolean gatherColumns;
     private long gatherOnlyCols;
-    private List<RankPlan> given;
+
+    private record RightHandSide(Matrix matrix, boolean transposed) {}
 
     AllGatherMatmulBuilder(Fabric fabric) {
-        this.fabric = Transport.of(Objects.requireNonNull(fabric, "fabric"));
+        super(Objects.requireNonNull(fabric, "fabric").size());
+        this.fabric = Transport.of(fabric);
     }
 
-    /** How the rows of A lie on the ranks, and the type of A's elements. */
-    public AllGatherMatmulBuilder a(Shards shards, DType dtype) {
-        if (shards.ranks() != fabric.size()) {
-            throw new IllegalArgumentException(
-                    "shards for " + shards.ranks() + " ranks in a group of " + fabric.size());
-        }
-        this.shards = shards;
-        this.aType = dtype;
+    @Override
+    protected AllGatherMatmulBuilder self() {
         return this;
     }
 
-    /** A right-hand side, [K, N]. Several share one gather; each gives a product. */
-    public AllGatherMatmulBuilder b(Matrix b) {
-        return b(b, false);
-    }
-
-    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
+    @Override
     public AllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        sides.add(b, transposed);
-        return this;
+        sides.add(new RightHandSide(b, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
-    /** The type of the products; by default what holds A and B without loss. */
-    public AllGatherMatmulBuilder output(DType dtype) {
-        this.outType = dtype;
-        return this;
-    }
-
-    /**
-     * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on the
-     * model of this machine and tries the cheapest beside sequential, which takes {@link #prepare}
-     * a second or so, once for each problem in a process. Plans of any other writer than {@link
-     * Algorithm} are proved when the operator is prepared.
-     */
-    public AllGatherMatmulBuilder algorithm(PlanWriter algorithm) {
-        this.algorithm = algorithm;
-        this.given = null;
-        return this;
+    @Override
+    public AllGatherMatmulBuilder engine(String name) {
+        return engine(Gemms.byName(name));
     }
 
     /** The engine that multiplies; by default the best this JVM has. */
     public AllGatherMatmulBuilder engine(Gemm engine) {
-        this.engine = engine;
-        return this;
-    }
-
-    /** Chunks of this many rows, instead of Weft's own choice. */
-    public AllGatherMatmulBuilder chunkRows(long rows) {
-        this.chunkRows = positive("chunk rows", rows);
-        return this;
-    }
-
-    /** Every shard in this many chunks, instead of Weft's own choice. */
-    public AllGatherMatmulBuilder splitsPerRank(int splits) {
-        this.splitsPerRank = (int) positive("splits per rank", splits);
-        return this;
-    }
-
-    /** Chunks of this many columns; by default chunks are whole rows. */
-    public AllGatherMatmulBuilder chunkCols(long cols) {
-        this.chunkCols = positive("chunk columns", cols);
-        return this;
-    }
-
-    /** Threads of this rank that multiply; by default its share of the cores. */
-    public AllGatherMatmulBuilder computeWorkers(int workers) {
-        this.computeWorkers = (int) positive("compute workers", workers);
+        this.gemm = engine;
         return this;
     }
 
@@ -131,12 +70,6 @@ public final class AllGatherMatmulBuilder {
      */
     public AllGatherMatmulBuilder pinWorkers() {
         this.pinned = true;
-        return this;
-    }
-
-    /** Threads of this rank that move chunks; by default as few as the algorithm needs. */
-    public AllGatherMatmulBuilder commWorkers(int workers) {
-        this.commWorkers = (int) positive("communication workers", workers);
         return this;
     }
 
@@ -165,16 +98,6 @@ public final class AllGatherMatmulBuilder {
         return algorithm(Planner.pingPongRing());
     }
 
-    /**
-     * The plans of all ranks, in rank order, in place of an algorithm, a cut and lanes: the
-     * caller's own, which are proved when the operator is prepared, or those of another operator
-     * ({@link AllGatherMatmul#plans}), which need no second search.
-     */
-    public AllGatherMatmulBuilder plans(List<RankPlan> plans) {
-        this.given = plans;
-        return this;
-    }
-
     /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
     AllGatherMatmulBuilder gatherOnly(long cols, boolean besideEachOther) {
         this.gatherOnlyCols = positive("columns", cols);
@@ -182,17 +105,11 @@ public final class AllGatherMatmulBuilder {
         return keepGathered();
     }
 
-    private static long positive(String what, long value) {
-        if (value < 1) {
-            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
-        }
-        return value;
-    }
-
     /**
      * Agrees with the other ranks, packs B, reserves memory and starts the workers. Collective. The
      * matrices given as B may be freed afterwards.
      */
+    @Override
     public AllGatherMatmul prepare() {
         try {
             return prepareAgreed();
@@ -203,65 +120,59 @@ public final class AllGatherMatmulBuilder {
     }
 
     private AllGatherMatmul prepareAgreed() {
-        long k = checkOperands();
-        Gemm gemm = engine == null ? Gemms.auto() : engine;
-        agree(k);
+        Description wanted = description(gatherOnlyCols);
+        checkKept(wanted);
+        agree(wanted);
+        Gemm engine = gemm == null ? Gemms.auto() : gemm;
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            List<Product> products = products(gemm, arena, regions);
-            Planning planning = planning(k, gemm);
-            if (given != null || algorithm != Algorithm.AUTO) {
+            List<Product> products = products(wanted, engine, arena, regions);
+            int workers =
+                    wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
+            Planning planning =
+                    new Planning(
+                            fabric,
+                            engine,
+                            wanted,
+                            workers,
+                            keepGathered,
+                            (summaries ? "summaries " : "") + (pinned ? "pinned" : ""));
+            Prepared prepared = new Prepared(wanted, engine, products, workers);
+            if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
-                        given == null ? planning.plans(algorithm) : planning.agreed(given);
-                return operator(plans, gemm, products, arena, regions, List.of());
+                        wanted.plans() == null
+                                ? planning.plans(wanted.algorithm())
+                                : planning.agreed(wanted.plans());
+                return operator(prepared, plans, arena, regions);
             }
             AutoTrial trial =
-                    new AutoTrial(
-                            fabric, candidate -> tried(planning.plans(candidate), gemm, products));
-            AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(gemm, trial);
-            if (choice.operator() != null) {
-                choice.operator()
-                        .adopt(
-                                new OperatorResources(arena, List.copyOf(regions)),
-                                choice.candidates());
-                return choice.operator();
+                    new AutoTrial(fabric, candidate -> tried(prepared, planning.plans(candidate)));
+            AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(engine, trial);
+            AllGatherMatmul operator = choice.operator();
+            if (operator == null) {
+                operator = operator(prepared, planning.plans(choice.chosen()), arena, regions);
+                operator.adopt(null, choice.candidates());
+            } else {
+                operator.adopt(
+                        new OperatorResources(arena, List.copyOf(regions)), choice.candidates());
             }
-            return operator(
-                    planning.plans(choice.chosen()),
-                    gemm,
-                    products,
-                    arena,
-                    regions,
-                    choice.candidates());
+            return operator;
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
         }
     }
 
-    private Planning planning(long k, Gemm gemm) {
-        return new Planning(
-                fabric,
-                gemm,
-                shards,
-                k,
-                aType,
-                sides.count() == 0 ? aType : outType(0),
-                sides.columns(),
-                new Cut(chunkRows, splitsPerRank, chunkCols),
-                workers(),
-                commWorkers,
-                keepGathered,
-                (summaries ? "summaries " : "") + (pinned ? "pinned" : ""));
-    }
+    /** What all operators that are tried have in common. */
+    private record Prepared(Description wanted, Gemm engine, List<Product> products, int workers) {}
 
     /** An operator with memory of its own, but for the products. */
-    private AllGatherMatmul tried(List<RankPlan> plans, Gemm gemm, List<Product> products) {
+    private AllGatherMatmul tried(Prepared prepared, List<RankPlan> plans) {
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            return operator(plans, gemm, products, arena, regions, List.of());
+            return operator(prepared, plans, arena, regions);
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, regions).close();
             throw e;
@@ -270,37 +181,31 @@ public final class AllGatherMatmulBuilder {
 
     /** Takes over the arena and the regions, unless it fails. */
     private AllGatherMatmul operator(
-            List<RankPlan> plans,
-            Gemm gemm,
-            List<Product> products,
-            Arena arena,
-            List<Region> regions,
-            List<Candidate> candidates) {
+            Prepared prepared, List<RankPlan> plans, Arena arena, List<Region> regions) {
         RankPlan plan = plans.get(fabric.rank());
         checkRuns(plan);
         OperatorMemory memory =
                 new OperatorMemory(
                         fabric,
                         plan.chunks(),
-                        aType,
+                        prepared.wanted().aType(),
                         landing(plan),
                         summaries ? plan.lanes().size() : 0);
         regions.add(memory.region());
+        int workers = prepared.workers();
         return new AllGatherMatmul(
                 fabric,
                 plans,
-                plan,
-                gemm,
-                aType,
+                prepared.engine(),
+                prepared.wanted().aType(),
                 memory,
-                products,
+                prepared.products(),
                 new Settings(
                         keepGathered,
                         summaries,
-                        workers(),
-                        pinned ? Pinning.of(fabric, workers()) : Pinning.none(),
-                        rowGather(plan),
-                        candidates),
+                        workers,
+                        pinned ? Pinning.of(fabric, workers) : Pinning.none(),
+                        rowGather(plan)),
                 new OperatorResources(arena, List.copyOf(regions)));
     }
 
@@ -338,86 +243,39 @@ public final class AllGatherMatmulBuilder {
         return any ? fabric.rowGather() : null;
     }
 
-    private long checkOperands() {
-        if (shards == null || sides.count() == 0 && gatherOnlyCols == 0) {
-            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
-        }
-        if (pingPong && (keepGathered || algorithm instanceof Algorithm)) {
+    private void checkKept(Description wanted) {
+        if (pingPong && (keepGathered || wanted.algorithm() instanceof Algorithm)) {
             throw new IllegalArgumentException(
-                    "ping-pong buffers with "
-                            + (keepGathered ? "gathered A kept" : algorithm.label())
-                            + ": expected a ring that keeps none");
-        }
-        long k = sides.count() == 0 ? gatherOnlyCols : sides.innerSize();
-        if (given != null) {
-            checkGiven(k);
-        }
-        return k;
-    }
-
-    private void checkGiven(long k) {
-        if (given.size() != shards.ranks()) {
-            throw new IllegalArgumentException(
-                    "plans of %d ranks for shards of %d".formatted(given.size(), shards.ranks()));
-        }
-        RankPlan own = given.get(fabric.rank());
-        boolean keepsNone = own.storage() == RankPlan.Storage.PING_PONG && keepGathered;
-        if (!own.chunks().shards().equals(shards) || own.chunks().cols() != k || keepsNone) {
-            throw new IllegalArgumentException(
-                    "a plan with %s and %s: expected shards of %s rows x %d columns%s"
+                    "ping-pong buffers with %s: expected a ring that keeps none"
                             .formatted(
-                                    own.storage(),
-                                    own.chunks(),
-                                    shards,
-                                    k,
-                                    keepsNone ? " and a place for gathered A" : ""));
+                                    keepGathered ? "gathered A kept" : wanted.algorithm().label()));
         }
     }
 
-    private void agree(long k) {
+    private void agree(Description wanted) {
         Agreement agreement = new Agreement(fabric);
-        agreement.on("K", k);
-        agreement.on("M", shards.totalRows());
-        for (int r = 0; r < shards.ranks(); r++) {
-            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
-        }
-        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
-        agreement.on("the algorithm's number", Agreement.number(algorithm));
-        agreement.on("chunk rows", chunkRows);
-        agreement.on("splits per rank", splitsPerRank);
-        agreement.on("chunk columns", chunkCols);
-        agreement.on("communication workers", commWorkers);
+        wanted.agree(agreement, fabric);
         agreement.on("keeping gathered A", keepGathered ? 1 : 0);
         agreement.on("ping-pong buffers", pingPong ? 1 : 0);
         agreement.on("gathering side by side", gatherColumns ? 1 : 0);
         agreement.on("waiting for summaries", summaries ? 1 : 0);
-        agreement.on("being given plans", given == null ? 0 : 1);
         agreement.settle();
     }
 
-    private int workers() {
-        if (computeWorkers > 0) {
-            return computeWorkers;
-        }
-        return fabric.cores().cores();
-    }
-
-    private List<Product> products(Gemm gemm, Arena arena, List<Region> regions) {
-        SharedB packer = new SharedB(fabric, gemm);
+    private List<Product> products(
+            Description wanted, Gemm engine, Arena arena, List<Region> regions) {
+        SharedB packer = new SharedB(fabric, engine);
         List<Product> products = new ArrayList<>();
-        for (int i = 0; i < sides.count(); i++) {
-            SharedB.Packed packed = packer.pack(sides.matrix(i), sides.isTransposed(i), arena);
+        for (int i = 0; i < sides.size(); i++) {
+            RightHandSide side = sides.get(i);
+            SharedB.Packed packed = packer.pack(side.matrix(), side.transposed(), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
-            long n = packed.b().n();
-            Matrix c = Matrix.allocate(arena, outType(i), shards.totalRows(), n);
+            long m = wanted.shards().totalRows();
+            Matrix c = Matrix.allocate(arena, outType(i), m, packed.b().n());
             products.add(new Product(packed.b(), c));
         }
         return List.copyOf(products);
-    }
-
-    private DType outType(int index) {
-        return outType == null ? sides.productType(index, aType) : outType;
     }
 }

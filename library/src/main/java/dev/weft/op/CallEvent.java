@@ -1,6 +1,5 @@
 package dev.weft.op;
 
-import dev.weft.op.exec.CallState;
 import jdk.jfr.Category;
 import jdk.jfr.Event;
 import jdk.jfr.EventType;
@@ -37,17 +36,16 @@ final class CallEvent extends Event {
     @Label("Completed")
     boolean completed;
 
-    static void ended(
-            int rank, CallState state, String algorithm, long elapsedNs, boolean completed) {
+    static void ended(Operator<?> operator, int rank, int call, boolean completed) {
         if (!TYPE.isEnabled()) {
             return;
         }
         CallEvent event = new CallEvent();
         event.rank = rank;
-        event.call = state.call;
-        event.algorithm = algorithm;
-        event.view = state.view.name();
-        event.elapsedNs = elapsedNs;
+        event.call = call;
+        event.algorithm = operator.plan().name();
+        event.view = operator.view(call).name();
+        event.elapsedNs = operator.result().elapsedNs();
         event.completed = completed;
         event.commit();
     }

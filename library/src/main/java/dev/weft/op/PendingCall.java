@@ -1,11 +1,16 @@
 package dev.weft.op;
 
-/** A call under way. Awaited once, by the thread that started it or another one. */
-public final class PendingCall {
+/**
+ * A call under way. Awaited once, by the thread that started it or another one; of two that are
+ * under way, the earlier one first.
+ *
+ * @param <M> the matrices: in host memory, or on a GPU
+ */
+public final class PendingCall<M> {
 
-    private final AllGatherMatmul operator;
+    private final Operator<M> operator;
 
-    PendingCall(AllGatherMatmul operator) {
+    PendingCall(Operator<M> operator) {
         this.operator = operator;
     }
 
@@ -19,7 +24,7 @@ public final class PendingCall {
      *
      * @throws dev.weft.fabric.FabricException if a peer stalls, dies, leaves or fails
      */
-    public Result await() {
-        return operator.finish();
+    public Result<M> await() {
+        return operator.await();
     }
 }

@@ -3,17 +3,14 @@ package dev.weft.op;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanDigest;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-import java.lang.System.Logger.Level;
 import java.util.List;
 
 /**
@@ -23,18 +20,10 @@ import java.util.List;
  */
 final class Planning implements AutoProblem {
 
-    private static final System.Logger LOG = System.getLogger("dev.weft");
-
     private final Transport fabric;
     private final Agreement agreement;
-    private final Shards shards;
-    private final long k;
-    private final DType aType;
-    private final DType outType;
-    private final List<Long> columns;
-    private final Cut cut;
+    private final Description wanted;
     private final int workers;
-    private final int commWorkers;
     private final boolean keepGathered;
     private final String engine;
     private final String otherSettings;
@@ -44,32 +33,19 @@ final class Planning implements AutoProblem {
     /**
      * Collective.
      *
-     * @param columns N of each product of this rank
-     * @param commWorkers 0 where the caller leaves it to Weft
+     * @param workers threads that multiply
      * @param otherSettings that have no part in a plan, but in its time
      */
     Planning(
             Transport fabric,
             Gemm gemm,
-            Shards shards,
-            long k,
-            DType aType,
-            DType outType,
-            List<Long> columns,
-            Cut cut,
+            Description wanted,
             int workers,
-            int commWorkers,
             boolean keepGathered,
             String otherSettings) {
         this.fabric = fabric;
         this.agreement = new Agreement(fabric);
-        this.shards = shards;
-        this.k = k;
-        this.aType = aType;
-        this.outType = outType;
-        this.columns = List.copyOf(columns);
-        this.cut = cut;
-        this.commWorkers = commWorkers;
+        this.wanted = wanted;
         this.keepGathered = keepGathered;
         this.engine = gemm.name();
         this.otherSettings = otherSettings;
@@ -91,26 +67,8 @@ final class Planning implements AutoProblem {
         return agreed(writer.plans(chunks, lanes(writer), fabric.hosts()));
     }
 
-    /**
-     * Compares the plans with those of the other ranks, and has the first rank prove them where
-     * Weft has not written them. Collective.
-     */
     List<RankPlan> agreed(List<RankPlan> plans) {
-        agreement.on("the plan's digest", PlanDigest.of(plans)).settle();
-        if (fabric.rank() == 0) {
-            PlanChecker.checkGiven(plans, fabric.hosts())
-                    .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
-        }
-        RankPlan plan = plans.get(fabric.rank());
-        LOG.log(
-                Level.DEBUG,
-                "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
-                fabric.rank(),
-                plan.name(),
-                plan.chunks().total(),
-                plan.lanes().size(),
-                plan.consumption().size());
-        return plans;
+        return Description.agreed(plans, fabric, fabric.hosts());
     }
 
     @Override
@@ -120,17 +78,17 @@ final class Planning implements AutoProblem {
 
     @Override
     public DType aType() {
-        return aType;
+        return wanted.aType();
     }
 
     @Override
     public DType outType() {
-        return outType;
+        return wanted.outType();
     }
 
     @Override
     public List<Long> columns() {
-        return columns;
+        return wanted.columns();
     }
 
     @Override
@@ -149,28 +107,28 @@ final class Planning implements AutoProblem {
      */
     @Override
     public int lanes(PlanWriter algorithm) {
-        if (commWorkers > 0) {
-            return commWorkers;
+        if (wanted.commWorkers() > 0) {
+            return wanted.commWorkers();
         }
         return algorithm == Algorithm.SEQUENTIAL ? workers : 1;
     }
 
     @Override
     public boolean cutGiven() {
-        return cut.givesRows();
+        return wanted.cut().givesRows();
     }
 
     @Override
     public Chunks chunks(PlanWriter algorithm, int chunksPerSource) {
         int takers = Math.max(lanes(algorithm), workers);
-        long blockRows = Cut.blockRows(shards, takers, rowQuantum, mostBlockRows);
+        long blockRows = Cut.blockRows(wanted.shards(), takers, rowQuantum, mostBlockRows);
         int count = chunksPerSource == 0 ? Chunks.MIN_CHUNKS_PER_SOURCE : chunksPerSource;
-        return cut.chunks(shards, k, rowQuantum, blockRows, count);
+        return wanted.cut().chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows, count);
     }
 
     @Override
     public double gatheredBytes() {
-        return (double) shards.totalRows() * k * aType.bytes();
+        return (double) wanted.shards().totalRows() * wanted.k() * wanted.aType().bytes();
     }
 
     @Override
@@ -181,9 +139,17 @@ final class Planning implements AutoProblem {
                 hosts().toString(),
                 fabric.cores().toString(),
                 engine,
-                shards.toString(),
-                k + " " + aType + " " + outType + " " + columns + " " + cut,
-                workers + " " + commWorkers + " " + keepGathered,
+                wanted.shards().toString(),
+                wanted.k()
+                        + " "
+                        + wanted.aType()
+                        + " "
+                        + wanted.outType()
+                        + " "
+                        + wanted.columns()
+                        + " "
+                        + wanted.cut(),
+                workers + " " + wanted.commWorkers() + " " + keepGathered,
                 otherSettings);
     }
 }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.op.PendingCall;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -104,12 +105,10 @@ class CudaAllGatherMatmulIT {
                 runHostPeers(problem, CudaAllGatherMatmul.withHostPeers(gpu, 0), 0);
                 runHostPeers(problem, CudaAllGatherMatmul.withHostPeers(gpu, ranks - 1), ranks - 1);
                 runHostPeers(
-                        problem,
-                        CudaAllGatherMatmul.withHostPeers(gpu, 0).engine(CudaEngine.CUBLAS),
-                        0);
+                        problem, CudaAllGatherMatmul.withHostPeers(gpu, 0).engine("cublas"), 0);
                 runHostPeers(
                         problem,
-                        CudaAllGatherMatmul.withHostPeers(gpu, 0).chunkRows(60).copyStreams(2),
+                        CudaAllGatherMatmul.withHostPeers(gpu, 0).chunkRows(60).commWorkers(2),
                         0);
                 runHostPeers(
                         problem,
@@ -162,7 +161,7 @@ class CudaAllGatherMatmulIT {
                         CudaAllGatherMatmulBuilder builder =
                                 problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
                                         .algorithm(algorithm)
-                                        .engine(engine);
+                                        .engine(engine.label());
                         if (chunkRows > 0) {
                             builder.chunkRows(chunkRows);
                         }
@@ -269,19 +268,21 @@ class CudaAllGatherMatmulIT {
                     inputs[i] = DeviceProblem.upload(problem.a(), stream);
                     kept[i] = DeviceProblem.like(op.product(0));
                 }
+                PendingCall<DeviceMatrix> pending = null;
                 for (int i = 0; i < inputs.length; i++) {
-                    op.start(inputs[i].rows(0, 256), stream, View.PIPELINED);
+                    pending = op.start(inputs[i].rows(0, 256), stream, View.PIPELINED);
                     kept[i].copyFrom(op.product(0), stream);
                     if (i > 0) {
-                        op.await();
+                        pending.await();
                     }
                 }
-                op.await();
+                pending.await();
                 stream.synchronize();
                 for (int i = 0; i < inputs.length; i++) {
                     assertTrue(check.product(inputs[i], b, false, kept[i]).passed(), "call " + i);
                 }
-                assertThrows(IllegalStateException.class, op::await);
+                PendingCall<DeviceMatrix> none = pending;
+                assertThrows(IllegalStateException.class, none::await);
                 op.start(op.nextShard(), stream, View.PIPELINED);
                 op.start(op.nextShard(), stream, View.PIPELINED);
                 assertThrows(IllegalStateException.class, op::nextShard);
@@ -303,11 +304,9 @@ class CudaAllGatherMatmulIT {
                 callPoisoned(op, problem.shard(0));
                 callPoisoned(op, problem.shard(0));
                 check.poison(op.product(0));
-                op.start(op.nextShard(), stream, View.COMM_ONLY);
-                op.await();
-                assertTrue(op.elapsedUs() > 0);
-                op.start(op.nextShard(), stream, View.COMPUTE_ONLY);
-                op.await();
+                op.start(op.nextShard(), stream, View.COMM_ONLY).await();
+                assertTrue(op.lastResult().elapsedNs() > 0);
+                op.start(op.nextShard(), stream, View.COMPUTE_ONLY).await();
                 assertRight(problem, op);
             }
         }
@@ -370,7 +369,7 @@ class CudaAllGatherMatmulIT {
             assertThrows(IllegalArgumentException.class, ring::prepare);
             CudaAllGatherMatmulBuilder crowded =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
-                            .computeBlocks(1_000_000);
+                            .computeWorkers(1_000_000);
             assertTrue(
                     assertThrows(IllegalArgumentException.class, crowded::prepare)
                             .getMessage()

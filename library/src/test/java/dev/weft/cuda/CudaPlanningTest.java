@@ -4,14 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.CudaPlanning.Request;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Cut;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Plans of ranks whose rows come from host memory, their own or a peer's: no GPU is asked. */
@@ -21,25 +23,50 @@ class CudaPlanningTest {
     private static final long K = 4096;
     private static final long N = 4096;
 
+    /** What a caller may say, as far as planning depends on it. */
+    private record Request(
+            Algorithm algorithm,
+            CudaEngine engine,
+            long chunkRows,
+            int splits,
+            long chunkCols,
+            int streams) {
+
+        CudaPlanning on(Transport fabric, boolean staged, int rank, Shards shards, long k) {
+            Description wanted =
+                    new Description(
+                            shards,
+                            DType.FP16,
+                            k,
+                            DType.FP16,
+                            List.of(N),
+                            algorithm,
+                            null,
+                            engine.label(),
+                            new Cut(chunkRows, splits, chunkCols),
+                            0,
+                            streams);
+            return new CudaPlanning(fabric, staged, null, rank, engine, wanted);
+        }
+    }
+
     private static CudaPlanning planning(Request request) {
-        return new CudaPlanning(null, false, null, 1, Shards.even(8192, 4), DType.FP16, request);
+        return request.on(null, false, 1, Shards.even(8192, 4), K);
     }
 
     private static RankPlan stagedPlan(Transport fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
-        return new CudaPlanning(fabric, true, null, fabric.rank(), shards, DType.FP16, request)
-                .agreedPlans(K)
-                .get(fabric.rank());
+        return request.on(fabric, true, fabric.rank(), shards, K).agreedPlans().get(fabric.rank());
     }
 
     private static Request request(Algorithm algorithm, CudaEngine engine) {
-        return new Request(algorithm, null, engine, 0, 0, 0, 0);
+        return new Request(algorithm, engine, 0, 0, 0, 0);
     }
 
     @Test
     void automaticPullsWholeShardsAndCutsWhatArrivesLast() {
         CudaPlanning planning = planning(request(Algorithm.AUTO, CudaEngine.GATED));
-        RankPlan plan = planning.agreedPlans(K).get(1);
+        RankPlan plan = planning.agreedPlans().get(1);
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.lanes().size());
@@ -52,22 +79,24 @@ class CudaPlanningTest {
 
     @Test
     void whoChoosesChunksOrSeveralStreamsGetsThem() {
-        Request chunks = new Request(Algorithm.AUTO, null, CudaEngine.GATED, 100, 0, 0, 0);
-        RankPlan plan = planning(chunks).agreedPlans(K).get(1);
+        Request chunks = new Request(Algorithm.AUTO, CudaEngine.GATED, 100, 0, 0, 0);
+        RankPlan plan = planning(chunks).agreedPlans().get(1);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
                 plan.chunks().total(),
                 CopyList.of(planning(chunks).refined(plan, N, SHAPE)).flags());
-        Request streams = new Request(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 0, 0, 2);
-        assertEquals(2, planning(streams).agreedPlans(K).get(1).lanes().size());
-        Request splits = new Request(Algorithm.MESH_PULL, null, CudaEngine.GATED, 0, 8, 128, 0);
-        assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlans(K).get(1).chunks().total());
+        Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
+        assertEquals(2, planning(streams).agreedPlans().get(1).lanes().size());
+        Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
+        assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlans().get(1).chunks().total());
     }
 
     @Test
     void cublasTakesChunksOfSixteenMebibytesUncut() {
-        CudaPlanning planning = planning(request(Algorithm.AUTO, CudaEngine.CUBLAS));
-        RankPlan plan = planning.agreedPlans(2 * K).get(1);
+        CudaPlanning planning =
+                request(Algorithm.AUTO, CudaEngine.CUBLAS)
+                        .on(null, false, 1, Shards.even(8192, 4), 2 * K);
+        RankPlan plan = planning.agreedPlans().get(1);
         assertEquals(1024, plan.chunks().chunkRows(0));
         assertEquals(plan.chunks().total(), CopyList.of(planning.refined(plan, N, null)).flags());
     }
@@ -75,23 +104,22 @@ class CudaPlanningTest {
     @Test
     void sequentialRowsWaitForNothing() {
         CudaPlanning planning = planning(request(Algorithm.SEQUENTIAL, CudaEngine.GATED));
-        CopyList list = CopyList.of(planning.refined(planning.agreedPlans(K).get(1), N, SHAPE));
+        CopyList list = CopyList.of(planning.refined(planning.agreedPlans().get(1), N, SHAPE));
         assertTrue(list.ranges().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 
     @Test
     void oneRankGathersNothing() {
         Request request = request(Algorithm.AUTO, CudaEngine.GATED);
-        CudaPlanning planning =
-                new CudaPlanning(null, false, null, 0, Shards.even(100, 1), DType.BF16, request);
-        assertEquals("sequential", planning.agreedPlans(K).getFirst().name());
+        CudaPlanning planning = request.on(null, false, 0, Shards.even(100, 1), K);
+        assertEquals("sequential", planning.agreedPlans().getFirst().name());
     }
 
     @Test
     void whatDoesNotFitIsRefusedWithItsValues() {
         assertRefused(request(Algorithm.RING, CudaEngine.GATED), "ring");
-        assertRefused(new Request(Algorithm.AUTO, null, CudaEngine.GATED, 10, 2, 0, 0), "10");
-        assertRefused(new Request(Algorithm.AUTO, null, CudaEngine.GATED, 0, 0, 100, 0), "100");
+        assertRefused(new Request(Algorithm.AUTO, CudaEngine.GATED, 10, 2, 0, 0), "10");
+        assertRefused(new Request(Algorithm.AUTO, CudaEngine.GATED, 0, 0, 100, 0), "100");
     }
 
     @Test
@@ -160,18 +188,12 @@ class CudaPlanningTest {
                         Transport fabric = Transport.of(given);
                         boolean staged = fabric.rank() == 0;
                         CudaPlanning planning =
-                                new CudaPlanning(
-                                        fabric,
-                                        staged,
-                                        null,
-                                        fabric.rank(),
-                                        Shards.even(8192, 2),
-                                        DType.FP16,
-                                        request(Algorithm.RING, CudaEngine.GATED));
+                                request(Algorithm.RING, CudaEngine.GATED)
+                                        .on(fabric, staged, fabric.rank(), Shards.even(8192, 2), K);
                         IllegalArgumentException refusal =
                                 assertThrows(
                                         IllegalArgumentException.class,
-                                        () -> planning.agreedPlans(K));
+                                        () -> planning.agreedPlans());
                         assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
                         fabric.barrier();
                     });
@@ -180,8 +202,7 @@ class CudaPlanningTest {
 
     private static void assertRefused(Request request, String named) {
         IllegalArgumentException refusal =
-                assertThrows(
-                        IllegalArgumentException.class, () -> planning(request).agreedPlans(K));
+                assertThrows(IllegalArgumentException.class, () -> planning(request).agreedPlans());
         assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
     }
 }

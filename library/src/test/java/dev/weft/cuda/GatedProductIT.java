@@ -62,8 +62,7 @@ class GatedProductIT {
                 op.peerShard(0).copyFrom(problem.shard(0));
                 op.peerShard(3).copyFrom(problem.shard(3));
                 op.nextShard().upload(problem.shard(2), stream);
-                op.start(op.nextShard(), stream, View.COMM_ONLY);
-                op.await();
+                op.start(op.nextShard(), stream, View.COMM_ONLY).await();
                 DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
                 DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
                 assertEquals(0, check.equal(op.gathered().orElseThrow(), a).mismatches());

@@ -9,6 +9,7 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.PendingCall;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -118,11 +119,10 @@ class StagedRanksIT {
                         DeviceProblem.random(
                                 arena, shards, 264, 392, DType.BF16, DType.FP32, false);
                 runCalls(problem, builder -> builder.algorithm(algorithm));
-                runCalls(
-                        problem, builder -> builder.algorithm(algorithm).engine(CudaEngine.CUBLAS));
+                runCalls(problem, builder -> builder.algorithm(algorithm).engine("cublas"));
                 runCalls(
                         problem,
-                        builder -> builder.algorithm(algorithm).chunkRows(100).copyStreams(2));
+                        builder -> builder.algorithm(algorithm).chunkRows(100).commWorkers(2));
             }
         }
     }
@@ -198,15 +198,16 @@ class StagedRanksIT {
                             kept[i] = DeviceProblem.like(op.product(0));
                         }
                         fabric.barrier();
+                        PendingCall<DeviceMatrix> pending = null;
                         for (int i = 0; i < calls; i++) {
                             DeviceMatrix shard = inputs[i].rows(256L * fabric.rank(), 256);
-                            op.start(shard, stream, View.PIPELINED);
+                            pending = op.start(shard, stream, View.PIPELINED);
                             kept[i].copyFrom(op.product(0), stream);
                             if (i > 0) {
-                                op.await();
+                                pending.await();
                             }
                         }
-                        op.await();
+                        pending.await();
                         stream.synchronize();
                         fabric.barrier();
                         for (int i = 0; i < calls; i++) {
@@ -239,13 +240,11 @@ class StagedRanksIT {
                                     View.COMM_ONLY
                                 }) {
                             fabric.barrier();
-                            op.start(op.nextShard(), stream, view);
-                            op.await();
+                            op.start(op.nextShard(), stream, view).await();
                         }
                         fabric.barrier();
                         poison(check, op.product(0));
-                        op.start(op.nextShard(), stream, View.COMPUTE_ONLY);
-                        op.await();
+                        op.start(op.nextShard(), stream, View.COMPUTE_ONLY).await();
                         fabric.barrier();
                         assertRight(problem, op, check, stream);
                     });

@@ -119,7 +119,7 @@ class AllGatherMatmulTest {
                         }
                         try (AllGatherMatmul op = builder.prepare()) {
                             for (int call = 0; call < 3; call++) {
-                                Result result = op.call(problem.shard(fabric.rank()));
+                                Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                                 assertEquals(
                                         -1,
                                         problem.unfused().firstDifferentRow(result.product()),
@@ -154,7 +154,7 @@ class AllGatherMatmulTest {
                                         .engine(Gemms.byName("scalar"))
                                         .algorithm(Algorithm.RING)
                                         .prepare()) {
-                            Result result = op.call(problem.shard(fabric.rank()));
+                            Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                             assertTrue(problem.unfused().bitwiseEquals(result.product()));
                         }
                     });
@@ -185,7 +185,7 @@ class AllGatherMatmulTest {
                                         .b(second, true)
                                         .algorithm(Algorithm.MESH_PUSH)
                                         .prepare()) {
-                            Result result = op.call(problem.shard(fabric.rank()));
+                            Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                             assertEquals(DType.FP16, result.product(0).dtype());
                             assertTrue(unfused.bitwiseEquals(result.product(1)));
                         }
@@ -201,7 +201,7 @@ class AllGatherMatmulTest {
             world.run(
                     fabric -> {
                         try (AllGatherMatmul op = operator(fabric, problem, Algorithm.MESH_PULL)) {
-                            PendingCall pending = op.start(problem.shard(fabric.rank()));
+                            PendingCall<Matrix> pending = op.start(problem.shard(fabric.rank()));
                             assertThrows(
                                     IllegalStateException.class,
                                     () -> op.call(problem.shard(fabric.rank())));
@@ -211,7 +211,7 @@ class AllGatherMatmulTest {
                             for (int i = 0; i < 5; i++) {
                                 Matrix place = op.nextShard();
                                 place.copyFrom(problem.shard(fabric.rank()));
-                                Result result = op.call(place);
+                                Result<Matrix> result = op.call(place);
                                 assertTrue(problem.unfused().bitwiseEquals(result.product()));
                                 assertTrue(
                                         result.timeline().tracks().getFirst().spans().isEmpty(),
@@ -235,7 +235,7 @@ class AllGatherMatmulTest {
                                 AllGatherMatmul op = operator(group, mine, Algorithm.RING)) {
                             assertEquals(fabric.rank() % 3, group.rank());
                             assertEquals(fabric.rank(), group.worldRank(group.rank()));
-                            Result result = op.call(mine.shard(group.rank()));
+                            Result<Matrix> result = op.call(mine.shard(group.rank()));
                             assertTrue(mine.unfused().bitwiseEquals(result.product()));
                         }
                     });
@@ -254,13 +254,13 @@ class AllGatherMatmulTest {
                                 for (int i = 0; i < 2; i++) {
                                     op.call(problem.shard(fabric.rank()));
                                 }
-                                Result compute = op.callInPlace(View.COMPUTE_ONLY);
+                                Result<Matrix> compute = op.callInPlace(View.COMPUTE_ONLY);
                                 assertTrue(
                                         problem.unfused().bitwiseEquals(compute.product()),
                                         "both slots hold the same rows by now");
-                                Result comm = op.callInPlace(View.COMM_ONLY);
+                                Result<Matrix> comm = op.callInPlace(View.COMM_ONLY);
                                 assertTrue(comm.gatherNs() > 0, "gather time is recorded");
-                                Result all = op.callInPlace(View.PIPELINED);
+                                Result<Matrix> all = op.callInPlace(View.PIPELINED);
                                 assertTrue(problem.unfused().bitwiseEquals(all.product()));
                                 assertEquals(algorithm == Algorithm.SEQUENTIAL, all.gatherNs() > 0);
                             }

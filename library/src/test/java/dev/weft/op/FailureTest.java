@@ -294,7 +294,7 @@ class FailureTest {
                                 if (fabric.rank() == 1) {
                                     assertThrows(IllegalStateException.class, () -> op.call(freed));
                                 }
-                                Result result = op.call(problem.shard(fabric.rank()));
+                                Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                                 assertTrue(problem.unfused().bitwiseEquals(result.product()));
                             }
                         }

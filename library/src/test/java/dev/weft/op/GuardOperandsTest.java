@@ -77,7 +77,7 @@ class GuardOperandsTest {
                                             .algorithm(algorithm)
                                             .computeWorkers(1)
                                             .prepare()) {
-                                Result result = op.call(edges[fabric.rank()]);
+                                Result<Matrix> result = op.call(edges[fabric.rank()]);
                                 assertEquals(
                                         -1,
                                         problem.unfused().firstDifferentRow(result.product()),

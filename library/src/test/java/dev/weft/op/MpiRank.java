@@ -149,7 +149,7 @@ final class MpiRank {
                 problem.shards(), a, problem.b(), problem.transposed(), problem.out(), unfused);
     }
 
-    private static void check(Problem problem, Result result, Cut cut, String what) {
+    private static void check(Problem problem, Result<Matrix> result, Cut cut, String what) {
         long row = problem.unfused().firstDifferentRow(result.product());
         require(row < 0, what + ": product row " + row);
         require(

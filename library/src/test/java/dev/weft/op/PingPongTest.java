@@ -54,7 +54,7 @@ class PingPongTest {
                                             .prepare()) {
                                 for (int call = 0; call < 12; call++) {
                                     LockSupport.parkNanos(pauses.nextInt(300_000));
-                                    Result result = op.call(problem.shard(fabric.rank()));
+                                    Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                                     assertEquals(
                                             -1,
                                             problem.unfused().firstDifferentRow(result.product()),

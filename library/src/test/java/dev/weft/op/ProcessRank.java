@@ -7,6 +7,7 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.Arrays;
@@ -174,7 +175,7 @@ final class ProcessRank {
                 .prepare();
     }
 
-    private static void check(Problem problem, Result result, Algorithm algorithm) {
+    private static void check(Problem problem, Result<Matrix> result, Algorithm algorithm) {
         long row = problem.unfused().firstDifferentRow(result.product());
         if (row >= 0 || !problem.a().bitwiseEquals(result.gathered().orElseThrow())) {
             throw new IllegalStateException(

@@ -62,7 +62,7 @@ class ReuseRuleTest {
                     .prepare();
         }
 
-        void check(Result result, int call, Pauses pauses, String what) {
+        void check(Result<Matrix> result, int call, Pauses pauses, String what) {
             for (int look = 0; look < 2; look++) {
                 Matrix expected = products.get(call % INPUTS);
                 assertEquals(-1, expected.firstDifferentRow(result.product()), what);
@@ -74,7 +74,7 @@ class ReuseRuleTest {
     }
 
     /** Writes the rows where they are gathered from, slowly, as a producer would. */
-    private static Result produceInPlace(
+    private static Result<Matrix> produceInPlace(
             AllGatherMatmul op, Matrix rows, Pauses pauses, boolean given) {
         Matrix place = op.nextShard();
         for (long row = 0; row < rows.rows(); row++) {
@@ -118,7 +118,7 @@ class ReuseRuleTest {
                             for (int call = 0; call < calls; call++) {
                                 Matrix rows = series.shard(call, rank);
                                 pauses.pause();
-                                Result result =
+                                Result<Matrix> result =
                                         call % 3 == 0
                                                 ? op.call(rows)
                                                 : produceInPlace(op, rows, pauses, call % 3 == 1);
@@ -165,9 +165,9 @@ class ReuseRuleTest {
                                                 + call
                                                 + ", seed "
                                                 + seed;
-                                PendingCall a = first.start(one.shard(call, rank));
+                                PendingCall<Matrix> a = first.start(one.shard(call, rank));
                                 pauses.pause();
-                                PendingCall b = second.start(two.shard(call, rank));
+                                PendingCall<Matrix> b = second.start(two.shard(call, rank));
                                 if ((call + rank) % 2 == 0) {
                                     one.check(a.await(), call, pauses, what);
                                     two.check(b.await(), call, pauses, what);

@@ -42,7 +42,7 @@ public class PendingCallStress {
     /** The starter's. */
     private static int calls;
 
-    private volatile PendingCall pending;
+    private volatile PendingCall<Matrix> pending;
     private volatile boolean seen;
 
     @Actor

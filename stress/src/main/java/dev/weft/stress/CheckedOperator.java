@@ -42,7 +42,7 @@ final class CheckedOperator implements AutoCloseable {
     private final Matrix[] unfused = new Matrix[CONTENTS];
     private final boolean keepsGathered;
     private final AllGatherMatmul operator;
-    private PendingCall pending;
+    private PendingCall<Matrix> pending;
     private int calls;
 
     /**
@@ -135,7 +135,7 @@ final class CheckedOperator implements AutoCloseable {
 
     /** Bytes that were compared. */
     long finish() {
-        Result result = pending.await();
+        Result<Matrix> result = pending.await();
         int content = calls++ % CONTENTS;
         long row = unfused[content].firstDifferentRow(result.product());
         if (row >= 0) {

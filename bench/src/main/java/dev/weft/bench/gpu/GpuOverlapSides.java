@@ -5,7 +5,6 @@ import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
-import dev.weft.cuda.CudaEngine;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
@@ -51,8 +50,7 @@ final class GpuOverlapSides implements AutoCloseable {
             sequential = open(out, op -> op.algorithm(Algorithm.SEQUENTIAL).chunkRows(shardRows));
             requireOneCopyPerPeer();
             pipelined = open(out, op -> op.algorithm(Algorithm.MESH_PULL));
-            pipelinedCublas =
-                    open(out, op -> op.algorithm(Algorithm.MESH_PULL).engine(CudaEngine.CUBLAS));
+            pipelinedCublas = open(out, op -> op.algorithm(Algorithm.MESH_PULL).engine("cublas"));
         } catch (Throwable e) {
             opened.closeAfter(e);
             throw e;
@@ -84,7 +82,7 @@ final class GpuOverlapSides implements AutoCloseable {
     Map<String, Double> counts() {
         return Map.of(
                 "pipelinedCopies", (double) pipelined.copiesPerCall(),
-                "computeBlocks", (double) pipelined.computeBlocks(),
+                "computeBlocks", (double) pipelined.computeWorkers(),
                 "cublasCandidate", (double) cublas.best());
     }
 
@@ -101,9 +99,7 @@ final class GpuOverlapSides implements AutoCloseable {
 
     /** One call on an idle stream; its time on the device. */
     private long takeNs(CudaAllGatherMatmul operator, View view) {
-        operator.start(operator.nextShard(), bench.stream(), view);
-        operator.await();
-        return Math.round(1e3 * operator.elapsedUs());
+        return operator.start(operator.nextShard(), bench.stream(), view).await().elapsedNs();
     }
 
     /** Calls everything once more with other rows on poisoned outputs, and looks at all of it. */

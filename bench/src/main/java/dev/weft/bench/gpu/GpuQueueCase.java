@@ -4,6 +4,8 @@ import dev.weft.bench.measure.BenchRow;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.op.PendingCall;
 import dev.weft.op.View;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
@@ -74,16 +76,17 @@ final class GpuQueueCase implements GpuCase {
     private static long nsPerCall(GpuBench bench, CudaAllGatherMatmul operator, int deep) {
         long start = System.nanoTime();
         int open = 0;
+        PendingCall<DeviceMatrix> pending = null;
         for (int call = 0; call < CALLS; call++) {
             if (open == deep) {
-                operator.await();
+                pending.await();
                 open--;
             }
-            operator.start(operator.nextShard(), bench.stream(), View.PIPELINED);
+            pending = operator.start(operator.nextShard(), bench.stream(), View.PIPELINED);
             open++;
         }
         for (; open > 0; open--) {
-            operator.await();
+            pending.await();
         }
         return (System.nanoTime() - start) / CALLS;
     }

@@ -139,8 +139,7 @@ final class GpuSharedRanks implements AutoCloseable {
 
     private void call(int rank, int thing) {
         CudaAllGatherMatmul operator = operators.get(rank).get(thing);
-        operator.start(operator.nextShard(), streams.get(rank), View.PIPELINED);
-        operator.await();
+        operator.start(operator.nextShard(), streams.get(rank), View.PIPELINED).await();
     }
 
     /** Calls every operator once more with other rows, and looks at every rank's product. */

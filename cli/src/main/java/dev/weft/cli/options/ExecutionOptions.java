@@ -3,7 +3,6 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
-import dev.weft.cuda.CudaEngine;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
@@ -21,8 +20,7 @@ import picocli.CommandLine.Option;
 public final class ExecutionOptions {
 
     private static final List<String> CPU_ENGINES = List.of("auto", "vector", "scalar", "openblas");
-    private static final List<String> GPU_ENGINES =
-            List.of("auto", CudaEngine.GATED.label(), CudaEngine.CUBLAS.label());
+    private static final List<String> GPU_ENGINES = List.of("auto", "gated", "cublas");
 
     @Option(
             names = {"-r", "--run-mode"},
@@ -244,7 +242,7 @@ public final class ExecutionOptions {
                                     cuda ? "cpu" : "cuda"));
         }
         if (cuda) {
-            return engine.equals("auto") ? CudaEngine.GATED.label() : engine;
+            return engine.equals("auto") ? "gated" : engine;
         }
         // Made here once, so that a missing library is told before any file is written.
         Gemms.byName(engine);
@@ -294,7 +292,7 @@ public final class ExecutionOptions {
                     "--chunk-rule ascend with --run-mode cuda: expected weft; --base-m and --base-n"
                             + " alone give its chunks");
         }
-        if (computeBlocks != null && engine.equals(CudaEngine.CUBLAS.label())) {
+        if (computeBlocks != null && engine.equals("cublas")) {
             throw new UsageException(
                     "--compute-blocks "
                             + computeBlocks

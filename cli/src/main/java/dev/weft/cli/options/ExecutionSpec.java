@@ -1,7 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.compat.Ascend;
-import dev.weft.cuda.CudaEngine;
+import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.PlanWriter;
 import java.time.Duration;
 import java.util.Locale;
@@ -96,8 +96,24 @@ public record ExecutionSpec(
         return hostPeers ? "host" : "device";
     }
 
-    /** The engine of a run on GPUs. */
-    public CudaEngine cudaEngine() {
-        return CudaEngine.valueOf(engine.toUpperCase(Locale.ROOT));
+    /** All that an operator is told of the problem and the execution, but B and the algorithm. */
+    public <B extends OperatorBuilder<?, B>> B describe(B builder, ProblemSpec problem) {
+        builder.a(problem.shards(), problem.aType()).output(problem.outType()).engine(engine);
+        if (computeWorkers > 0) {
+            builder.computeWorkers(computeWorkers);
+        }
+        if (commWorkers > 0) {
+            builder.commWorkers(commWorkers);
+        }
+        if (chunkRows > 0) {
+            builder.chunkRows(chunkRows);
+        }
+        if (chunkCols > 0) {
+            builder.chunkCols(chunkCols);
+        }
+        if (splitsPerRank > 0) {
+            builder.splitsPerRank(splitsPerRank);
+        }
+        return builder;
     }
 }

@@ -5,10 +5,11 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.DType;
@@ -77,13 +78,16 @@ final class CudaRules {
                             problem.bType());
             try (CudaInputs inputs = CudaInputs.upload(shape, small, 0, stream);
                     CudaAllGatherMatmul op =
-                            describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), shape, execution)
+                            execution
+                                    .describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), shape)
+                                    .deadline(execution.deadline())
                                     .b(inputs.b(), shape.transposeB())
                                     .algorithm(trialAlgorithm(execution))
                                     .prepare()) {
                 // Their verdicts tell nothing yet; their kernels are loaded.
-                check.product(inputs.a(), inputs.b(), shape.transposeB(), op.product(0));
-                check.equal(op.product(0), op.product(0));
+                DeviceMatrix product = op.callInPlace(View.PIPELINED).product();
+                check.product(inputs.a(), inputs.b(), shape.transposeB(), product);
+                check.equal(product, product);
             }
         } catch (IllegalStateException e) {
             throw new UsageException("--run-mode cuda: " + e.getMessage());
@@ -112,30 +116,5 @@ final class CudaRules {
                 return b;
             }
         };
-    }
-
-    /** All but B and the algorithm. */
-    static CudaAllGatherMatmulBuilder describe(
-            CudaAllGatherMatmulBuilder builder, ProblemSpec problem, ExecutionSpec execution) {
-        builder.a(problem.shards(), problem.aType())
-                .output(problem.outType())
-                .engine(execution.cudaEngine())
-                .deadline(execution.deadline());
-        if (execution.computeWorkers() > 0) {
-            builder.computeBlocks(execution.computeWorkers());
-        }
-        if (execution.commWorkers() > 0) {
-            builder.copyStreams(execution.commWorkers());
-        }
-        if (execution.chunkRows() > 0) {
-            builder.chunkRows(execution.chunkRows());
-        }
-        if (execution.chunkCols() > 0) {
-            builder.chunkCols(execution.chunkCols());
-        }
-        if (execution.splitsPerRank() > 0) {
-            builder.splitsPerRank(execution.splitsPerRank());
-        }
-        return builder;
     }
 }

@@ -170,7 +170,7 @@ final class MpiRun {
                             + inputs.problem().describe());
             console.info("Running warmup...");
             RankReport report =
-                    RankJob.of(inputs, execution, progress, listener(page, inputs, world))
+                    new RankRun(inputs, execution, progress, listener(page, inputs, world))
                             .run(world);
             Verification judged = judge(world, inputs, report, progress);
             List<byte[]> reports = Collected.atFirst(world, report.toBytes());

@@ -32,7 +32,7 @@ public final class RankCommand implements Callable<Integer> {
             RunOptions.Inputs inputs = options.open(arena);
             world.call(
                             fabric ->
-                                    RankJob.of(
+                                    new RankRun(
                                                     inputs,
                                                     execution,
                                                     ProgressFile.ofRank(fabric.rank()),

@@ -74,7 +74,7 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
         Promise promise =
-                alike && execution.cudaEngine().sameBitsForAnyRows()
+                alike && execution.engine().equals("gated")
                         ? Promise.BITWISE
                         : Promise.FLOAT64_BOUND;
         return Verifier.ofCompared(inputs.operands(), inputs.folder(), promise, progress);
@@ -178,12 +178,12 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
             return new ProcessLauncher(ranks, execution, arguments, progress, listener).run();
         }
         if (execution.hostPeers()) {
-            return List.of(RankJob.of(inputs, execution, progress, listener).run(null));
+            return List.of(new RankRun(inputs, execution, progress, listener).run(null));
         }
         try (World world = World.threads(inputs.problem().ranks(), execution.deadline())) {
             return world.call(
                     fabric ->
-                            RankJob.of(inputs, execution, progress.ofRank(fabric.rank()), listener)
+                            new RankRun(inputs, execution, progress.ofRank(fabric.rank()), listener)
                                     .run(fabric));
         }
     }

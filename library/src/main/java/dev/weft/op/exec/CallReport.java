@@ -2,13 +2,11 @@ package dev.weft.op.exec;
 
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.transport.Awaited;
-import dev.weft.fabric.transport.Transport;
-import dev.weft.op.View;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 
 /**
  * How things stand with a rank whose call ends in an error, for that error. Reads words that the
@@ -18,20 +16,36 @@ import java.util.List;
 public final class CallReport {
 
     private final RankPlan plan;
-    private final Transport fabric;
-    private final OperatorMemory memory;
-    private final CallState state;
-    private final Arrivals arrivals;
-    private final List<LaneWorker> lanes;
+    private final IntUnaryOperator worldRank;
+    private final Call call;
     private final List<FailureReport.Wait> waits = new ArrayList<>();
 
-    public CallReport(Workspace workspace, List<LaneWorker> lanes) {
-        this.plan = workspace.plan();
-        this.fabric = workspace.fabric();
-        this.memory = workspace.memory();
-        this.state = workspace.state();
-        this.arrivals = workspace.arrivals();
-        this.lanes = lanes;
+    /** What an operator knows of its latest call, asked once nothing of it runs. */
+    public interface Call {
+
+        /** The name of the operator's memory, the same on every rank. */
+        String operator();
+
+        int number();
+
+        /** Whether the call moves chunks at all. */
+        boolean moves();
+
+        boolean isStarted(int rank, int number);
+
+        boolean hasArrived(int source, int chunk);
+
+        /** What each lane has moved. */
+        List<FailureReport.Sent> sent();
+    }
+
+    /**
+     * @param worldRank the number by which errors name a rank
+     */
+    public CallReport(RankPlan plan, IntUnaryOperator worldRank, Call call) {
+        this.plan = plan;
+        this.worldRank = worldRank;
+        this.call = call;
     }
 
     /** A worker, or the caller, has given up. */
@@ -45,37 +59,30 @@ public final class CallReport {
     public synchronized void attachTo(FabricException failure) {
         List<FailureReport.Peer> peers = new ArrayList<>();
         failure.report().ifPresent(known -> known.peers().forEach(p -> peers.add(started(p))));
-        boolean moved = state.view != View.COMPUTE_ONLY && state.call > 0;
-        List<FailureReport.Sent> sent = new ArrayList<>();
-        for (LaneWorker lane : moved ? lanes : List.<LaneWorker>of()) {
-            sent.add(lane.sent());
-        }
+        boolean moved = call.moves();
         failure.attach(
                 new FailureReport(
-                        fabric.worldRank(plan.rank()),
-                        memory.region().name(),
-                        state.call,
+                        worldRank.applyAsInt(plan.rank()),
+                        call.operator(),
+                        call.number(),
                         waits,
                         moved ? received() : List.of(),
-                        sent,
+                        moved ? call.sent() : List.of(),
                         peers));
     }
 
     /** By the reuse rule it is in this rank's call, in the one before or in the one after. */
     private FailureReport.Peer started(FailureReport.Peer peer) {
-        for (int r = 0; r < fabric.size(); r++) {
-            if (fabric.worldRank(r) == peer.rank()) {
+        int number = call.number();
+        for (int r = 0; r < plan.ranks(); r++) {
+            if (worldRank.applyAsInt(r) == peer.rank()) {
                 return peer.started(
-                        isStarted(r, state.call + 1)
-                                ? state.call + 1
-                                : isStarted(r, state.call) ? state.call : state.call - 1);
+                        call.isStarted(r, number + 1)
+                                ? number + 1
+                                : call.isStarted(r, number) ? number : number - 1);
             }
         }
         return peer;
-    }
-
-    private boolean isStarted(int rank, int call) {
-        return fabric.reached(memory.region(), rank, OperatorMemory.START_AT, call);
     }
 
     private List<FailureReport.Received> received() {
@@ -89,9 +96,7 @@ public final class CallReport {
             int last = -1;
             int missing = -1;
             for (int c = 0; c < chunks.count(source); c++) {
-                long flag = memory.flagAt(source, c);
-                Awaited chunk = arrivals.of(source, c);
-                if (fabric.reached(memory.region(), plan.rank(), flag, state.call, chunk)) {
+                if (call.hasArrived(source, c)) {
                     arrived++;
                     last = c;
                 } else if (missing < 0) {
@@ -100,7 +105,7 @@ public final class CallReport {
             }
             all.add(
                     new FailureReport.Received(
-                            fabric.worldRank(source),
+                            worldRank.applyAsInt(source),
                             arrived,
                             chunks.count(source),
                             last,

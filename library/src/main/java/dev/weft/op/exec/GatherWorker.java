@@ -33,7 +33,8 @@ public final class GatherWorker implements Runnable {
         this.state = workspace.state();
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
+            Awaited shard = new Awaited(Awaited.SHARD, r, r, -1);
+            starts[r] = memory.isStaged() ? shard : shard.within(1);
         }
     }
 
@@ -55,7 +56,8 @@ public final class GatherWorker implements Runnable {
         long start = System.nanoTime();
         // Who has started the call gathers too, whatever else it still waits for.
         for (int r = 0; r < starts.length; r++) {
-            fabric.await(memory.region(), r, OperatorMemory.START_AT, state.call, starts[r]);
+            int ready = memory.ready(state.call, r, plan.chunks().count(r) - 1);
+            fabric.await(memory.region(), r, memory.readyAt(), ready, starts[r]);
         }
         memory.gatherBy(gather, plan.rank(), state.call);
         long rows = plan.chunks().shards().totalRows();

@@ -12,8 +12,6 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * Executes one lane: for each transfer in order, waits for what it needs and gives it to a mover,
@@ -25,9 +23,6 @@ public final class LaneWorker implements Runnable, AutoCloseable {
 
     private static final int FOR_CHUNK = 0;
     private static final int FOR_BUFFER = 1;
-
-    /** What an error tells of a lane that has moved very many pieces. */
-    private static final int MOST_RUNS = 256;
 
     private final String name;
     private final Transport fabric;
@@ -85,21 +80,9 @@ public final class LaneWorker implements Runnable, AutoCloseable {
         for (int i = 0; i < transfers.length; i++) {
             Transfer transfer = transfers[i];
             chunks[i] = cut.chunk(transfer.source(), transfer.chunk());
-            int fromBuffer = 0;
-            if (transfer.initiator() == Transfer.Initiator.RECEIVER) {
-                needs[i] =
-                        transfer.isForward()
-                                ? Awaited.chunk(
-                                                transfer.from(),
-                                                transfer.source(),
-                                                transfer.chunk())
-                                        .within(1)
-                                : new Awaited(
-                                        Awaited.SHARD, transfer.from(), transfer.source(), -1, 1);
-            } else if (transfer.isForward()) {
-                needs[i] = arrivals.of(transfer.source(), transfer.chunk());
-                fromBuffer = arrivals.slot(transfer.source());
-            }
+            needs[i] = need(transfer, arrivals);
+            int fromBuffer =
+                    transfer.isForward() && isPut(transfer) ? arrivals.slot(transfer.source()) : 0;
             credits[i] = Awaited.of(Awaited.BUFFER, transfer.to()).within(releases.mostAhead());
             places[i] = ++counts[transfer.to()];
             long counterAt = summarised ? memory.summaryAt(fabric.rank(), this.lane) : -1;
@@ -149,39 +132,16 @@ public final class LaneWorker implements Runnable, AutoCloseable {
 
     /** What was moved in the call, for an error; while the lane does not run. */
     public FailureReport.Sent sent() {
-        List<FailureReport.Run> runs = new ArrayList<>();
-        FailureReport.Run latest = null;
-        for (int i = 0; i < given; i++) {
-            Transfer transfer = transfers[i];
-            latest =
-                    new FailureReport.Run(
-                            fabric.worldRank(transfer.from()),
-                            fabric.worldRank(transfer.to()),
-                            fabric.worldRank(transfer.source()),
-                            transfer.chunk(),
-                            transfer.chunk());
-            add(latest, runs);
-        }
-        return new FailureReport.Sent(name, given, transfers.length, latest, runs);
+        return SentRuns.of(name, given, transfers.length, i -> run(transfers[i]));
     }
 
-    /** As the end of a run where it follows on one. */
-    private static void add(FailureReport.Run chunk, List<FailureReport.Run> runs) {
-        for (int r = runs.size() - 1; r >= 0; r--) {
-            FailureReport.Run run = runs.get(r);
-            if (run.from() == chunk.from()
-                    && run.covers(chunk.to(), chunk.source(), chunk.first() - 1)
-                    && run.last() == chunk.first() - 1) {
-                runs.set(
-                        r,
-                        new FailureReport.Run(
-                                run.from(), run.to(), run.source(), run.first(), chunk.last()));
-                return;
-            }
-        }
-        if (runs.size() < MOST_RUNS) {
-            runs.add(chunk);
-        }
+    private FailureReport.Run run(Transfer transfer) {
+        return new FailureReport.Run(
+                fabric.worldRank(transfer.from()),
+                fabric.worldRank(transfer.to()),
+                fabric.worldRank(transfer.source()),
+                transfer.chunk(),
+                transfer.chunk());
     }
 
     /** Ends what the mover holds; no call may be under way. */
@@ -190,18 +150,40 @@ public final class LaneWorker implements Runnable, AutoCloseable {
         mover.close();
     }
 
-    /** A get needs the owner to have started the call; a forward needs the chunk to be there. */
+    private static boolean isPut(Transfer transfer) {
+        return transfer.initiator() == Transfer.Initiator.SENDER;
+    }
+
+    /** Null where the rows are there when the call starts. */
+    private Awaited need(Transfer transfer, Arrivals arrivals) {
+        Awaited chunk = Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk());
+        if (transfer.isForward()) {
+            return isPut(transfer)
+                    ? arrivals.of(transfer.source(), transfer.chunk())
+                    : chunk.within(1);
+        }
+        if (memory.isStaged()) {
+            return chunk;
+        }
+        return isPut(transfer)
+                ? null
+                : new Awaited(Awaited.SHARD, transfer.from(), transfer.source(), -1, 1);
+    }
+
+    /** A forward needs the chunk to be there; a get, or rows from a GPU, need their owner. */
     private void awaitNeed(int i) {
         Transfer transfer = transfers[i];
-        boolean get = transfer.initiator() == Transfer.Initiator.RECEIVER;
-        if (!get && !transfer.isForward()) {
+        if (needs[i] == null) {
             return;
         }
-        long word =
-                transfer.isForward()
-                        ? memory.flagAt(transfer.source(), transfer.chunk())
-                        : OperatorMemory.START_AT;
-        await(i, transfer.from(), word, state.call, needs[i], FOR_CHUNK);
+        int home = transfer.from();
+        if (transfer.isForward()) {
+            long flag = memory.flagAt(transfer.source(), transfer.chunk());
+            await(i, home, flag, state.call, needs[i], FOR_CHUNK);
+        } else {
+            int ready = memory.ready(state.call, transfer.source(), transfer.chunk());
+            await(i, home, memory.readyAt(), ready, needs[i], FOR_CHUNK);
+        }
     }
 
     /**

@@ -18,6 +18,8 @@ import dev.weft.tensor.Matrix;
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
+ * byte 64     4 bytes       staged word: chunks of its shard that this rank has put into its slots,
+ *                           over all calls (only where they come one by one, from a GPU)
  * byte 128    4 bytes       release word: shards that this rank is done with, over all calls (only
  *                           where shards land in ping-pong buffers)
  * byte 256    4 bytes each  progress flags, one per chunk: the number of the latest call in which it
@@ -28,12 +30,13 @@ import dev.weft.tensor.Matrix;
  * page        2 slots       what lands here: gathered A, or two ping-pong buffers, or nothing
  * </pre>
  *
- * The owner writes its words and its shards; a flag and its chunk's place are written by the one
- * rank whose lane delivers that chunk.
+ * Words at bytes 32 and 48 are left to operators on GPUs. The owner writes its words and its
+ * shards; a flag and its chunk's place are written by the one rank whose lane delivers that chunk.
  */
 public final class OperatorMemory {
 
     public static final long START_AT = 0;
+    public static final long STAGED_AT = 64;
     public static final long RELEASED_AT = 128;
     public static final int SLOTS = 2;
 
@@ -43,6 +46,8 @@ public final class OperatorMemory {
 
     private final Region region;
     private final ArrivalPlace landing;
+    private final boolean staged;
+    private final Chunks chunks;
     private final Shards rows;
     private final long cols;
     private final DType dtype;
@@ -50,6 +55,8 @@ public final class OperatorMemory {
     private final int lanes;
     private final long shardsAt;
     private final long landingCols;
+    private final long pitchBytes;
+    private final long landingPitchBytes;
     private final long landingSlotBytes;
 
     /** By slot and rank; null where the rank is on another host. */
@@ -58,17 +65,40 @@ public final class OperatorMemory {
     private final Matrix[][] landings;
 
     /**
-     * Collective.
+     * Rows without gaps; a rank's shard is there when it starts a call. Collective.
      *
      * @param lanes summary counters per rank, 0 for none
      */
     public OperatorMemory(
             Transport fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
+        this(fabric, chunks, dtype, landing, lanes, chunks.cols() * dtype.bytes(), false);
+    }
+
+    /**
+     * Host memory of ranks on GPUs: rows are {@code pitchBytes} apart, as on the device, and the
+     * chunks of a shard come one by one. Collective.
+     */
+    public static OperatorMemory staged(
+            Transport fabric, Chunks chunks, DType dtype, long pitchBytes) {
+        return new OperatorMemory(fabric, chunks, dtype, ArrivalPlace.ROWS, 0, pitchBytes, true);
+    }
+
+    private OperatorMemory(
+            Transport fabric,
+            Chunks chunks,
+            DType dtype,
+            ArrivalPlace landing,
+            int lanes,
+            long pitchBytes,
+            boolean staged) {
         this.landing = landing;
+        this.staged = staged;
         this.dtype = dtype;
         this.lanes = lanes;
+        this.chunks = chunks;
         this.rows = chunks.shards();
         this.cols = chunks.cols();
+        this.pitchBytes = pitchBytes;
         int ranks = rows.ranks();
         flagRowAt = new long[ranks + 1];
         flagRowAt[0] = FLAGS_AT;
@@ -78,9 +108,11 @@ public final class OperatorMemory {
         }
         shardsAt = roundUp(summaryAt(ranks, 0), PAGE_BYTES);
         long landingRows = landingRows();
-        landingCols = landing == ArrivalPlace.COLUMNS ? Math.multiplyExact(cols, ranks) : cols;
-        landingSlotBytes = slotBytes(landingRows, landingCols);
-        long ownSlot = slotBytes(rows.rows(fabric.rank()), cols);
+        boolean beside = landing == ArrivalPlace.COLUMNS;
+        landingCols = beside ? Math.multiplyExact(cols, ranks) : cols;
+        landingPitchBytes = beside ? landingCols * dtype.bytes() : pitchBytes;
+        landingSlotBytes = slotBytes(landingRows, landingPitchBytes);
+        long ownSlot = slotBytes(rows.rows(fabric.rank()), pitchBytes);
         region = fabric.allocate(shardsAt + SLOTS * (ownSlot + landingSlotBytes));
 
         shards = new Matrix[SLOTS][ranks];
@@ -89,20 +121,26 @@ public final class OperatorMemory {
         for (int slot = 0; slot < SLOTS; slot++) {
             for (int r = 0; r < ranks; r++) {
                 if (hosts.shareMemory(r, fabric.rank())) {
-                    shards[slot][r] = view(r, shardAt(r, slot), rows.rows(r), cols);
-                    landings[slot][r] = view(r, landingAt(r, slot), landingRows, landingCols);
+                    shards[slot][r] = view(r, shardAt(r, slot), rows.rows(r), cols, pitchBytes);
+                    landings[slot][r] =
+                            view(
+                                    r,
+                                    landingAt(r, slot),
+                                    landingRows,
+                                    landingCols,
+                                    landingPitchBytes);
                 }
             }
         }
     }
 
     /** Where a slot of {@code rank}'s shard begins in its part. */
-    private long shardAt(int rank, int slot) {
-        return shardsAt + slot * slotBytes(rows.rows(rank), cols);
+    public long shardAt(int rank, int slot) {
+        return shardsAt + slot * slotBytes(rows.rows(rank), pitchBytes);
     }
 
     /** Where a slot of what lands at {@code rank} begins in its part. */
-    private long landingAt(int rank, int slot) {
+    public long landingAt(int rank, int slot) {
         return shardAt(rank, SLOTS) + slot * landingSlotBytes;
     }
 
@@ -114,13 +152,19 @@ public final class OperatorMemory {
         };
     }
 
-    private Matrix view(int rank, long at, long rowCount, long colCount) {
-        long bytes = Matrix.contiguousBytes(dtype, rowCount, colCount);
-        return Matrix.of(region.part(rank).asSlice(at, bytes), dtype, rowCount, colCount);
+    private Matrix view(int rank, long at, long rowCount, long colCount, long pitch) {
+        return new Matrix(
+                region.part(rank).asSlice(at, rowCount * pitch),
+                dtype,
+                rowCount,
+                colCount,
+                pitch / dtype.bytes());
     }
 
-    private long slotBytes(long rowCount, long colCount) {
-        return roundUp(Matrix.contiguousBytes(dtype, rowCount, colCount), PAGE_BYTES);
+    /** Host memory of a GPU is pinned, so that there must be some. */
+    private long slotBytes(long rowCount, long pitch) {
+        long counted = staged ? Math.max(1, rowCount) : rowCount;
+        return roundUp(Math.multiplyExact(counted, pitch), PAGE_BYTES);
     }
 
     private static long roundUp(long bytes, long unit) {
@@ -177,27 +221,49 @@ public final class OperatorMemory {
      */
     public Move move(Transfer transfer, Chunk chunk, int fromBuffer, int slot, long counterAt) {
         boolean forward = transfer.isForward();
-        long elementBytes = dtype.bytes();
-        long landingPitch = landingCols * elementBytes;
-        long inShard = (chunk.firstRow() * cols + chunk.firstCol()) * elementBytes;
-        long inLanding =
-                (landingRow(chunk.source()) + chunk.firstRow()) * landingPitch
-                        + (landingCol(chunk.source()) + chunk.firstCol()) * elementBytes;
         boolean pingPong = landing == ArrivalPlace.PING_PONG;
+        long inLanding = inLanding(chunk);
         return new Move(
                 region,
                 transfer.from(),
                 forward
                         ? landingAt(transfer.from(), pingPong ? fromBuffer : slot) + inLanding
-                        : shardAt(transfer.from(), slot) + inShard,
-                forward ? landingPitch : cols * elementBytes,
+                        : shardAt(transfer.from(), slot) + inShard(chunk),
+                forward ? landingPitchBytes : pitchBytes,
                 transfer.to(),
                 landingAt(transfer.to(), pingPong ? transfer.slot() : slot) + inLanding,
-                landingPitch,
+                landingPitchBytes,
                 chunk.rows(),
-                chunk.cols() * elementBytes,
+                // With what pads them, whole rows travel in one piece.
+                chunk.cols() == cols ? pitchBytes : chunk.cols() * dtype.bytes(),
                 flagAt(transfer.source(), transfer.chunk()),
                 counterAt);
+    }
+
+    /** Where a chunk begins within its shard. */
+    public long inShard(Chunk chunk) {
+        return chunk.firstRow() * pitchBytes + chunk.firstCol() * dtype.bytes();
+    }
+
+    /** Where a chunk begins within what lands. */
+    public long inLanding(Chunk chunk) {
+        return (landingRow(chunk.source()) + chunk.firstRow()) * landingPitchBytes
+                + (landingCol(chunk.source()) + chunk.firstCol()) * dtype.bytes();
+    }
+
+    /** Whether the chunks of a shard come one by one, after the call has started. */
+    public boolean isStaged() {
+        return staged;
+    }
+
+    /** The word of a rank that tells when its own rows may be read. */
+    public long readyAt() {
+        return staged ? STAGED_AT : START_AT;
+    }
+
+    /** What that word of {@code source} reaches with its chunk {@code chunk} of a call. */
+    public int ready(int call, int source, int chunk) {
+        return staged ? (call - 1) * chunks.count(source) + chunk + 1 : call;
     }
 
     /** Has the fabric gather all shards of a call. Collective. */
@@ -207,8 +273,7 @@ public final class OperatorMemory {
             counts[r] = rows.rows(r);
         }
         int slot = slot(call);
-        gather.gather(
-                region, shardAt(rank, slot), landingAt(rank, slot), cols * dtype.bytes(), counts);
+        gather.gather(region, shardAt(rank, slot), landingAt(rank, slot), pitchBytes, counts);
     }
 
     /** The row at which the shard of {@code source} starts where it lands. */

@@ -73,7 +73,7 @@ public class AllGatherMatmulBenchmark {
                                         .output(DType.FP32)
                                         .algorithm(Algorithm.of(algorithm))
                                         .prepare());
-        for (Result result : calls(1)) {
+        for (Result<Matrix> result : calls(1)) {
             Deviation deviation =
                     new Float64Oracle(a, b, false).check(result.product(), 0, 511, 1023);
             if (!deviation.withinBound()) {
@@ -82,13 +82,13 @@ public class AllGatherMatmulBenchmark {
         }
     }
 
-    private List<Result> calls(int count) {
+    private List<Result<Matrix>> calls(int count) {
         Shards shards = Shards.even(a.rows(), ranks);
         return world.call(
                 fabric -> {
                     int rank = fabric.rank();
                     Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
-                    Result result = operators.get(rank).call(shard);
+                    Result<Matrix> result = operators.get(rank).call(shard);
                     for (int i = 1; i < count; i++) {
                         result = operators.get(rank).call(shard);
                     }
@@ -98,7 +98,7 @@ public class AllGatherMatmulBenchmark {
 
     @Benchmark
     @OperationsPerInvocation(CALLS)
-    public List<Result> call() {
+    public List<Result<Matrix>> call() {
         return calls(CALLS);
     }
 

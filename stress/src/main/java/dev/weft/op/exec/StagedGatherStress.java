@@ -1,16 +1,18 @@
-package dev.weft.cuda;
+package dev.weft.op.exec;
 
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Planner;
+import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
-import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -57,24 +59,18 @@ public class StagedGatherStress {
     }
 
     /** One row of one element on each rank. */
-    private record Rank(Transport fabric, Region region, StagedLayout layout, StagedGather gather) {
+    private record Rank(Workspace workspace, GatherWorker gather) {
 
         static Rank of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.of(1, 1), 1, 1, 1);
-            StagedLayout layout = new StagedLayout(chunks, DType.FP32);
-            Region region = fabric.allocate(layout.bytes(fabric.rank()));
-            List<Transfer> arrivals =
-                    StagedCopies.arrivals(
-                            Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, fabric.rank()));
-            StagedGather gather =
-                    new StagedGather(
-                            (parts, fromAt, toAt, rowBytes, rows) ->
-                                    copyAll(fabric, parts, fromAt, toAt, rowBytes),
-                            fabric,
-                            region,
-                            layout,
-                            arrivals);
-            return new Rank(fabric, region, layout, gather);
+            RankPlan plan = Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, fabric.rank());
+            OperatorMemory memory =
+                    OperatorMemory.staged(fabric, chunks, DType.FP32, Integer.BYTES);
+            Workspace workspace = Workspace.of(plan, fabric, memory, false);
+            RowGather gather =
+                    (parts, fromAt, toAt, rowBytes, rows) ->
+                            copyAll(fabric, parts, fromAt, toAt, rowBytes);
+            return new Rank(workspace, new GatherWorker(gather, workspace));
         }
 
         /** Shards are equally large, so they lie at the same place in every part. */
@@ -87,26 +83,28 @@ public class StagedGatherStress {
         }
 
         boolean isRight(int call) {
+            OperatorMemory memory = workspace.memory();
+            Transport fabric = workspace.fabric();
+            Region region = memory.region();
             int rank = fabric.rank();
             int slot = call & 1;
-            region.part(rank).set(ValueLayout.JAVA_INT, layout.shardAt(rank, slot), call);
-            fabric.publish(region, StagedLayout.STAGED_AT, layout.staged(call, rank, 0));
-            gather.accept(call);
+            workspace.state().call = call;
+            workspace.state().view = View.PIPELINED;
+            region.part(rank).set(ValueLayout.JAVA_INT, memory.shardAt(rank, slot), call);
+            fabric.publish(region, OperatorMemory.STAGED_AT, memory.ready(call, rank, 0));
+            gather.run();
             // The peer may be late: its flag need not be raised, but must not be too early.
-            boolean peerIsDone = fabric.reached(region, 1 - rank, flagAt(rank), call);
-            return fabric.reached(region, rank, flagAt(1 - rank), call)
+            boolean peerIsDone = fabric.reached(region, 1 - rank, memory.flagAt(rank, 0), call);
+            return fabric.reached(region, rank, memory.flagAt(1 - rank, 0), call)
                     && gathered(rank, slot) == call
                     && (!peerIsDone || gathered(1 - rank, slot) == call);
         }
 
-        private long flagAt(int source) {
-            return layout.flagAt(layout.chunks().tag(source, 0));
-        }
-
         /** What has come to a rank from the other one. */
         private int gathered(int rank, int slot) {
-            long row = layout.landingAt(rank, slot) + (1 - rank) * layout.pitchBytes();
-            return region.part(rank).get(ValueLayout.JAVA_INT, row);
+            OperatorMemory memory = workspace.memory();
+            long row = memory.landingAt(rank, slot) + (1 - rank) * (long) Integer.BYTES;
+            return memory.region().part(rank).get(ValueLayout.JAVA_INT, row);
         }
     }
 }

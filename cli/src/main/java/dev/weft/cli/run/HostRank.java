@@ -1,0 +1,129 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.data.Operands;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.verify.ProductJudge;
+import dev.weft.compat.Ascend;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Operator;
+import dev.weft.op.Result;
+import dev.weft.plan.PlanWriter;
+import dev.weft.tensor.Matrix;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+
+/** A rank on the CPU. */
+final class HostRank implements RankSite<Matrix> {
+
+    private final ProblemSpec problem;
+    private final ExecutionSpec execution;
+    private final Operands operands;
+    private final Transport world;
+    private final Fabric group;
+    private final Matrix shard;
+
+    HostRank(
+            ProblemSpec problem,
+            ExecutionSpec execution,
+            Operands operands,
+            Transport world,
+            Fabric group) {
+        this.problem = problem;
+        this.execution = execution;
+        this.operands = operands;
+        this.world = world;
+        this.group = group;
+        this.shard = operands.shard(world.rank());
+    }
+
+    @Override
+    public String device() {
+        return "cpu";
+    }
+
+    @Override
+    public Operator<Matrix> prepare(PlanWriter algorithm, boolean keepGathered) {
+        return builder(algorithm, keepGathered).prepare();
+    }
+
+    private AllGatherMatmulBuilder builder(PlanWriter algorithm, boolean keepGathered) {
+        AllGatherMatmulBuilder builder =
+                execution
+                        .describe(AllGatherMatmul.on(group), problem)
+                        .b(operands.b(world.rank()), problem.transposeB())
+                        .algorithm(algorithm)
+                        // All groups of the world share the cores, not only this one's ranks.
+                        .computeWorkers(
+                                execution.computeWorkers() > 0
+                                        ? execution.computeWorkers()
+                                        : world.cores().cores())
+                        .pinWorkers();
+        if (execution.ascendTiles() != null) {
+            Ascend.cut(
+                    builder,
+                    problem.shards(),
+                    problem.k(),
+                    execution.ascendTiles().baseM(),
+                    execution.ascendTiles().baseN());
+        }
+        return keepGathered ? builder.keepGathered() : builder;
+    }
+
+    @Override
+    public void place(Operator<Matrix> operator) {
+        for (int slot = 0; slot < 2; slot++) {
+            operator.call(shard);
+        }
+    }
+
+    /**
+     * Gathered A must equal the inputs byte for byte. Where the measured operator keeps none, a
+     * second one with the same plan does, and its product must equal the measured one's, or keep to
+     * the float64 bound where the engine promises no more.
+     */
+    @Override
+    public Judged judge(Operator<Matrix> fused, Operator<Matrix> sequential) throws IOException {
+        world.barrier();
+        fused.lastResult().product().data().fill((byte) 0xFF);
+        Result<Matrix> result = fused.call(shard);
+        Matrix product = result.product();
+        if (execution.keepGathered()) {
+            Matrix gathered = result.gathered().orElseThrow();
+            return Heartbeat.during(
+                    world, () -> new Judged(equalsInputs(gathered), true, true, product, gathered));
+        }
+        try (AllGatherMatmul keeping =
+                builder(execution.algorithm(), true).plans(fused.plans()).prepare()) {
+            Result<Matrix> kept = keeping.call(shard);
+            boolean sameBits = keeping.sameBitsForAnyRows();
+            return Heartbeat.during(world, () -> compare(kept, product, sameBits));
+        }
+    }
+
+    private Judged compare(Result<Matrix> kept, Matrix product, boolean sameBits) {
+        Matrix gathered = kept.gathered().orElseThrow();
+        boolean equal = product.bitwiseEquals(kept.product());
+        boolean withinBound =
+                equal
+                        || sameBits
+                        || new ProductJudge(problem)
+                                .judge(gathered, operands.b(world.rank()), kept.product())
+                                .withinBound();
+        return new Judged(equalsInputs(gathered), equal, withinBound, product, null);
+    }
+
+    private boolean equalsInputs(Matrix gathered) {
+        try (Arena arena = Arena.ofConfined()) {
+            int number = problem.groupOf(world.rank());
+            return gathered.bitwiseEquals(Operands.gatheredA(operands, problem, number, arena));
+        }
+    }
+
+    /** The operators own all there is. */
+    @Override
+    public void close() {}
+}

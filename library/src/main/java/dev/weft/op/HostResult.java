@@ -1,0 +1,74 @@
+package dev.weft.op;
+
+import dev.weft.op.exec.CallState;
+import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.SpanLog;
+import dev.weft.tensor.Matrix;
+import java.util.List;
+import java.util.Optional;
+
+/** What a call on the CPU gave; one for all calls of an operator. */
+final class HostResult implements Result<Matrix> {
+
+    private final List<Product> products;
+    private final List<Optional<Matrix>> gathered;
+    private final CallState state;
+    private final List<SpanLog> logs;
+    private final int rank;
+    private long endNs;
+
+    HostResult(
+            int rank,
+            List<Product> products,
+            OperatorMemory memory,
+            boolean keepGathered,
+            CallState state,
+            List<SpanLog> logs) {
+        this.rank = rank;
+        this.products = products;
+        // Made once, by slot: reading a result allocates nothing.
+        this.gathered =
+                keepGathered
+                        ? List.of(
+                                Optional.of(memory.gathered(rank, 0)),
+                                Optional.of(memory.gathered(rank, 1)))
+                        : List.of();
+        this.state = state;
+        this.logs = logs;
+    }
+
+    void ended(long atNs) {
+        this.endNs = atNs;
+    }
+
+    @Override
+    public Matrix product(int index) {
+        return products.get(index).c();
+    }
+
+    @Override
+    public Optional<Matrix> gathered() {
+        return gathered.isEmpty() || state.view != View.PIPELINED
+                ? Optional.empty()
+                : gathered.get(OperatorMemory.slot(state.call));
+    }
+
+    @Override
+    public long elapsedNs() {
+        return endNs - state.startNs;
+    }
+
+    @Override
+    public long gatherNs() {
+        return state.gatheredNs == 0 ? 0 : state.gatheredNs - state.startNs;
+    }
+
+    @Override
+    public Timeline timeline() {
+        return new Timeline(
+                rank,
+                state.startNs,
+                elapsedNs(),
+                logs.stream().map(log -> log.track(state.startNs)).toList());
+    }
+}

@@ -1,0 +1,222 @@
+package dev.weft.op;
+
+import dev.weft.fabric.FabricException;
+import dev.weft.plan.RankPlan;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * An operator on the ranks of a fabric, prepared once and called many times. Every rank prepares
+ * it, calls it and closes it, in the same order. A call that cannot complete ends on every rank
+ * with a {@link FabricException}, which says how things stood there ({@link
+ * FabricException#report}), after which the operator can only be closed.
+ *
+ * <p>One thread at a time uses an operator; several operators may be in use at once.
+ *
+ * @param <M> the matrices: {@link dev.weft.tensor.Matrix} in host memory, or {@link
+ *     dev.weft.cuda.DeviceMatrix} on a GPU
+ */
+public abstract class Operator<M> implements AutoCloseable {
+
+    private final List<RankPlan> plans;
+    private final RankPlan plan;
+    private final int worldRank;
+    private final int mostUnderWay;
+    private final View[] views = new View[2];
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private PendingCall<M> pending;
+    private List<Candidate> candidates = List.of();
+    private int started;
+    private int awaited;
+    private int callsOfTrial;
+    private boolean closed;
+
+    /**
+     * @param plan of this rank, which may say more than {@code plans} does
+     * @param worldRank by which errors name this rank
+     * @param mostUnderWay calls that may have been started and not awaited
+     */
+    protected Operator(List<RankPlan> plans, RankPlan plan, int worldRank, int mostUnderWay) {
+        this.plans = plans;
+        this.plan = plan;
+        this.worldRank = worldRank;
+        this.mostUnderWay = mostUnderWay;
+    }
+
+    /** What every call does on this rank. */
+    public final RankPlan plan() {
+        return plan;
+    }
+
+    /**
+     * What every call does on every rank, in rank order, for another operator that does the same:
+     * see {@link OperatorBuilder#plans}.
+     */
+    public final List<RankPlan> plans() {
+        return plans;
+    }
+
+    /**
+     * What {@link dev.weft.plan.Algorithm#AUTO} looked at, the plans that were tried first; empty
+     * where the caller chose the algorithm. The first rank knows all, the others what was tried.
+     */
+    public final List<Candidate> candidates() {
+        return candidates;
+    }
+
+    /** The name of what multiplies. */
+    public abstract String engine();
+
+    /** Whether a row's bits never depend on the rows that it is multiplied with. */
+    public abstract boolean sameBitsForAnyRows();
+
+    /** What multiplies at the same time on this rank: threads, or thread blocks of a GPU's grid. */
+    public abstract int computeWorkers();
+
+    /**
+     * The place of the next call's shard, [rows of this rank, K], for producers that write it there
+     * themselves; given to {@link #call} it is not copied. Waits, like {@link #start}, for peers
+     * that are a call behind. Its content is what an earlier call left there.
+     */
+    public abstract M nextShard();
+
+    /** Gathers, multiplies and returns the result. Collective. */
+    public final Result<M> call(M shard) {
+        return start(shard).await();
+    }
+
+    /** Starts a call and returns while it runs; the shard must not change until it has ended. */
+    public abstract PendingCall<M> start(M shard);
+
+    /** As {@link #call}, with the shard that lies in {@link #nextShard()}, and one of the views. */
+    public abstract Result<M> callInPlace(View view);
+
+    /** The latest call's result, as that call returned it. */
+    public final Result<M> lastResult() {
+        if (awaited == callsOfTrial) {
+            throw new IllegalStateException("no call has been made yet");
+        }
+        checkUsable();
+        if (awaited != started) {
+            throw new IllegalStateException("a call is under way: await it first");
+        }
+        return result();
+    }
+
+    /** Ends calls under way and frees all memory. */
+    @Override
+    public abstract void close();
+
+    /** Of the call that was awaited last. */
+    protected abstract Result<M> result();
+
+    /** Whether the earliest call that has not been awaited has ended. */
+    protected abstract boolean isDone();
+
+    /** Waits for the end of the call of this number. */
+    protected abstract void awaitEnd(int call);
+
+    /** Ends the waits of the peers, and keeps what {@code cause} tells for {@link #told}. */
+    protected abstract void tellPeers(Throwable cause);
+
+    /** The cause with how things stand on this rank; nothing of the operator runs. */
+    protected abstract RuntimeException told(RuntimeException cause);
+
+    /** This operator was chosen out of these, after the calls that it has made. */
+    protected final void chosenFrom(List<Candidate> all) {
+        this.candidates = all;
+        this.callsOfTrial = awaited;
+    }
+
+    /** Calls that have been started. */
+    protected final int started() {
+        return started;
+    }
+
+    /** Calls that have been awaited. */
+    protected final int awaited() {
+        return awaited;
+    }
+
+    protected final boolean hasFailed() {
+        return failure.get() != null;
+    }
+
+    /** A call is being started; from now on it has a number. */
+    protected final int begin(View view) {
+        views[++started & 1] = view;
+        return started;
+    }
+
+    /** Of the latest call with the parity of this one. */
+    protected final View view(int call) {
+        return views[call & 1];
+    }
+
+    /** One for all calls, so that starting one allocates nothing. */
+    protected final PendingCall<M> pending() {
+        if (pending == null) {
+            pending = new PendingCall<>(this);
+        }
+        return pending;
+    }
+
+    /** Keeps the first failure, which is the cause of all others. Any thread may call. */
+    protected final void failed(Throwable cause) {
+        failure.compareAndSet(null, cause);
+        tellPeers(cause);
+    }
+
+    /** Refuses a shard of another shape or type. */
+    protected final IllegalArgumentException misfit(String shard, String type) {
+        return new IllegalArgumentException(
+                "the shard of rank %d is %s: expected [%d, %d] %s"
+                        .formatted(
+                                worldRank,
+                                shard,
+                                plan.chunks().shards().rows(plan.rank()),
+                                plan.chunks().cols(),
+                                type));
+    }
+
+    /** Whether a call can be started. */
+    protected final void checkUsable() {
+        Throwable cause = failure.get();
+        if (closed || cause != null) {
+            throw new IllegalStateException(
+                    closed ? "the operator is closed" : "the operator has failed", cause);
+        }
+        if (started - awaited == mostUnderWay) {
+            throw new IllegalStateException(
+                    mostUnderWay == 1
+                            ? "a call is under way: await it first"
+                            : mostUnderWay + " calls are under way: await the first of them");
+        }
+    }
+
+    /** Whether this is the first close. */
+    protected final boolean closes() {
+        boolean first = !closed;
+        closed = true;
+        return first;
+    }
+
+    /** Waits for the end of the earliest call that has not been awaited. */
+    final Result<M> await() {
+        if (closed || awaited == started) {
+            throw new IllegalStateException("no call is under way");
+        }
+        try {
+            awaitEnd(awaited + 1);
+        } catch (RuntimeException e) {
+            failed(e);
+        }
+        awaited++;
+        Throwable cause = failure.get();
+        CallEvent.ended(this, worldRank, awaited, cause == null);
+        if (cause != null) {
+            throw cause instanceof RuntimeException e ? told(e) : new IllegalStateException(cause);
+        }
+        return result();
+    }
+}

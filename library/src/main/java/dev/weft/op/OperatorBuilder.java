@@ -1,0 +1,204 @@
+package dev.weft.op;
+
+import dev.weft.op.exec.Description;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Cut;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Describes an operator, wherever it will run. All ranks describe the same one, except for B: with
+ * B sharded by columns each rank gives its own columns. Used by one thread.
+ *
+ * @param <M> the matrices: in host memory, or on a GPU
+ * @param <B> the builder itself
+ */
+public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
+
+    private final int ranks;
+    private final List<Side> sides = new ArrayList<>();
+    private Shards shards;
+    private DType aType;
+    private DType outType;
+    private PlanWriter algorithm = Algorithm.AUTO;
+    private List<RankPlan> plans;
+    private String engine;
+    private long chunkRows;
+    private int splitsPerRank;
+    private long chunkCols;
+    private int computeWorkers;
+    private int commWorkers;
+
+    /** The shape of one B. */
+    private record Side(String text, DType dtype, long k, long n) {}
+
+    /**
+     * @param ranks of the group; 0 where the shards say how many there are
+     */
+    protected OperatorBuilder(int ranks) {
+        this.ranks = ranks;
+    }
+
+    protected abstract B self();
+
+    /** How the rows of A lie on the ranks, and the type of A's elements. */
+    public B a(Shards shards, DType dtype) {
+        if (ranks > 0 && shards.ranks() != ranks) {
+            throw new IllegalArgumentException(
+                    "shards for " + shards.ranks() + " ranks in a group of " + ranks);
+        }
+        this.shards = shards;
+        this.aType = dtype;
+        return self();
+    }
+
+    /** A right-hand side, [K, N]. Several share one gather; each gives a product. */
+    public final B b(M b) {
+        return b(b, false);
+    }
+
+    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
+    public abstract B b(M b, boolean transposed);
+
+    /** Notes the shape of a B that was given. */
+    protected final B side(
+            String description, DType dtype, long rows, long cols, boolean transposed) {
+        sides.add(
+                new Side(
+                        description + (transposed ? " transposed" : ""),
+                        dtype,
+                        transposed ? cols : rows,
+                        transposed ? rows : cols));
+        return self();
+    }
+
+    /** The type of the products; by default what holds A and B without loss. */
+    public final B output(DType dtype) {
+        this.outType = dtype;
+        return self();
+    }
+
+    /**
+     * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on the
+     * model of this machine and tries the cheapest beside sequential, which takes {@link #prepare}
+     * a second or so, once for each problem in a process. Plans of any other writer than {@link
+     * Algorithm} are proved when the operator is prepared.
+     */
+    public final B algorithm(PlanWriter writer) {
+        this.algorithm = writer;
+        this.plans = null;
+        return self();
+    }
+
+    /**
+     * The plans of all ranks, in rank order, in place of an algorithm, a cut and communication
+     * workers: the caller's own, which are proved when the operator is prepared, or those of
+     * another operator ({@link Operator#plans}), which need no second search.
+     */
+    public final B plans(List<RankPlan> given) {
+        this.plans = given;
+        return self();
+    }
+
+    /**
+     * The name of what multiplies, by default the best there is: on the CPU {@code vector}, {@code
+     * scalar} or {@code openblas}, on a GPU {@code gated} or {@code cublas}.
+     */
+    public B engine(String name) {
+        this.engine = name;
+        return self();
+    }
+
+    /** Chunks of this many rows, instead of Weft's own choice. */
+    public final B chunkRows(long rows) {
+        this.chunkRows = positive("chunk rows", rows);
+        return self();
+    }
+
+    /** Every shard in this many chunks, instead of Weft's own choice. */
+    public final B splitsPerRank(int splits) {
+        this.splitsPerRank = (int) positive("splits per rank", splits);
+        return self();
+    }
+
+    /** Chunks of this many columns; by default chunks are whole rows. */
+    public final B chunkCols(long cols) {
+        this.chunkCols = positive("chunk columns", cols);
+        return self();
+    }
+
+    /**
+     * What multiplies at the same time on this rank: threads, by default its share of the cores; or
+     * thread blocks of a GPU's grid, by default as many as the GPU holds.
+     */
+    public final B computeWorkers(int workers) {
+        this.computeWorkers = (int) positive("compute workers", workers);
+        return self();
+    }
+
+    /**
+     * Threads of this rank that move chunks, or streams that copy them; by default as few as the
+     * algorithm needs.
+     */
+    public final B commWorkers(int workers) {
+        this.commWorkers = (int) positive("communication workers", workers);
+        return self();
+    }
+
+    protected static long positive(String what, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
+        }
+        return value;
+    }
+
+    /**
+     * Agrees with the other ranks and reserves all that calls will need. Collective. Matrices in
+     * host memory that were given as B may be freed afterwards.
+     */
+    public abstract Operator<M> prepare();
+
+    /** The type of product number {@code index}. */
+    protected final DType outType(int index) {
+        return outType == null ? DType.promote(aType, sides.get(index).dtype()) : outType;
+    }
+
+    /**
+     * All of the above, checked as far as it is the same everywhere.
+     *
+     * @param gatherCols columns of an A that is gathered only; 0 for a product
+     */
+    @SuppressWarnings("exports")
+    protected final Description description(long gatherCols) {
+        if (shards == null || sides.isEmpty() && gatherCols == 0) {
+            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        long k = sides.isEmpty() ? gatherCols : sides.getFirst().k();
+        for (int i = 0; i < sides.size(); i++) {
+            if (sides.get(i).k() != k || k < 1) {
+                throw new IllegalArgumentException(
+                        "B number %d is %s: expected K = %d as of B number 0"
+                                .formatted(i, sides.get(i).text(), Math.max(k, 1)));
+            }
+        }
+        Description description =
+                new Description(
+                        shards,
+                        aType,
+                        k,
+                        sides.isEmpty() ? aType : outType(0),
+                        sides.stream().map(Side::n).toList(),
+                        algorithm,
+                        plans,
+                        engine,
+                        new Cut(chunkRows, splitsPerRank, chunkCols),
+                        computeWorkers,
+                        commWorkers);
+        description.checkGiven();
+        return description;
+    }
+}

@@ -1,0 +1,101 @@
+package dev.weft.op.exec;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.plan.Cut;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanDigest;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.System.Logger.Level;
+import java.util.List;
+
+/**
+ * What a caller wants of an operator, wherever it runs. All ranks want the same, but for B. Zeros
+ * and nulls stand for Weft's own choice.
+ *
+ * @param k columns of A
+ * @param outType of the products
+ * @param columns N of each product
+ * @param plans of all ranks, in place of an algorithm, a cut and lanes
+ * @param engine the name of what multiplies
+ * @param computeWorkers threads or thread blocks of a rank that multiply
+ * @param commWorkers threads or streams of a rank that move chunks
+ */
+public record Description(
+        Shards shards,
+        DType aType,
+        long k,
+        DType outType,
+        List<Long> columns,
+        PlanWriter algorithm,
+        List<RankPlan> plans,
+        String engine,
+        Cut cut,
+        int computeWorkers,
+        int commWorkers) {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+
+    /** What all ranks must have in common, to be settled before anything is planned. */
+    public void agree(Agreement agreement, Fabric fabric) {
+        agreement.on("K", k);
+        agreement.on("M", shards.totalRows());
+        for (int r = 0; r < shards.ranks(); r++) {
+            agreement.on("the rows of rank " + fabric.worldRank(r), shards.rows(r));
+        }
+        agreement.on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal());
+        agreement.on("the algorithm's number", Agreement.number(algorithm));
+        agreement.on("chunk rows", cut.chunkRows());
+        agreement.on("splits per rank", cut.splitsPerRank());
+        agreement.on("chunk columns", cut.chunkCols());
+        agreement.on("communication workers", commWorkers);
+        agreement.on("being given plans", plans == null ? 0 : 1);
+    }
+
+    /** Refuses plans of the caller's that are for another A. */
+    public void checkGiven() {
+        if (plans == null) {
+            return;
+        }
+        if (plans.size() != shards.ranks()) {
+            throw new IllegalArgumentException(
+                    "plans of %d ranks for shards of %d".formatted(plans.size(), shards.ranks()));
+        }
+        RankPlan first = plans.getFirst();
+        if (!first.chunks().shards().equals(shards) || first.chunks().cols() != k) {
+            throw new IllegalArgumentException(
+                    "a plan with %s: expected shards of %s rows x %d columns"
+                            .formatted(first.chunks(), shards, k));
+        }
+    }
+
+    /**
+     * Compares plans with those of the other ranks, and has the first rank prove them where Weft
+     * has not written them. Collective.
+     *
+     * @param fabric null where this rank is alone
+     */
+    public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
+        if (fabric != null) {
+            new Agreement(fabric).on("the plan's digest", PlanDigest.of(plans)).settle();
+        }
+        if (fabric == null || fabric.rank() == 0) {
+            PlanChecker.checkGiven(plans, hosts)
+                    .ifPresent(skipped -> LOG.log(Level.WARNING, skipped));
+        }
+        RankPlan plan = plans.get(fabric == null ? 0 : fabric.rank());
+        LOG.log(
+                Level.DEBUG,
+                "rank {0}: {1}, {2} chunks, {3} lanes, {4} blocks",
+                plan.rank(),
+                plan.name(),
+                plan.chunks().total(),
+                plan.lanes().size(),
+                plan.consumption().size());
+        return plans;
+    }
+}

@@ -1,0 +1,48 @@
+package dev.weft.op.exec;
+
+import dev.weft.fabric.FailureReport;
+import dev.weft.op.View;
+import java.util.List;
+
+/** What the words of an operator's host memory tell of its latest call. */
+public record LaneCall(Workspace workspace, List<LaneWorker> lanes) implements CallReport.Call {
+
+    @Override
+    public String operator() {
+        return workspace.memory().region().name();
+    }
+
+    @Override
+    public int number() {
+        return workspace.state().call;
+    }
+
+    @Override
+    public boolean moves() {
+        return workspace.state().view != View.COMPUTE_ONLY && number() > 0;
+    }
+
+    @Override
+    public boolean isStarted(int rank, int number) {
+        OperatorMemory memory = workspace.memory();
+        return workspace.fabric().reached(memory.region(), rank, OperatorMemory.START_AT, number);
+    }
+
+    @Override
+    public boolean hasArrived(int source, int chunk) {
+        OperatorMemory memory = workspace.memory();
+        return workspace
+                .fabric()
+                .reached(
+                        memory.region(),
+                        workspace.plan().rank(),
+                        memory.flagAt(source, chunk),
+                        number(),
+                        workspace.arrivals().of(source, chunk));
+    }
+
+    @Override
+    public List<FailureReport.Sent> sent() {
+        return lanes.stream().map(LaneWorker::sent).toList();
+    }
+}

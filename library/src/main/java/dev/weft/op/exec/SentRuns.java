@@ -1,0 +1,48 @@
+package dev.weft.op.exec;
+
+import dev.weft.fabric.FailureReport.Run;
+import dev.weft.fabric.FailureReport.Sent;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/** What a lane has moved, chunks that follow each other told as one run. */
+public final class SentRuns {
+
+    /** What an error tells of a lane that has moved very many pieces. */
+    private static final int MOST_RUNS = 256;
+
+    private SentRuns() {}
+
+    /**
+     * @param done the number of moves done, of {@code of}
+     * @param moves the chunk of each move, as a run of one
+     */
+    public static Sent of(String lane, int done, int of, IntFunction<Run> moves) {
+        List<Run> runs = new ArrayList<>();
+        Run latest = null;
+        for (int i = 0; i < done; i++) {
+            latest = moves.apply(i);
+            add(latest, runs);
+        }
+        return new Sent(lane, done, of, latest, runs);
+    }
+
+    /** As the end of a run where it follows on one; the pieces of a chunk are told once. */
+    private static void add(Run chunk, List<Run> runs) {
+        for (int r = runs.size() - 1; r >= 0; r--) {
+            Run run = runs.get(r);
+            boolean follows = run.last() + 1 == chunk.first() || run.last() == chunk.first();
+            if (run.from() == chunk.from()
+                    && run.to() == chunk.to()
+                    && run.source() == chunk.source()
+                    && follows) {
+                runs.set(r, new Run(run.from(), run.to(), run.source(), run.first(), chunk.last()));
+                return;
+            }
+        }
+        if (runs.size() < MOST_RUNS) {
+            runs.add(chunk);
+        }
+    }
+}
