@@ -182,12 +182,8 @@ public final class Affinity {
 
     private static IllegalStateException failed(String function, String arguments, int errno) {
         return new IllegalStateException(
-                function
-                        + "("
-                        + arguments
-                        + ") failed with errno "
-                        + errno
-                        + (errno == EINVAL ? " (EINVAL)" : ""));
+                "%s(%s) failed with errno %s%s"
+                        .formatted(function, arguments, errno, errno == EINVAL ? " (EINVAL)" : ""));
     }
 
     @SuppressWarnings("restricted")

@@ -317,9 +317,8 @@ public final class CudaMemory {
     static void requireNative(MemorySegment segment) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
-                    "a segment of "
-                            + segment.byteSize()
-                            + " bytes on the Java heap: expected native");
+                    "a segment of %s bytes on the Java heap: expected native"
+                            .formatted(segment.byteSize()));
         }
     }
 

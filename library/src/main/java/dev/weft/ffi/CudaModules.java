@@ -243,11 +243,8 @@ public final class CudaModules {
         }
         if (sizes.length != 2 || box.length != 2) {
             throw new IllegalArgumentException(
-                    "sizes "
-                            + Arrays.toString(sizes)
-                            + ", box "
-                            + Arrays.toString(box)
-                            + ": expected two each, the inner one first");
+                    "sizes %s, box %s: expected two each, the inner one first"
+                            .formatted(Arrays.toString(sizes), Arrays.toString(box)));
         }
     }
 

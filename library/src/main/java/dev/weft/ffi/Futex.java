@@ -38,10 +38,9 @@ public final class Futex {
         NUMBER = syscallNumber();
         if (NUMBER < 0) {
             reason =
-                    "no futex system call known for "
-                            + System.getProperty("os.name")
-                            + " on "
-                            + System.getProperty("os.arch");
+                    "no futex system call known for %s on %s"
+                            .formatted(
+                                    System.getProperty("os.name"), System.getProperty("os.arch"));
         } else {
             try {
                 handle = bind();

@@ -14,11 +14,8 @@ import java.lang.foreign.MemorySegment;
 final class MpiCalls {
 
     private static final String HOW_TO_GET_IT =
-            "Debian: openmpi-bin libopenmpi3, or mpich; another library: -D"
-                    + MpiLibrary.PROPERTY
-                    + "=PATH or "
-                    + MpiLibrary.VARIABLE
-                    + "=PATH";
+            "Debian: openmpi-bin libopenmpi3, or mpich; another library: -D%s=PATH or %s=PATH"
+                    .formatted(MpiLibrary.PROPERTY, MpiLibrary.VARIABLE);
 
     static final BoundLibrary BOUND;
     private static final MpiLibrary LIBRARY;

@@ -47,11 +47,8 @@ final class NativeLibraries {
 
     /** How a user names the file of a library, to end a sentence with. */
     static String howToName(String library) {
-        return "a file elsewhere: -D"
-                + property(library)
-                + "=PATH or "
-                + variable(library)
-                + "=PATH";
+        return "a file elsewhere: -D%s=PATH or %s=PATH"
+                .formatted(property(library), variable(library));
     }
 
     /**

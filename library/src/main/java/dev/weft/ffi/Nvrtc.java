@@ -130,10 +130,8 @@ public final class Nvrtc {
         long bytes = size.get(JAVA_LONG, 0);
         if (bytes == 0) {
             throw new IllegalArgumentException(
-                    name
-                            + ", options "
-                            + options
-                            + ": no machine code, expected --gpu-architecture=sm_NN among them");
+                    "%s, options %s: no machine code, expected --gpu-architecture=sm_NN among them"
+                            .formatted(name, options));
         }
         MemorySegment cubin = arena.allocate(bytes);
         check(CUBIN, CUBIN.call(program, cubin.address()), name);

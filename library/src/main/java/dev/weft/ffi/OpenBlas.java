@@ -26,11 +26,8 @@ public final class OpenBlas {
     private static final String PATH_VARIABLE = "WEFT_OPENBLAS";
     private static final List<String> NAMES = List.of("libopenblas.so.0", "libopenblas.so");
     private static final String HOW_TO_GET_IT =
-            " (Debian: libopenblas0-pthread; a file elsewhere: -D"
-                    + PATH_PROPERTY
-                    + "=PATH or "
-                    + PATH_VARIABLE
-                    + "=PATH)";
+            " (Debian: libopenblas0-pthread; a file elsewhere: -D%s=PATH or %s=PATH)"
+                    .formatted(PATH_PROPERTY, PATH_VARIABLE);
     private static final String HOW_TO_ALLOW_IT =
             " (start Java with --enable-native-access=dev.weft, or ALL-UNNAMED on the class path)";
 
