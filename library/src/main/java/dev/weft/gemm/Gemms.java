@@ -45,9 +45,8 @@ public final class Gemms {
             case "openblas" -> new OpenBlasGemm();
             default ->
                     throw new IllegalArgumentException(
-                            "unknown engine '"
-                                    + name
-                                    + "': expected auto, scalar, vector or openblas");
+                            "unknown engine '%s': expected auto, scalar, vector or openblas"
+                                    .formatted(name));
         };
     }
 
