@@ -146,11 +146,8 @@ final class InputFile implements Closeable {
     /** The error where the file is no longer as long as it was when it was opened. */
     IOException changed(long expectedBytes, long actualBytes) {
         return new IOException(
-                path
-                        + ": has changed while it was in use: "
-                        + actualBytes
-                        + " bytes, expected "
-                        + expectedBytes);
+                "%s: has changed while it was in use: %s bytes, expected %s"
+                        .formatted(path, actualBytes, expectedBytes));
     }
 
     @Override

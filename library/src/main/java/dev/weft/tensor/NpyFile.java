@@ -60,11 +60,8 @@ public final class NpyFile {
         int minor = start[MAGIC.length + 1] & 0xFF;
         if (major < 1 || major > 3 || minor != 0) {
             throw file.refusal(
-                    "is an .npy file of version "
-                            + major
-                            + "."
-                            + minor
-                            + ": expected 1.0, 2.0 or 3.0");
+                    "is an .npy file of version %s.%s: expected 1.0, 2.0 or 3.0"
+                            .formatted(major, minor));
         }
         int headerStart = VERSION_END + (major == 1 ? 2 : 4);
         int headerBytes = headerBytes(file, headerStart);
@@ -86,10 +83,8 @@ public final class NpyFile {
         long headerBytes = bytes.put(length).getLong(0);
         if (headerBytes > MAX_HEADER_BYTES) {
             throw file.refusal(
-                    "has a header of "
-                            + headerBytes
-                            + " bytes: expected at most "
-                            + MAX_HEADER_BYTES);
+                    "has a header of %s bytes: expected at most %s"
+                            .formatted(headerBytes, MAX_HEADER_BYTES));
         }
         return (int) headerBytes;
     }

@@ -27,14 +27,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     case BF16 -> "<V2";
                 };
         String rows = Long.toString(matrix.rows());
-        return "{'descr': '"
-                + descr
-                + "', 'fortran_order': False, 'shape': ("
-                + rows
-                + ", "
-                + matrix.cols()
-                + "), }"
-                + " ".repeat(GROWTH_DIGITS - rows.length());
+        return "{'descr': '%s', 'fortran_order': False, 'shape': (%s, %s), }%s"
+                .formatted(descr, rows, matrix.cols(), " ".repeat(GROWTH_DIGITS - rows.length()));
     }
 
     /** The element type, once it is certain that the array is a matrix that Weft reads. */
@@ -42,11 +36,9 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
         DType dtype = dtype(file);
         if (shape.size() != 2) {
             throw file.refusal(
-                    "holds an array of "
-                            + shape.size()
-                            + " dimensions "
-                            + SafeText.excerpt(shape.toString())
-                            + ": expected 2, rows and columns (NumPy: a.reshape(rows, cols))");
+                    ("holds an array of %s dimensions %s: expected 2, rows and columns"
+                                    + " (NumPy: a.reshape(rows, cols))")
+                            .formatted(shape.size(), SafeText.excerpt(shape.toString())));
         }
         if (fortranOrder) {
             throw file.refusal(
@@ -105,9 +97,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
                     shape = sizes();
                 } else {
                     throw file.refusal(
-                            "has an unknown or repeated key '"
-                                    + SafeText.excerpt(key)
-                                    + "' in its header");
+                            "has an unknown or repeated key '%s' in its header"
+                                    .formatted(SafeText.excerpt(key)));
                 }
                 if (!accept(',') && !at('}')) {
                     throw unexpected("',' or '}'");
@@ -182,9 +173,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
             } catch (NumberFormatException e) {
                 throw new IllegalArgumentException(
                         file.refusal(
-                                        "has a size of "
-                                                + SafeText.excerpt(digits)
-                                                + ", which does not fit 64 bits")
+                                        "has a size of %s, which does not fit 64 bits"
+                                                .formatted(SafeText.excerpt(digits)))
                                 .getMessage(),
                         e);
             }
@@ -218,11 +208,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
         private IllegalArgumentException unexpected(String wanted) {
             String rest = text.substring(position);
             return file.refusal(
-                    "has a header that Weft cannot read: expected "
-                            + wanted
-                            + " where it says '"
-                            + SafeText.excerpt(rest)
-                            + "'");
+                    "has a header that Weft cannot read: expected %s where it says '%s'"
+                            .formatted(wanted, SafeText.excerpt(rest)));
         }
     }
 }

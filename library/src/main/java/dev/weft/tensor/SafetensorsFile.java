@@ -77,10 +77,8 @@ public final class SafetensorsFile {
         long limit = Math.min(MAX_HEADER_BYTES, file.sizeBytes() - Long.BYTES);
         if (headerBytes < 0 || headerBytes > limit) {
             throw file.refusal(
-                    "has a header of "
-                            + Long.toUnsignedString(headerBytes)
-                            + " bytes: expected at most "
-                            + limit);
+                    "has a header of %s bytes: expected at most %s"
+                            .formatted(Long.toUnsignedString(headerBytes), limit));
         }
         return (int) headerBytes;
     }
@@ -95,17 +93,13 @@ public final class SafetensorsFile {
                     case "BF16" -> DType.BF16;
                     default ->
                             throw file.refusal(
-                                    what
-                                            + "of type "
-                                            + SafeText.excerpt(entry.dtype())
-                                            + ": expected F32, F16 or BF16");
+                                    "%sof type %s: expected F32, F16 or BF16"
+                                            .formatted(what, SafeText.excerpt(entry.dtype())));
                 };
         if (entry.shape().size() != 2) {
             throw file.refusal(
-                    what
-                            + "of shape "
-                            + SafeText.excerpt(entry.shape().toString())
-                            + ": expected 2 dimensions, rows and columns");
+                    "%sof shape %s: expected 2 dimensions, rows and columns"
+                            .formatted(what, SafeText.excerpt(entry.shape().toString())));
         }
         long rows = entry.shape().get(0);
         long cols = entry.shape().get(1);

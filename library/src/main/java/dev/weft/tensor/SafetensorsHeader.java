@@ -41,9 +41,8 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
         // A parser would pass over a byte order mark or spaces; the format allows neither.
         if (json.length == 0 || json[0] != '{') {
             throw file.refusal(
-                    "has a damaged header: it begins with "
-                            + (json.length == 0 ? "nothing" : "byte " + (json[0] & 0xff))
-                            + ", not with { (byte 123)");
+                    "has a damaged header: it begins with %s, not with { (byte 123)"
+                            .formatted(json.length == 0 ? "nothing" : "byte " + (json[0] & 0xff)));
         }
         Map<String, Entry> tensors;
         try (JsonParser parser = JSON.createParser(json)) {
