@@ -34,14 +34,9 @@ public record CoreEngine(
         public Costs {
             if (!(gflops > 0) || !(rowNs >= 0) || !(bNs >= 0) || !(outNs >= 0)) {
                 throw new IllegalArgumentException(
-                        gflops
-                                + " GFLOP/s and "
-                                + rowNs
-                                + ", "
-                                + bNs
-                                + ", "
-                                + outNs
-                                + " ns an element: expected a positive rate and nothing negative");
+                        ("%s GFLOP/s and %s, %s, %s ns an element: expected a positive rate and"
+                                        + " nothing negative")
+                                .formatted(gflops, rowNs, bNs, outNs));
             }
         }
     }
@@ -55,17 +50,10 @@ public record CoreEngine(
                 || rowQuantum < 1
                 || blockRows < rowQuantum) {
             throw new IllegalArgumentException(
-                    cores
-                            + " cores that do the work of "
-                            + capacity
-                            + ", "
-                            + blockUs
-                            + " us a block, row quantum "
-                            + rowQuantum
-                            + ", blocks of "
-                            + blockRows
-                            + " rows: expected at least one core, no more work than cores, and blocks of a"
-                            + " quantum or more");
+                    ("%s cores that do the work of %s, %s us a block, row quantum %s, blocks of %s rows:"
+                                    + " expected at least one core, no more work than cores, and blocks of a quantum or"
+                                    + " more")
+                            .formatted(cores, capacity, blockUs, rowQuantum, blockRows));
         }
     }
 

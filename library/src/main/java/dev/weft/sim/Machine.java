@@ -38,12 +38,9 @@ public record Machine(
         sources = List.copyOf(sources);
         if (ranksPerNode < 0 || ranksPerNode == 0 && network != null) {
             throw new IllegalArgumentException(
-                    name
-                            + ": "
-                            + ranksPerNode
-                            + " ranks per node"
-                            + (network == null ? "" : " and a network")
-                            + ": expected at least one, or none given and no network");
+                    "%s: %s ranks per node%s: expected at least one, or none given and no network"
+                            .formatted(
+                                    name, ranksPerNode, network == null ? "" : " and a network"));
         }
     }
 
@@ -91,12 +88,8 @@ public record Machine(
         }
         if (network == null) {
             throw new IllegalArgumentException(
-                    ranks
-                            + " ranks on "
-                            + name
-                            + ": expected at most "
-                            + ranksPerNode
-                            + ", since it has no network between nodes");
+                    "%s ranks on %s: expected at most %s, since it has no network between nodes"
+                            .formatted(ranks, name, ranksPerNode));
         }
         List<Integer> sizes = new ArrayList<>();
         for (int left = ranks; left > 0; left -= ranksPerNode) {

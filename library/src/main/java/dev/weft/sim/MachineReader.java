@@ -65,10 +65,8 @@ final class MachineReader {
         }
         if (node.topology() == Topology.TORUS && places != ranksPerNode) {
             throw new IllegalArgumentException(
-                    "ranksPerNode is "
-                            + ranksPerNode
-                            + ": expected the number of places in a torus of "
-                            + node.torus());
+                    "ranksPerNode is %s: expected the number of places in a torus of %s"
+                            .formatted(ranksPerNode, node.torus()));
         }
     }
 

@@ -44,13 +44,8 @@ public final class Machines {
             }
         }
         throw new IllegalArgumentException(
-                "unknown machine '"
-                        + SafeText.excerpt(name)
-                        + "': expected one of "
-                        + String.join(", ", NAMES)
-                        + ", "
-                        + HERE
-                        + " or a path that ends in .json");
+                "unknown machine '%s': expected one of %s, %s or a path that ends in .json"
+                        .formatted(SafeText.excerpt(name), String.join(", ", NAMES), HERE));
     }
 
     private static Machine shipped(String name) {

@@ -48,13 +48,9 @@ public record Scenario(
                             || rank >= hosts.ranks()
                             || !(factor > 0 && Double.isFinite(factor))) {
                         throw new IllegalArgumentException(
-                                "rank "
-                                        + rank
-                                        + " "
-                                        + factor
-                                        + " times as slow: expected one of "
-                                        + hosts.ranks()
-                                        + " ranks and a positive factor");
+                                ("rank %s %s times as slow: expected one of %s ranks and a positive"
+                                                + " factor")
+                                        .formatted(rank, factor, hosts.ranks()));
                     }
                 });
     }

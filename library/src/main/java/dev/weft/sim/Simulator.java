@@ -46,11 +46,8 @@ public final class Simulator {
         }
         if (scenario.hosts().count() > 1 && machine.network() == null) {
             throw new IllegalArgumentException(
-                    "hosts of "
-                            + scenario.hosts()
-                            + " ranks on "
-                            + machine.name()
-                            + ", which has no network between nodes: expected one host");
+                    "hosts of %s ranks on %s, which has no network between nodes: expected one host"
+                            .formatted(scenario.hosts(), machine.name()));
         }
         checkTorus(machine.node(), scenario.hosts().size(0), "ranks of a node");
         if (scenario.hosts().count() > 1) {
@@ -62,12 +59,10 @@ public final class Simulator {
         long transfers = (long) scenario.chunks().total() * like.count();
         if (transfers > MAX_TRANSFERS) {
             throw new IllegalArgumentException(
-                    transfers
-                            + " transfers to simulate, "
-                            + like.count()
-                            + " ranks one by one: expected at most "
-                            + MAX_TRANSFERS
-                            + "; with equal shards and no slow rank one of each class would do");
+                    """
+                    %s transfers to simulate, %s ranks one by one: expected at most \
+                    %s; with equal shards and no slow rank one of each class would do"""
+                            .formatted(transfers, like.count(), MAX_TRANSFERS));
         }
     }
 
@@ -75,12 +70,8 @@ public final class Simulator {
         double places = wiring.places();
         if (wiring.topology() == Wiring.Topology.TORUS && places != ends) {
             throw new IllegalArgumentException(
-                    ends
-                            + " "
-                            + what
-                            + " on a torus of "
-                            + wiring.torus()
-                            + ": expected as many as it has places");
+                    "%s %s on a torus of %s: expected as many as it has places"
+                            .formatted(ends, what, wiring.torus()));
         }
     }
 }

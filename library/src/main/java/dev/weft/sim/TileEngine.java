@@ -20,26 +20,16 @@ public record TileEngine(
         gflops = Map.copyOf(gflops);
         if (units < 1 || tileRows < 1 || tileCols < 1 || gflops.isEmpty() || !(tileUs >= 0)) {
             throw new IllegalArgumentException(
-                    units
-                            + " units with tiles of "
-                            + tileRows
-                            + " x "
-                            + tileCols
-                            + ", "
-                            + gflops
-                            + " GFLOP/s and "
-                            + tileUs
-                            + " us a tile: expected at least one unit, a tile of one element or more and a"
-                            + " rate");
+                    ("%s units with tiles of %s x %s, %s GFLOP/s and %s us a tile: expected at least"
+                                    + " one unit, a tile of one element or more and a rate")
+                            .formatted(units, tileRows, tileCols, gflops, tileUs));
         }
         gflops.forEach(
                 (type, rate) -> {
                     if (!(rate > 0)) {
                         throw new IllegalArgumentException(
-                                rate
-                                        + " GFLOP/s for "
-                                        + type.label()
-                                        + ": expected more than zero");
+                                "%s GFLOP/s for %s: expected more than zero"
+                                        .formatted(rate, type.label()));
                     }
                 });
     }

@@ -50,25 +50,15 @@ public record Wiring(
                 || !(rampBytes >= 0)
                 || !(coreGbps >= 0)) {
             throw new IllegalArgumentException(
-                    "links of "
-                            + gbps
-                            + " GB/s, a lane's "
-                            + laneGbps
-                            + ", latency "
-                            + latencyUs
-                            + " us, ramp "
-                            + rampBytes
-                            + " bytes, a core's "
-                            + coreGbps
-                            + " GB/s: expected a positive rate and nothing negative");
+                    ("links of %s GB/s, a lane's %s, latency %s us, ramp %s bytes, a core's"
+                                    + " %s GB/s: expected a positive rate and nothing negative")
+                            .formatted(gbps, laneGbps, latencyUs, rampBytes, coreGbps));
         }
         if ((topology == Topology.TORUS) == torus.isEmpty()
                 || torus.stream().anyMatch(size -> size < 1)) {
             throw new IllegalArgumentException(
-                    topology
-                            + " with dimensions "
-                            + torus
-                            + ": expected positive ones for a torus alone");
+                    "%s with dimensions %s: expected positive ones for a torus alone"
+                            .formatted(topology, torus));
         }
     }
 
