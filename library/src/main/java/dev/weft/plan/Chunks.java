@@ -27,12 +27,9 @@ public final class Chunks {
     private Chunks(Shards shards, long cols, long chunkCols, long[] chunkRows, long blockRows) {
         if (cols < 1 || chunkCols < 1 || blockRows < 1) {
             throw new IllegalArgumentException(
-                    cols
-                            + " columns, chunks of "
-                            + chunkCols
-                            + " columns and blocks of "
-                            + blockRows
-                            + " rows: expected at least one of each");
+                    ("%s columns, chunks of %s columns and blocks of %s rows: expected at"
+                                    + " least one of each")
+                            .formatted(cols, chunkCols, blockRows));
         }
         this.shards = shards;
         this.cols = cols;
@@ -104,11 +101,8 @@ public final class Chunks {
             Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
         if (rowQuantum < 1 || chunksPerSource < 1) {
             throw new IllegalArgumentException(
-                    "row quantum of "
-                            + rowQuantum
-                            + " rows and "
-                            + chunksPerSource
-                            + " chunks per source: expected at least one of each");
+                    "row quantum of %s rows and %s chunks per source: expected at least one of each"
+                            .formatted(rowQuantum, chunksPerSource));
         }
         long[] rows = new long[shards.ranks()];
         for (int s = 0; s < rows.length; s++) {
@@ -296,16 +290,8 @@ public final class Chunks {
 
     @Override
     public String toString() {
-        return "shards of "
-                + shards
-                + " rows x "
-                + cols
-                + " columns in chunks of "
-                + Arrays.toString(chunkRows)
-                + " rows x "
-                + chunkCols
-                + " columns and blocks of "
-                + blockRows
-                + " rows";
+        return ("shards of %s rows x %s columns in chunks of %s rows x %s columns and"
+                        + " blocks of %s rows")
+                .formatted(shards, cols, Arrays.toString(chunkRows), chunkCols, blockRows);
     }
 }

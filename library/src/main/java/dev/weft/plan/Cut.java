@@ -9,11 +9,8 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
     public Cut {
         if (chunkRows > 0 && splitsPerRank > 0) {
             throw new IllegalArgumentException(
-                    "chunk rows "
-                            + chunkRows
-                            + " and splits per rank "
-                            + splitsPerRank
-                            + ": give one of the two");
+                    "chunk rows %s and splits per rank %s: give one of the two"
+                            .formatted(chunkRows, splitsPerRank));
         }
     }
 

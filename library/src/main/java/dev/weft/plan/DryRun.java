@@ -191,11 +191,10 @@ final class DryRun {
                         + transfer.to()
                         + (forArrival
                                 ? " needs the chunk to arrive at rank " + transfer.from()
-                                : " needs "
-                                        + transfer.credit()
-                                        + " released shards, rank "
-                                        + transfer.to()
-                                        + " releases "
-                                        + releases.released(transfer.to())));
+                                : " needs %s released shards, rank %s releases %s"
+                                        .formatted(
+                                                transfer.credit(),
+                                                transfer.to(),
+                                                releases.released(transfer.to()))));
     }
 }

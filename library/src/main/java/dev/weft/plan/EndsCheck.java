@@ -50,11 +50,8 @@ final class EndsCheck {
                 throw new PlanException(
                         plan.rank(),
                         transfer,
-                        "is expected from another lane than lane "
-                                + own.index()
-                                + " of rank "
-                                + own.initiator()
-                                + ", which delivers it");
+                        "is expected from another lane than lane %s of rank %s, which delivers it"
+                                .formatted(own.index(), own.initiator()));
             }
             if (position <= last) {
                 throw new PlanException(

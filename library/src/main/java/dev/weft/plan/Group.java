@@ -10,13 +10,9 @@ public record Group(int index, int first, int size) {
     public Group {
         if (index < 0 || first < 0 || size < 1) {
             throw new IllegalArgumentException(
-                    "group "
-                            + index
-                            + " from rank "
-                            + first
-                            + " of size "
-                            + size
-                            + ": expected numbers of zero or more and a size of at least one");
+                    ("group %s from rank %s of size %s: expected numbers of zero or more and"
+                                    + " a size of at least one")
+                            .formatted(index, first, size));
         }
     }
 
@@ -29,18 +25,14 @@ public record Group(int index, int first, int size) {
     public static Group containing(int worldRank, int worldSize, int groups) {
         if (worldRank < 0 || worldRank >= worldSize) {
             throw new IllegalArgumentException(
-                    "rank "
-                            + worldRank
-                            + " of a world of "
-                            + worldSize
-                            + " ranks: expected zero or more and less than the ranks");
+                    "rank %s of a world of %s ranks: expected zero or more and less than the ranks"
+                            .formatted(worldRank, worldSize));
         }
         if (groups < 1 || worldSize % groups != 0) {
             throw new IllegalArgumentException(
-                    worldSize
-                            + " ranks cannot form "
-                            + groups
-                            + " equal groups: the number of groups must divide the ranks");
+                    ("%s ranks cannot form %s equal groups: the number of groups must divide"
+                                    + " the ranks")
+                            .formatted(worldSize, groups));
         }
         int size = worldSize / groups;
         return new Group(worldRank / size, worldRank / size * size, size);
@@ -50,12 +42,8 @@ public record Group(int index, int first, int size) {
     public int memberOf(int worldRank) {
         if (worldRank < first || worldRank >= first + size) {
             throw new IllegalArgumentException(
-                    "rank "
-                            + worldRank
-                            + " is not in the group of ranks "
-                            + first
-                            + " to "
-                            + (first + size - 1));
+                    "rank %s is not in the group of ranks %s to %s"
+                            .formatted(worldRank, first, first + size - 1));
         }
         return worldRank - first;
     }
@@ -64,11 +52,9 @@ public record Group(int index, int first, int size) {
     public int worldRank(int member) {
         if (member < 0 || member >= size) {
             throw new IllegalArgumentException(
-                    "member "
-                            + member
-                            + " of a group of "
-                            + size
-                            + " ranks: expected zero or more and less than the ranks");
+                    ("member %s of a group of %s ranks: expected zero or more and less than"
+                                    + " the ranks")
+                            .formatted(member, size));
         }
         return first + member;
     }

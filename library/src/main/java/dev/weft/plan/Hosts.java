@@ -23,9 +23,8 @@ public final class Hosts {
         this.sizes = List.copyOf(sizes);
         if (sizes.isEmpty() || sizes.stream().anyMatch(size -> size < 1)) {
             throw new IllegalArgumentException(
-                    "hosts of "
-                            + sizes
-                            + " ranks: expected at least one host, of one rank or more");
+                    "hosts of %s ranks: expected at least one host, of one rank or more"
+                            .formatted(sizes));
         }
         this.firsts = new int[sizes.size() + 1];
         for (int host = 0; host < sizes.size(); host++) {

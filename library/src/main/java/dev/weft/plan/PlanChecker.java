@@ -97,11 +97,8 @@ public final class PlanChecker {
         }
         if (hosts.ranks() != plans.size()) {
             throw new IllegalArgumentException(
-                    "hosts of "
-                            + hosts
-                            + " ranks for "
-                            + plans.size()
-                            + " plans: expected as many");
+                    "hosts of %s ranks for %s plans: expected as many"
+                            .formatted(hosts, plans.size()));
         }
         RankPlan first = plans.getFirst();
         if (plans.size() != first.ranks()) {

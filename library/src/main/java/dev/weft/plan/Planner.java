@@ -152,10 +152,8 @@ public final class Planner {
     public static int lanes(Algorithm algorithm, int ranks, int requested) {
         if (ranks < 1 || requested < 1) {
             throw new IllegalArgumentException(
-                    requested
-                            + " lanes for each of "
-                            + ranks
-                            + " ranks: expected at least one of each");
+                    "%s lanes for each of %s ranks: expected at least one of each"
+                            .formatted(requested, ranks));
         }
         if (algorithm == Algorithm.AUTO) {
             throw new IllegalArgumentException(
@@ -182,11 +180,9 @@ public final class Planner {
     public static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
             throw new IllegalArgumentException(
-                    "direct needs ranks that share memory: these lie on "
-                            + hosts.count()
-                            + " hosts of "
-                            + hosts
-                            + " ranks, expected one host or another algorithm");
+                    ("direct needs ranks that share memory: these lie on %s hosts of %s"
+                                    + " ranks, expected one host or another algorithm")
+                            .formatted(hosts.count(), hosts));
         }
         int flat = lanes(algorithm, hosts.ranks(), requested);
         if (!isHierarchical(algorithm, hosts)) {
@@ -212,11 +208,8 @@ public final class Planner {
     private static void checkRank(int rank, int ranks) {
         if (rank < 0 || rank >= ranks) {
             throw new IllegalArgumentException(
-                    "rank "
-                            + rank
-                            + " of "
-                            + ranks
-                            + " ranks: expected zero or more and less than the ranks");
+                    "rank %s of %s ranks: expected zero or more and less than the ranks"
+                            .formatted(rank, ranks));
         }
     }
 }

@@ -50,9 +50,8 @@ final class RouteCheck {
             throw new PlanException(
                     plan.rank(),
                     forward,
-                    "is got from rank "
-                            + forward.from()
-                            + " of another host, which does not own it");
+                    "is got from rank %s of another host, which does not own it"
+                            .formatted(forward.from()));
         }
     }
 

@@ -24,11 +24,8 @@ public final class Shards {
         for (int r = 0; r < rowsPerRank.length; r++) {
             if (rowsPerRank[r] < 0) {
                 throw new IllegalArgumentException(
-                        "shard of rank "
-                                + r
-                                + " has "
-                                + rowsPerRank[r]
-                                + " rows: expected zero or more");
+                        "shard of rank %s has %s rows: expected zero or more"
+                                .formatted(r, rowsPerRank[r]));
             }
             starts[r + 1] = Math.addExact(starts[r], rowsPerRank[r]);
         }
@@ -39,10 +36,8 @@ public final class Shards {
     public static Shards even(long totalRows, int ranks) {
         if (ranks < 1 || totalRows < 0) {
             throw new IllegalArgumentException(
-                    totalRows
-                            + " rows over "
-                            + ranks
-                            + " ranks: expected zero or more rows and at least one rank");
+                    "%s rows over %s ranks: expected zero or more rows and at least one rank"
+                            .formatted(totalRows, ranks));
         }
         long[] rows = new long[ranks];
         for (int r = 0; r < ranks; r++) {

@@ -69,12 +69,8 @@ final class SlotCheck {
             throw new PlanException(
                     plan.rank(),
                     transfer,
-                    "may overwrite buffer "
-                            + transfer.slot()
-                            + " while it is in use: credit is "
-                            + transfer.credit()
-                            + ", expected at least "
-                            + needed);
+                    "may overwrite buffer %s while it is in use: credit is %s, expected at least %s"
+                            .formatted(transfer.slot(), transfer.credit(), needed));
         }
     }
 }
