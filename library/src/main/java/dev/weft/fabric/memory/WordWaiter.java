@@ -34,9 +34,8 @@ interface WordWaiter {
             }
             Fallback.tell(
                     "polling instead of futexes",
-                    Futex.unavailable().get()
-                            + "; allow native access with --enable-native-access=dev.weft (or"
-                            + " ALL-UNNAMED)");
+                    "%s; allow native access with --enable-native-access=dev.weft (or ALL-UNNAMED)"
+                            .formatted(Futex.unavailable().get()));
             return new ParkingWaiter();
         }
     }
