@@ -72,12 +72,8 @@ public final class RecordReader {
             default ->
                     throw json.wrong(
                             "schema",
-                            "is "
-                                    + SafeText.excerpt(schema)
-                                    + ": expected "
-                                    + RunRecord.SCHEMA
-                                    + " or "
-                                    + SWEEP);
+                            "is %s: expected %s or %s"
+                                    .formatted(SafeText.excerpt(schema), RunRecord.SCHEMA, SWEEP));
         };
     }
 
@@ -245,13 +241,12 @@ public final class RecordReader {
                 spans.add(span(parser));
             } catch (IllegalArgumentException e) {
                 throw new IllegalArgumentException(
-                        name
-                                + ": span "
-                                + spans.size()
-                                + " in line "
-                                + parser.currentLocation().getLineNr()
-                                + " "
-                                + e.getMessage(),
+                        "%s: span %s in line %s %s"
+                                .formatted(
+                                        name,
+                                        spans.size(),
+                                        parser.currentLocation().getLineNr(),
+                                        e.getMessage()),
                         e);
             }
         }
@@ -305,14 +300,8 @@ public final class RecordReader {
         boolean fits = parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
         if (!fits || parser.getLongValue() < least || parser.getLongValue() > most) {
             throw new IllegalArgumentException(
-                    "has "
-                            + field
-                            + " "
-                            + SafeText.excerpt(parser.getText())
-                            + ": expected "
-                            + least
-                            + " to "
-                            + most);
+                    "has %s %s: expected %s to %s"
+                            .formatted(field, SafeText.excerpt(parser.getText()), least, most));
         }
         return parser.getLongValue();
     }

@@ -15,12 +15,11 @@ public final class Version implements IVersionProvider {
     public String[] getVersion() {
         return new String[] {
             "weft " + number(),
-            "Java "
-                    + Runtime.version()
-                    + " on "
-                    + System.getProperty("os.name")
-                    + " "
-                    + System.getProperty("os.arch")
+            "Java %s on %s %s"
+                    .formatted(
+                            Runtime.version(),
+                            System.getProperty("os.name"),
+                            System.getProperty("os.arch"))
         };
     }
 }

@@ -95,9 +95,8 @@ public final class CommandFiles {
             for (Named input : inputs) {
                 if (output.isSameAs(input.resolved)) {
                     throw output.refusal(
-                            "is that of "
-                                    + input.option
-                                    + ", which is read, expected another file");
+                            "is that of %s, which is read, expected another file"
+                                    .formatted(input.option));
                 }
             }
         }

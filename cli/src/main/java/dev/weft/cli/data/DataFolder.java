@@ -165,10 +165,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             int ranks = words[1].matches("[0-9]{1,4}") ? Integer.parseInt(words[1]) : 0;
             if (ranks < 1 || ranks > spec.ranks()) {
                 throw new IOException(
-                        "outputs of '"
-                                + SafeText.excerpt(words[1])
-                                + "' ranks: expected 1 to "
-                                + spec.ranks());
+                        "outputs of '%s' ranks: expected 1 to %s"
+                                .formatted(SafeText.excerpt(words[1]), spec.ranks()));
             }
             return ranks;
         } catch (IOException e) {
@@ -216,10 +214,9 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
         if (words[words.length - 1].equals("files")) {
             throw new UsageException(
-                    "--data-dir "
-                            + folder
-                            + ": its outputs are of a run with --a and --b, which has verified them"
-                            + " itself");
+                    ("--data-dir %s: its outputs are of a run with --a and --b, which has"
+                                    + " verified them itself")
+                            .formatted(folder));
         }
         try {
             return outTypeOrNull == null ? DType.of(SafeText.excerpt(words[0])) : outTypeOrNull;

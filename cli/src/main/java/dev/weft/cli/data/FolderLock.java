@@ -138,12 +138,11 @@ public final class FolderLock implements AutoCloseable {
 
     private void tellWho(FileChannel file) throws IOException {
         String who =
-                ProcessHandle.current().pid()
-                        + " "
-                        + Long.toHexString(run)
-                        + " "
-                        + PidNamespace.host()
-                        + "\n";
+                "%s %s %s\n"
+                        .formatted(
+                                ProcessHandle.current().pid(),
+                                Long.toHexString(run),
+                                PidNamespace.host());
         file.truncate(0);
         file.write(ByteBuffer.wrap(who.getBytes(StandardCharsets.UTF_8)), 0);
     }

@@ -162,13 +162,8 @@ public final class FailureDiagnosis {
                     String sent = sent(wait, here, there);
                     if (sent != null) {
                         return Optional.of(
-                                "a signal was lost: rank "
-                                        + wait.from()
-                                        + " has "
-                                        + sent
-                                        + ", rank "
-                                        + rank
-                                        + " never got it");
+                                "a signal was lost: rank %s has %s, rank %s never got it"
+                                        .formatted(wait.from(), sent, rank));
                     }
                 }
             }
@@ -206,12 +201,8 @@ public final class FailureDiagnosis {
                                                                 wait.source(),
                                                                 wait.chunk()));
         return done
-                ? "sent chunk "
-                        + wait.chunk()
-                        + " of rank "
-                        + wait.source()
-                        + " in call "
-                        + here.call()
+                ? "sent chunk %s of rank %s in call %s"
+                        .formatted(wait.chunk(), wait.source(), here.call())
                 : null;
     }
 
@@ -312,12 +303,11 @@ public final class FailureDiagnosis {
         if (example == null) {
             return "";
         }
-        return "; "
-                + ranks(waiters)
-                + (waiters.size() == 1 ? " waits" : " wait")
-                + " for it ("
-                + example.awaited()
-                + ")";
+        return "; %s%s for it (%s)"
+                .formatted(
+                        ranks(waiters),
+                        waiters.size() == 1 ? " waits" : " wait",
+                        example.awaited());
     }
 
     /** Preferably for the peer itself; else for a lane that moves the peer's rows. */

@@ -100,15 +100,12 @@ public final class FailureTable {
                         missing.stream()
                                 .map(
                                         r ->
-                                                "chunk "
-                                                        + r.missing()
-                                                        + " of rank "
-                                                        + r.source()
-                                                        + " ("
-                                                        + r.arrived()
-                                                        + "/"
-                                                        + r.of()
-                                                        + ")")
+                                                "chunk %s of rank %s (%s/%s)"
+                                                        .formatted(
+                                                                r.missing(),
+                                                                r.source(),
+                                                                r.arrived(),
+                                                                r.of()))
                                 .toList());
     }
 

@@ -138,13 +138,12 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
 
     /** One line, for {@link #parse}. */
     public String text() {
-        return rank
-                + " "
-                + kind
-                + " "
-                + URLEncoder.encode(message, StandardCharsets.UTF_8)
-                + " "
-                + report.map(FailureReport::text).orElse("-");
+        return "%s %s %s %s"
+                .formatted(
+                        rank,
+                        kind,
+                        URLEncoder.encode(message, StandardCharsets.UTF_8),
+                        report.map(FailureReport::text).orElse("-"));
     }
 
     /**

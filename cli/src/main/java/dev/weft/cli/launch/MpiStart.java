@@ -147,10 +147,8 @@ public final class MpiStart {
         hung = true;
         isStopped = RankProcesses.isStopped(mpirun.pid());
         if (isStopped) {
-            return "mpirun (process "
-                    + mpirun.pid()
-                    + ") is stopped: its ranks gave no sign"
-                    + time;
+            return "mpirun (process %s) is stopped: its ranks gave no sign%s"
+                    .formatted(mpirun.pid(), time);
         }
         return ranks.starts().isEmpty()
                 ? "no rank has started: mpirun gave no sign" + time

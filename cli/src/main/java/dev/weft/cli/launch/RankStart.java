@@ -40,16 +40,8 @@ public record RankStart(int rank, long pid, String system, String job, String se
     }
 
     public String line() {
-        return MARK
-                + rank
-                + " "
-                + pid
-                + " "
-                + encoded(system)
-                + " "
-                + encoded(job)
-                + " "
-                + encoded(session);
+        return "%s%s %s %s %s %s"
+                .formatted(MARK, rank, pid, encoded(system), encoded(job), encoded(session));
     }
 
     private static String encoded(String text) {

@@ -21,10 +21,9 @@ public final class DeadlineOption {
         var given = spec.commandLine().getParseResult().matchedOption("--deadline");
         if (given != null) {
             throw new UsageException(
-                    "--deadline "
-                            + given.originalStringValues().getLast()
-                            + " with --launcher joined: expected it before the --"
-                            + " of 'weft launch', for all ranks");
+                    ("--deadline %s with --launcher joined: expected it before the -- of"
+                                    + " 'weft launch', for all ranks")
+                            .formatted(given.originalStringValues().getLast()));
         }
     }
 }

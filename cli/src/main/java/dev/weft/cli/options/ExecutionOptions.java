@@ -273,10 +273,8 @@ public final class ExecutionOptions {
         ProblemOptions.oneOf("--peers", peers, "device", "host");
         if (!cuda) {
             throw new UsageException(
-                    "--peers "
-                            + peers
-                            + " says where the peers of a GPU are: it needs --run-mode cuda, not "
-                            + runMode);
+                    "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s"
+                            .formatted(peers, runMode));
         }
         if (peers.equals("host") && start != Launcher.THREADS) {
             throw new UsageException(
@@ -317,9 +315,8 @@ public final class ExecutionOptions {
         Ascend.checkStrict(ranks, problem.m(), problem.k(), problem.n(), baseM(), baseN());
         if (!problem.shards().equals(Shards.even(problem.m(), ranks))) {
             throw new UsageException(
-                    "--shards "
-                            + problem.shards()
-                            + " are uneven (the Ascend example refuses this)");
+                    "--shards %s are uneven (the Ascend example refuses this)"
+                            .formatted(problem.shards()));
         }
     }
 
@@ -366,10 +363,8 @@ public final class ExecutionOptions {
         }
         if (socVersion != null) {
             throw new UsageException(
-                    "--soc-version "
-                            + socVersion
-                            + " names a machine to simulate: it needs --run-mode sim, not "
-                            + runMode);
+                    "--soc-version %s names a machine to simulate: it needs --run-mode sim, not %s"
+                            .formatted(socVersion, runMode));
         }
         return runMode.equals("cuda");
     }

@@ -105,25 +105,19 @@ public record ProblemSpec(
 
     /** In words, as the summary shows it. */
     public String describe() {
-        return "A ["
-                + m()
-                + ", "
-                + k
-                + "] "
-                + aType.label()
-                + " in shards of "
-                + shortShards()
-                + " rows, B ["
-                + k
-                + ", "
-                + n
-                + "] "
-                + bType.label()
-                + (transposeB ? " stored transposed" : "")
-                + (columnSharded ? " column-sharded" : " replicated")
-                + ", C "
-                + outType.label()
-                + (groups > 1 ? ", " + groups + " groups" : "");
+        return "A [%s, %s] %s in shards of %s rows, B [%s, %s] %s%s%s, C %s%s"
+                .formatted(
+                        m(),
+                        k,
+                        aType.label(),
+                        shortShards(),
+                        k,
+                        n,
+                        bType.label(),
+                        transposeB ? " stored transposed" : "",
+                        columnSharded ? " column-sharded" : " replicated",
+                        outType.label(),
+                        groups > 1 ? ", " + groups + " groups" : "");
     }
 
     private String shortShards() {

@@ -148,9 +148,8 @@ public final class ReportCommand implements Callable<Integer> {
         }
         if (sweep != null && records.size() > 1) {
             throw new UsageException(
-                    records.size()
-                            + " records, a sweep among them: expected run records alone, or one"
-                            + " sweep");
+                    "%s records, a sweep among them: expected run records alone, or one sweep"
+                            .formatted(records.size()));
         }
         if (sweep != null) {
             return sweep;

@@ -32,24 +32,22 @@ public record Summary(Console console) {
         }
         Views views = record.views();
         String kind =
-                record.execution().device()
-                        + ", "
-                        + record.execution().algorithm()
-                        + ", "
-                        + record.execution().engine()
-                        + " engine, "
-                        + workers(record.execution());
+                "%s, %s, %s engine, %s"
+                        .formatted(
+                                record.execution().device(),
+                                record.execution().algorithm(),
+                                record.execution().engine(),
+                                workers(record.execution()));
         console.print((passed ? "[SUCCESS]" : "[FAILED]") + " AllGather GEMM (" + kind + ")");
         line("Compute-only:", time(views, views.computeOnly()));
         line("Comm-only:", time(views, views.commOnly()));
         line(
                 "Sequential:",
-                time(views, views.sequential())
-                        + "  (gather "
-                        + ms(views.sequentialComm())
-                        + " + product "
-                        + ms(views.sequentialCompute())
-                        + ")");
+                "%s  (gather %s + product %s)"
+                        .formatted(
+                                time(views, views.sequential()),
+                                ms(views.sequentialComm()),
+                                ms(views.sequentialCompute())));
         line(
                 "Pipelined:",
                 time(views, views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
