@@ -60,7 +60,7 @@ public final class PageJson {
         json.writeStringField("title", page.title());
         json.writeStringField("weft", weftVersion);
         json.writeBooleanField("live", page.progress() != null);
-        progress(page.progress());
+        RecordJson.field(json, "progress", page.progress());
         json.writeArrayFieldStart("runs");
         for (ShownRun run : page.runs()) {
             // The timelines of a comparison would make it large, and it shows none.
@@ -75,31 +75,14 @@ public final class PageJson {
         json.writeEndObject();
     }
 
-    private void progress(PageData.Progress progress) throws IOException {
-        if (progress == null) {
-            json.writeNullField("progress");
-            return;
-        }
-        json.writeObjectFieldStart("progress");
-        json.writeStringField("what", progress.what());
-        json.writeNumberField("done", progress.done());
-        json.writeNumberField("of", progress.of());
-        json.writeBooleanField("ended", progress.ended());
-        json.writeStringField("failed", progress.failed());
-        json.writeEndObject();
-    }
-
     private void run(ShownRun run, boolean withTimeline) throws IOException {
         json.writeStartObject();
         json.writeStringField("name", run.name());
         json.writeStringField("subtitle", run.subtitle());
         json.writeBooleanField("simulated", run.simulated());
-        json.writeObjectFieldStart("verdict");
-        json.writeStringField("state", run.verdict().state().name().toLowerCase(Locale.ROOT));
-        json.writeStringField("text", run.verdict().text());
-        json.writeEndObject();
-        facts(run);
-        details(run);
+        RecordJson.field(json, "verdict", run.verdict());
+        RecordJson.field(json, "facts", run.facts());
+        RecordJson.field(json, "details", run.details());
         views(run);
         if (run.call() == null || run.call().size() == 0) {
             json.writeNullField("timeline");
@@ -112,31 +95,6 @@ public final class PageJson {
         json.writeEndObject();
     }
 
-    private void facts(ShownRun run) throws IOException {
-        json.writeArrayFieldStart("facts");
-        for (ShownRun.Fact fact : run.facts()) {
-            json.writeStartObject();
-            json.writeStringField("key", fact.key());
-            json.writeStringField("label", fact.label());
-            Json.numberOrNull(json, "value", fact.value());
-            json.writeStringField("text", fact.text());
-            json.writeStringField("note", fact.note());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-    }
-
-    private void details(ShownRun run) throws IOException {
-        json.writeArrayFieldStart("details");
-        for (ShownRun.Detail detail : run.details()) {
-            json.writeStartObject();
-            json.writeStringField("label", detail.label());
-            json.writeStringField("value", detail.value());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-    }
-
     private void views(ShownRun run) throws IOException {
         json.writeArrayFieldStart("views");
         for (ShownRun.View view : run.views()) {
@@ -145,25 +103,10 @@ public final class PageJson {
             json.writeStringField("label", view.label());
             Json.numberOrNull(json, "medianUs", view.samples().median());
             Json.numberOrNull(json, "spreadUs", view.samples().spread());
-            json.writeArrayFieldStart("samplesUs");
-            for (double us : view.samples().us()) {
-                json.writeNumber(us);
-            }
-            json.writeEndArray();
+            RecordJson.field(json, "samplesUs", view.samples().us());
             if (!view.parts().isEmpty()) {
-                parts(view);
+                RecordJson.field(json, "parts", view.parts());
             }
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-    }
-
-    private void parts(ShownRun.View view) throws IOException {
-        json.writeArrayFieldStart("parts");
-        for (ShownRun.ViewPart part : view.parts()) {
-            json.writeStartObject();
-            json.writeStringField("label", part.label());
-            Json.numberOrNull(json, "medianUs", part.medianUs());
             json.writeEndObject();
         }
         json.writeEndArray();
@@ -184,11 +127,7 @@ public final class PageJson {
         }
         json.writeEndArray();
         columns.write(json);
-        json.writeArrayFieldStart("critical");
-        for (int number : run.analysis().critical()) {
-            json.writeNumber(number);
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "critical", run.analysis().critical());
         json.writeEndObject();
     }
 
@@ -226,14 +165,7 @@ public final class PageJson {
         json.writeEndArray();
         json.writeStringField("idleText", analysis.idleText());
         links(analysis.links());
-        json.writeArrayFieldStart("advice");
-        for (Advice advice : analysis.advice()) {
-            json.writeStartObject();
-            json.writeStringField("title", advice.title());
-            json.writeStringField("reason", advice.reason());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "advice", analysis.advice());
     }
 
     private void share(TimeShares.Share share) throws IOException {
@@ -255,17 +187,7 @@ public final class PageJson {
         json.writeObjectFieldStart("links");
         json.writeNumberField("ranks", links.ranks());
         json.writeBooleanField("inPlace", links.inPlace());
-        json.writeArrayFieldStart("cells");
-        for (Links.Link link : links.links()) {
-            json.writeStartObject();
-            json.writeNumberField("from", link.from());
-            json.writeNumberField("to", link.to());
-            json.writeNumberField("bytes", link.bytes());
-            json.writeNumberField("transfers", link.transfers());
-            json.writeNumberField("busyNs", link.busyNs());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "cells", links.links());
         json.writeEndObject();
     }
 }

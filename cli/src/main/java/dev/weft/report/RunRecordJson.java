@@ -27,8 +27,8 @@ public final class RunRecordJson {
         json.writeStringField("schema", RunRecord.SCHEMA);
         json.writeStringField("label", record.label());
         json.writeBooleanField("simulated", record.simulated());
-        problem(record.problem());
-        execution(record.execution());
+        RecordJson.field(json, "problem", record.problem());
+        RecordJson.fields(json, record.execution());
         views(record.views());
         json.writeNumberField("speedup", record.views().speedup());
         Json.numberOrNull(
@@ -41,44 +41,7 @@ public final class RunRecordJson {
             rank(rank);
         }
         json.writeEndArray();
-        environment(record.environment());
-    }
-
-    private void problem(RunRecord.Problem problem) throws IOException {
-        json.writeObjectFieldStart("problem");
-        json.writeNumberField("ranks", problem.ranks());
-        json.writeNumberField("groups", problem.groups());
-        json.writeNumberField("m", problem.m());
-        json.writeNumberField("k", problem.k());
-        json.writeNumberField("n", problem.n());
-        json.writeStringField("aDtype", problem.aDtype());
-        json.writeStringField("bDtype", problem.bDtype());
-        json.writeStringField("outDtype", problem.outDtype());
-        json.writeStringField("rhs", problem.rhs());
-        json.writeBooleanField("transposeB", problem.transposeB());
-        json.writeStringField("data", problem.data());
-        json.writeNumberField("seed", problem.seed());
-        json.writeEndObject();
-    }
-
-    private void execution(RunRecord.Execution execution) throws IOException {
-        json.writeStringField("algorithm", execution.algorithm());
-        json.writeStringField("requestedAlgorithm", execution.requestedAlgorithm());
-        json.writeStringField("launcher", execution.launcher());
-        json.writeArrayFieldStart("hosts");
-        for (int ranks : execution.hosts()) {
-            json.writeNumber(ranks);
-        }
-        json.writeEndArray();
-        json.writeStringField("device", execution.device());
-        json.writeStringField("machine", execution.machine());
-        json.writeStringField("peers", execution.peers());
-        json.writeStringField("engine", execution.engine());
-        json.writeNumberField("computeWorkers", execution.computeWorkers());
-        json.writeNumberField("lanes", execution.lanes());
-        Json.numberOrNull(json, "progressCpu", execution.progressCpu());
-        json.writeNumberField("warmup", execution.warmup());
-        json.writeNumberField("iterations", execution.iterations());
+        RecordJson.field(json, "environment", record.environment());
     }
 
     private void views(Views views) throws IOException {
@@ -103,11 +66,7 @@ public final class RunRecordJson {
     private void samples(Samples samples) throws IOException {
         json.writeNumberField("medianUs", samples.median());
         json.writeNumberField("spreadUs", samples.spread());
-        json.writeArrayFieldStart("samplesUs");
-        for (double us : samples.us()) {
-            json.writeNumber(us);
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "samplesUs", samples.us());
     }
 
     private void verification(Verification verification) throws IOException {
@@ -118,10 +77,10 @@ public final class RunRecordJson {
         json.writeObjectFieldStart("verification");
         json.writeBooleanField("passed", verification.passed());
         json.writeStringField("promise", verification.promise().label());
-        judgement("gatheredExact", verification.gatheredExact());
+        RecordJson.field(json, "gatheredExact", verification.gatheredExact());
         json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
         json.writeBooleanField("withinBound", verification.withinBound());
-        judgement("seedRulePassed", verification.seedRulePassed());
+        RecordJson.field(json, "seedRulePassed", verification.seedRulePassed());
         json.writeNumberField("maxAbsErr", verification.maxAbsErr());
         json.writeNumberField("relErr", verification.relErr());
         json.writeNumberField("checkedRows", verification.checkedRows());
@@ -129,15 +88,6 @@ public final class RunRecordJson {
         json.writeBooleanField("freivalds", verification.freivalds());
         json.writeNumberField("notFinite", verification.notFinite());
         json.writeEndObject();
-    }
-
-    private void judgement(String name, Boolean held) throws IOException {
-        json.writeFieldName(name);
-        if (held == null) {
-            json.writeNull();
-        } else {
-            json.writeBoolean(held);
-        }
     }
 
     private void rank(RunRecord.Rank rank) throws IOException {
@@ -212,17 +162,6 @@ public final class RunRecordJson {
         }
         json.writeNumberField("startNs", span.startNs());
         json.writeNumberField("endNs", span.endNs());
-        json.writeEndObject();
-    }
-
-    private void environment(RunRecord.Environment environment) throws IOException {
-        json.writeObjectFieldStart("environment");
-        json.writeStringField("weft", environment.weft());
-        json.writeStringField("java", environment.java());
-        json.writeStringField("os", environment.os());
-        json.writeStringField("arch", environment.arch());
-        json.writeNumberField("cores", environment.cores());
-        json.writeStringField("started", environment.started());
         json.writeEndObject();
     }
 }

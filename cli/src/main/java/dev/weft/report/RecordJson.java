@@ -1,0 +1,64 @@
+package dev.weft.report;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
+import java.lang.reflect.RecordComponent;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Writes records of this module as JSON: a field for each component, in their order, by its name.
+ * Components are texts, whole numbers, flags, enums (in lower case), records, or lists of these; or
+ * doubles, which are null where they are infinite or NaN.
+ */
+final class RecordJson {
+
+    private RecordJson() {}
+
+    /** Writes the record's fields into the object that is open. */
+    static void fields(JsonGenerator json, Record record) throws IOException {
+        for (RecordComponent component : record.getClass().getRecordComponents()) {
+            field(json, component.getName(), value(component, record));
+        }
+    }
+
+    private static Object value(RecordComponent component, Record record) {
+        try {
+            return component.getAccessor().invoke(record);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot read " + component + " of " + record, e);
+        }
+    }
+
+    /** Writes one field into the object that is open. */
+    static void field(JsonGenerator json, String name, Object value) throws IOException {
+        json.writeFieldName(name);
+        write(json, value);
+    }
+
+    private static void write(JsonGenerator json, Object value) throws IOException {
+        switch (value) {
+            case null -> json.writeNull();
+            case String text -> json.writeString(text);
+            case Boolean flag -> json.writeBoolean(flag);
+            case Integer number -> json.writeNumber(number);
+            case Long number -> json.writeNumber(number);
+            case Double number when Double.isFinite(number) -> json.writeNumber(number);
+            case Double number -> json.writeNull();
+            case Enum<?> constant -> json.writeString(constant.name().toLowerCase(Locale.ROOT));
+            case List<?> elements -> {
+                json.writeStartArray();
+                for (Object element : elements) {
+                    write(json, element);
+                }
+                json.writeEndArray();
+            }
+            case Record record -> {
+                json.writeStartObject();
+                fields(json, record);
+                json.writeEndObject();
+            }
+            default -> throw new IllegalArgumentException("no JSON for a " + value.getClass());
+        }
+    }
+}
