@@ -1,6 +1,7 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
 import java.util.List;
@@ -43,8 +44,7 @@ final class RecordJson {
             case Boolean flag -> json.writeBoolean(flag);
             case Integer number -> json.writeNumber(number);
             case Long number -> json.writeNumber(number);
-            case Double number when Double.isFinite(number) -> json.writeNumber(number);
-            case Double number -> json.writeNull();
+            case Double number -> number(json, number);
             case Enum<?> constant -> json.writeString(constant.name().toLowerCase(Locale.ROOT));
             case List<?> elements -> {
                 json.writeStartArray();
@@ -59,6 +59,14 @@ final class RecordJson {
                 json.writeEndObject();
             }
             default -> throw new IllegalArgumentException("no JSON for a " + value.getClass());
+        }
+    }
+
+    private static void number(JsonGenerator json, double number) throws IOException {
+        if (Double.isFinite(number)) {
+            json.writeNumber(number);
+        } else {
+            json.writeNull();
         }
     }
 }
