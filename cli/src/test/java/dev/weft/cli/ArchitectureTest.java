@@ -42,7 +42,9 @@ class ArchitectureTest {
                                     "data",
                                     "options",
                                     "console")),
-                    entry("compat", Set.of("view", "launch", "data", "options", "console")),
+                    entry(
+                            "compat",
+                            Set.of("verify", "view", "launch", "data", "options", "console")),
                     entry("simulate", Set.of("view", "data", "options", "console")),
                     entry("verify", Set.of("view", "data", "options", "console")),
                     entry("view", Set.of("data", "options", "console")),

@@ -4,24 +4,19 @@ import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
-import dev.weft.cli.console.Progress;
-import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.view.ReportFiles;
 import dev.weft.compat.FgccConfig;
-import dev.weft.fabric.World;
 import dev.weft.report.Samples;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -47,8 +42,6 @@ import picocli.CommandLine.Spec;
             "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
         })
 public final class FgccCommand implements Callable<Integer> {
-
-    private static final int MAX_ROUNDS = 1_000_000;
 
     @Spec CommandSpec spec;
 
@@ -111,37 +104,27 @@ public final class FgccCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         FgccRun run = checkedRun();
-        JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
-        ReportFiles files = new ReportFiles(options.reports);
-        new CommandFiles().writes("--json", options.json).writes(options.reports);
-        Console console =
-                new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
+        SourceCall call = new SourceCall(spec, options);
         List<FgccRun.Report> reports;
-        Progress progress = Progress.forTerminal(options.quiet);
-        try (World world = World.threads(ranks, options.deadline.value);
-                Arena arena = Arena.ofShared()) {
-            List<Matrix> inputs = new ArrayList<>();
-            for (int group = 0; group < groups; group++) {
-                inputs.add(run.a(group, arena));
-            }
+        try (Arena arena = Arena.ofShared()) {
+            List<Matrix> inputs =
+                    IntStream.range(0, groups).mapToObj(group -> run.a(group, arena)).toList();
             reports =
-                    world.call(
+                    call.onRanks(
+                            false,
+                            ranks,
+                            ranks,
                             fabric ->
                                     run.run(
                                             fabric,
                                             inputs.get(fabric.rank() / run.tpDegree()),
-                                            fabric.rank() == 0 ? progress : new Progress(false)));
-        } finally {
-            progress.end();
+                                            call.progress.ofRank(fabric.rank())));
         }
         Samples samples = Samples.ofNs(slowestRanks(reports));
-        print(console, run, reports, samples);
-        json.write(generator -> write(generator, run, reports, samples));
-        if (options.reports.wanted()) {
-            files.write(SourceReports.fgcc(run, reports, samples, tflops(run, samples)), console);
-        }
-        return CallOptions.exitCode(
-                spec.commandLine().getErr(),
+        print(call.console, run, reports, samples);
+        return call.finish(
+                generator -> write(generator, run, reports, samples),
+                () -> SourceReports.fgcc(run, reports, samples, tflops(run, samples)),
                 reports.stream()
                         .filter(report -> !report.passed())
                         .map(FgccCommand::line)
@@ -149,18 +132,8 @@ public final class FgccCommand implements Callable<Integer> {
     }
 
     private FgccRun checkedRun() {
-        SourceOptions.ranks(ranks);
-        if (groups < 1 || ranks % groups != 0) {
-            throw new UsageException(
-                    "--groups %s: expected a number that divides the %s ranks"
-                            .formatted(groups, ranks));
-        }
-        if (warmup < 0 || iterations < 1 || warmup > MAX_ROUNDS || iterations > MAX_ROUNDS) {
-            throw new UsageException(
-                    ("--warmup %s, --iterations %s: expected up to %s, of the iterations at"
-                                    + " least 1")
-                            .formatted(warmup, iterations, MAX_ROUNDS));
-        }
+        OptionValues.ranks(ranks);
+        OptionValues.groups(groups, ranks);
         return new FgccRun(
                 ranks / groups,
                 groups,
@@ -171,8 +144,8 @@ public final class FgccCommand implements Callable<Integer> {
                 forceHbm,
                 new FgccConfig(lnc, onChipBytes),
                 options.seed,
-                warmup,
-                iterations);
+                OptionValues.rounds("--warmup", warmup, 0),
+                OptionValues.rounds("--iterations", iterations, 1));
     }
 
     /** Of every round the slowest rank's time. */

@@ -1,24 +1,19 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.verify.ProductJudge;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccLayout;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Deviation;
-import dev.weft.gemm.Float64Oracle;
-import dev.weft.gemm.Freivalds;
-import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.gemm.PackedB;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.NormalData;
 import java.lang.foreign.Arena;
-import java.util.Random;
-import java.util.stream.LongStream;
 
 /**
  * One rank of {@code weft fgcc}: prepares, measures, and judges its own product by the source's
@@ -39,12 +34,7 @@ record FgccRun(
         int warmup,
         int iterations) {
 
-    /** Up to this many multiply-adds every row is compared, otherwise a sample and Freivalds. */
-    private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
-
-    private static final int SAMPLED_ROWS = 64;
-    private static final int FREIVALDS_ROUNDS = 4;
-    private static final int VERIFYING_STEPS = 3;
+    private static final int VERIFYING_STEPS = 2;
     private static final double TOLERANCE = 1e-2;
 
     /**
@@ -116,23 +106,19 @@ record FgccRun(
             Matrix product,
             long[] elapsedNs,
             Progress progress) {
-        boolean whole = (double) a.rows() * k * rhs.cols() <= MAX_FULL_CHECK_STEPS;
-        Float64Oracle oracle = new Float64Oracle(a, rhs, false);
-        long[] sample = sample(a.rows());
+        ProductJudge judge = new ProductJudge(Shards.even(a.rows(), tpDegree), false, seed);
         progress.begin("verifying", VERIFYING_STEPS);
-        Deviation deviation = whole ? oracle.check(product) : oracle.check(product, sample);
+        ProductJudge.Judgement judgement = judge.judge(a, rhs, product);
         progress.advance(1);
-        boolean allRowsHold =
-                whole || Freivalds.check(a, rhs, false, product, FREIVALDS_ROUNDS, seed).accepted();
-        progress.advance(2);
         try (Arena arena = Arena.ofShared()) {
+            Matrix unfused = judge.unfused(Gemms.auto(), a, rhs, type, arena);
             return new Report(
                     rank,
                     prepared.layout(),
-                    deviation,
-                    whole ? a.rows() : sample.length,
-                    allRowsHold,
-                    product.bitwiseEquals(unfused(a, rhs, arena)),
+                    judgement.deviation(),
+                    judgement.checkedRows(),
+                    judgement.freivalds(),
+                    product.bitwiseEquals(unfused),
                     prepared.reachableBytes(),
                     elapsedNs,
                     prepared.timeline());
@@ -151,23 +137,5 @@ record FgccRun(
             progress.advance(warmup + round + 1);
         }
         return elapsedNs;
-    }
-
-    private static Matrix unfused(Matrix a, Matrix rhs, Arena arena) {
-        Gemm gemm = Gemms.auto();
-        PackedB packed = gemm.pack(rhs, false, arena);
-        Matrix c = Matrix.allocate(arena, a.dtype(), a.rows(), packed.n());
-        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
-        return c;
-    }
-
-    /** The first and the last row of every shard, and random ones; the seed repeats them. */
-    private long[] sample(long rows) {
-        LongStream edges =
-                LongStream.range(0, tpDegree).flatMap(r -> LongStream.of(r * m, r * m + m - 1));
-        return LongStream.concat(edges, new Random(seed).longs(SAMPLED_ROWS, 0, rows))
-                .distinct()
-                .sorted()
-                .toArray();
     }
 }

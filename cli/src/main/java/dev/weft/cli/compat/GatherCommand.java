@@ -1,21 +1,17 @@
 package dev.weft.cli.compat;
 
+import static dev.weft.report.Text.text;
+
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.console.JsonTarget;
-import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.CallOptions;
-import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.ExecutionOptions;
-import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.view.ReportFiles;
 import dev.weft.compat.Sb2sbConfig;
-import dev.weft.fabric.World;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import java.io.IOException;
@@ -23,6 +19,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -147,47 +144,33 @@ public final class GatherCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        JsonTarget target = new JsonTarget(options.json, spec.commandLine().getOut());
-        Console console =
-                new Console(
-                        spec.commandLine().getOut(), options.quiet || target.toStandardOutput());
         boolean joined =
-                ProblemOptions.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
+                OptionValues.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
         if (joined) {
-            DeadlineOption.refuseJoined(spec);
             options.reports.refuse("joined");
         }
-        ReportFiles files = new ReportFiles(options.reports);
-        new CommandFiles().writes("--json", options.json).writes(options.reports);
+        SourceCall call = new SourceCall(spec, options);
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
-            List<GatherRun.Report> all = reportsOf(run, joined);
+            List<GatherRun.Report> all =
+                    call.onRanks(
+                            joined,
+                            ranks,
+                            8,
+                            fabric -> {
+                                OptionValues.groups(groups, fabric.size());
+                                return run.run(fabric, call.progress.ofRank(fabric.rank()));
+                            });
             GatherRun.Report report = all.getFirst();
             if (report.rank() != 0) {
                 return report.exact() ? 0 : ExitCode.FAILED;
             }
-            print(console, run, report);
-            target.write(generator -> write(generator, run, report));
-            if (options.reports.wanted()) {
-                List<Timeline> timelines = all.stream().map(GatherRun.Report::timeline).toList();
-                files.write(SourceReports.gather(run, report, timelines), console);
-            }
-            return CallOptions.exitCode(
-                    spec.commandLine().getErr(),
+            print(call.console, run, report);
+            List<Timeline> timelines = all.stream().map(GatherRun.Report::timeline).toList();
+            return call.finish(
+                    generator -> write(generator, run, report),
+                    () -> SourceReports.gather(run, report, timelines),
                     report.exact() ? List.of() : List.of("wrong bytes on some rank"));
-        }
-    }
-
-    private List<GatherRun.Report> reportsOf(GatherRun run, boolean joined) {
-        Progress progress = Progress.forTerminal(options.quiet);
-        try (World world = joined ? World.joined() : threads()) {
-            return world.call(
-                    fabric -> {
-                        check(fabric.size());
-                        return run.run(fabric, fabric.rank() == 0 ? progress : new Progress(false));
-                    });
-        } finally {
-            progress.end();
         }
     }
 
@@ -198,41 +181,19 @@ public final class GatherCommand implements Callable<Integer> {
         if (lnc != null && (!tiled || lnc < 1)) {
             throw new UsageException("--lnc " + lnc + ": expected 1 or more, with --tiled");
         }
-        return GatherRun.of(
+        return new GatherRun(
                 tiled ? GatherRun.Kind.TILED : below ? GatherRun.Kind.ROWS : GatherRun.Kind.UNTILED,
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
-                ProblemOptions.type("--dtype", dtype),
+                OptionValues.type("--dtype", dtype),
                 groups,
                 lnc == null ? 1 : lnc,
                 new Sb2sbConfig(ExecutionOptions.algorithm(algorithm), onChipBytes),
-                between("--warmup", warmup, 0),
-                between("--iterations", iterations, 1),
+                OptionValues.rounds("--warmup", warmup, 0),
+                OptionValues.rounds("--iterations", iterations, 1),
                 options.seed,
+                new ConcurrentHashMap<>(),
                 arena);
-    }
-
-    private static int between(String option, int value, int least) {
-        if (value < least || value > 1_000_000) {
-            throw new UsageException(option + " " + value + ": expected " + least + " to 1000000");
-        }
-        return value;
-    }
-
-    private World threads() {
-        return World.threads(
-                SourceOptions.ranks(ranks == null ? 8 : ranks), options.deadline.value);
-    }
-
-    private void check(int size) {
-        if (ranks != null && ranks != size) {
-            throw new UsageException("--n-ranks " + ranks + ": " + size + " ranks were launched");
-        }
-        if (groups < 1 || size % groups != 0) {
-            throw new UsageException(
-                    "--groups %s: expected a number that divides the %s ranks"
-                            .formatted(groups, size));
-        }
     }
 
     private static void print(Console console, GatherRun run, GatherRun.Report report) {
@@ -255,11 +216,9 @@ public final class GatherCommand implements Callable<Integer> {
         line(
                 console,
                 "Of the copy:",
-                String.format(
-                        Locale.ROOT,
+                text(
                         "%.1f%% of the rate of a plain copy of the same %d bytes per rank",
-                        ofTheCopy(report),
-                        report.receivedBytes()));
+                        ofTheCopy(report), report.receivedBytes()));
     }
 
     private static String kind(GatherRun run) {
@@ -276,16 +235,13 @@ public final class GatherCommand implements Callable<Integer> {
     }
 
     private static String rate(Samples samples, double gbPerSecond) {
-        return String.format(
-                Locale.ROOT,
+        return text(
                 "%.3f ms (spread %.3f)  %.2f GB/s per rank",
-                samples.median() / 1e3,
-                samples.spread() / 1e3,
-                gbPerSecond);
+                samples.median() / 1e3, samples.spread() / 1e3, gbPerSecond);
     }
 
     private static void line(Console console, String label, String value) {
-        console.print(String.format(Locale.ROOT, "  %-14s%s", label, value));
+        console.print(text("  %-14s%s", label, value));
     }
 
     private static void write(JsonGenerator json, GatherRun run, GatherRun.Report report)

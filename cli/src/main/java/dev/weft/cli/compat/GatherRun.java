@@ -13,7 +13,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * One rank's part of {@code weft gather}: the gather and, in turns with it, a plain copy of as many
@@ -75,33 +74,6 @@ record GatherRun(
         private double gbPerSecond(Samples samples) {
             return samples.median() == 0 ? 0 : receivedBytes / samples.median() / 1e3;
         }
-    }
-
-    static GatherRun of(
-            Kind kind,
-            long rows,
-            long cols,
-            DType dtype,
-            int groups,
-            int lnc,
-            Sb2sbConfig config,
-            int warmup,
-            int iterations,
-            long seed,
-            Arena arena) {
-        return new GatherRun(
-                kind,
-                rows,
-                cols,
-                dtype,
-                groups,
-                lnc,
-                config,
-                warmup,
-                iterations,
-                seed,
-                new ConcurrentHashMap<>(),
-                arena);
     }
 
     /**

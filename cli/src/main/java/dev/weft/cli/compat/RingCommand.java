@@ -1,24 +1,20 @@
 package dev.weft.cli.compat;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.options.CallOptions;
-import dev.weft.cli.options.DeadlineOption;
-import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.view.ReportFiles;
-import dev.weft.fabric.World;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -77,8 +73,7 @@ public final class RingCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        String kind =
-                ProblemOptions.oneOf("--launcher", launcher, "threads", "processes", "joined");
+        String kind = OptionValues.oneOf("--launcher", launcher, "threads", "processes", "joined");
         RingRun run =
                 new RingRun(
                         source.m(128),
@@ -86,9 +81,6 @@ public final class RingCommand implements Callable<Integer> {
                         SourceOptions.size("--n-local", nLocal, 512),
                         source.type(),
                         options.seed);
-        JsonTarget json = new JsonTarget(options.json, spec.commandLine().getOut());
-        Console console =
-                new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
         if (options.json != null && !kind.equals("threads")) {
             throw new UsageException(
                     "--json " + options.json + " with --launcher " + kind + ": expected threads");
@@ -96,60 +88,43 @@ public final class RingCommand implements Callable<Integer> {
         if (!kind.equals("threads")) {
             options.reports.refuse(kind);
         }
-        ReportFiles files = new ReportFiles(options.reports);
-        new CommandFiles().writes("--json", options.json).writes(options.reports);
-        Progress progress = Progress.forTerminal(options.quiet);
+        SourceCall call = new SourceCall(spec, options);
         if (kind.equals("processes")) {
-            return code(
-                    new RingProcesses(run, ranks(), options.deadline.value, progress).run(console));
+            int count = OptionValues.ranks(ranks == null ? DEFAULT_RANKS : ranks);
+            return CallOptions.exitCode(
+                    spec.commandLine().getErr(),
+                    new RingProcesses(run, count, options.deadline.value, call.progress)
+                            .run(call.console));
         }
-        if (kind.equals("joined")) {
-            DeadlineOption.refuseJoined(spec);
-        }
-        List<RingRun.Report> reports = runHere(run, kind.equals("joined"), progress);
-        reports.forEach(report -> console.print(report.line()));
-        json.write(generator -> write(generator, run, reports));
-        if (options.reports.wanted()) {
-            files.write(SourceReports.ring(run, reports), console);
-        }
-        return code(
+        List<RingRun.Report> reports = runHere(run, kind.equals("joined"), call);
+        reports.forEach(report -> call.console.print(report.line()));
+        return call.finish(
+                generator -> write(generator, run, reports),
+                () -> SourceReports.ring(run, reports),
                 reports.stream()
                         .filter(report -> !report.passed())
                         .map(RingRun.Report::line)
                         .toList());
     }
 
-    private int code(List<String> failures) {
-        return CallOptions.exitCode(spec.commandLine().getErr(), failures);
-    }
-
-    private List<RingRun.Report> runHere(RingRun run, boolean joined, Progress progress) {
-        try (World world =
-                        joined ? World.joined() : World.threads(ranks(), options.deadline.value);
-                Arena arena = Arena.ofShared()) {
-            int all = world.call(fabric -> checkedRanks(fabric.size())).getFirst();
-            Matrix a = run.a(all, arena);
-            return world.call(fabric -> run.run(fabric, a, ofRank(fabric.rank(), progress)));
-        } finally {
-            progress.end();
+    private List<RingRun.Report> runHere(RingRun run, boolean joined, SourceCall call) {
+        try (Arena arena = Arena.ofShared()) {
+            Map<Integer, Matrix> inputs = new ConcurrentHashMap<>();
+            return call.onRanks(
+                    joined,
+                    ranks,
+                    DEFAULT_RANKS,
+                    fabric -> {
+                        Matrix a = inputs.computeIfAbsent(fabric.size(), all -> run.a(all, arena));
+                        return run.run(fabric, a, ofRank(fabric.rank(), call.progress));
+                    });
         }
     }
 
     /** The first rank's stands for all; as a process of this command's it tells by a file. */
     private static Progress ofRank(int rank, Progress progress) {
         boolean toFile = System.getenv(ProgressFile.VARIABLE) != null;
-        return toFile || rank != 0 ? ProgressFile.ofRank(rank) : progress;
-    }
-
-    private int ranks() {
-        return SourceOptions.ranks(ranks == null ? DEFAULT_RANKS : ranks);
-    }
-
-    private int checkedRanks(int size) {
-        if (ranks != null && ranks != size) {
-            throw new UsageException("--n-ranks " + ranks + ": " + size + " ranks were launched");
-        }
-        return size;
+        return toFile ? ProgressFile.ofRank(rank) : progress.ofRank(rank);
     }
 
     private static void write(JsonGenerator json, RingRun run, List<RingRun.Report> reports)

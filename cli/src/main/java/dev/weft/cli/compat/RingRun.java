@@ -1,5 +1,7 @@
 package dev.weft.cli.compat;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Progress;
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.compat.RingOutput;
@@ -12,7 +14,6 @@ import dev.weft.tensor.NormalData;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * One rank of the ring tutorial's runner: makes the inputs, which are the same on every rank, goes
@@ -37,14 +38,9 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
         }
 
         String line() {
-            return String.format(
-                    Locale.ROOT,
+            return text(
                     "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g %s",
-                    rank,
-                    Arrays.toString(shape),
-                    maxAbsErr,
-                    relErr,
-                    passed() ? "PASS" : "FAIL");
+                    rank, Arrays.toString(shape), maxAbsErr, relErr, passed() ? "PASS" : "FAIL");
         }
     }
 

@@ -5,7 +5,7 @@ import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.options.DeadlineOption;
-import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
@@ -68,7 +68,7 @@ public final class LaunchCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        SourceOptions.ranks(ranks);
+        OptionValues.ranks(ranks);
         try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline.value)) {
             for (int rank = 0; rank < ranks; rank++) {
                 start(processes, rank);

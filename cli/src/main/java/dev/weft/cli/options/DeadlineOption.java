@@ -13,7 +13,8 @@ public final class DeadlineOption {
             names = "--deadline",
             paramLabel = "TIME",
             converter = Durations.class,
-            description = "A wait without any progress gives up after this (default: 30s).")
+            description =
+                    "Give up after this long without any progress: 30s, 500ms, 2m (default: 30s).")
     public Duration value = World.DEFAULT_DEADLINE;
 
     /** Joined ranks have the deadline of the command that has launched them. */

@@ -3,17 +3,16 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
-import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Machines;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options that say how a problem is run. */
@@ -178,13 +177,7 @@ public final class ExecutionOptions {
                     "Also write outputs, and gathered A where it is kept, as .npy files for NumPy.")
     boolean npy;
 
-    @Option(
-            names = "--deadline",
-            paramLabel = "TIME",
-            converter = Durations.class,
-            description =
-                    "Give up after this long without any progress: 30s, 500ms, 2m (default: 30s).")
-    Duration deadline = World.DEFAULT_DEADLINE;
+    @Mixin DeadlineOption deadline;
 
     public ExecutionSpec spec() {
         boolean cuda = checkRunMode();
@@ -195,7 +188,7 @@ public final class ExecutionOptions {
                             + " give one of them");
         }
         boolean ascend =
-                ProblemOptions.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
+                OptionValues.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
         boolean tiles = !ascend && (baseM != null || baseN != null);
         if (ascend && (chunkRows != null || splitsPerRank != null)) {
             throw new UsageException(
@@ -221,11 +214,11 @@ public final class ExecutionOptions {
                 tiles ? ExecutionSpec.TILES_PER_CHUNK * baseN() : 0,
                 count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
                 ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
-                atLeast("--warmup", warmup, 0),
-                atLeast("--iterations", iterations, 1),
+                OptionValues.rounds("--warmup", warmup, 0),
+                OptionValues.rounds("--iterations", iterations, 1),
                 keepGathered,
                 npy,
-                deadline);
+                deadline.value);
     }
 
     private String engine(boolean cuda) {
@@ -255,8 +248,7 @@ public final class ExecutionOptions {
         String kind =
                 launcher == null
                         ? otherwise
-                        : ProblemOptions.oneOf(
-                                "--launcher", launcher, "threads", "processes", "mpi");
+                        : OptionValues.oneOf("--launcher", launcher, "threads", "processes", "mpi");
         if (!kind.equals("mpi") && (hostfile != null || mpiArgs != null)) {
             throw new UsageException(
                     (hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile)
@@ -270,7 +262,7 @@ public final class ExecutionOptions {
         if (peers == null) {
             return;
         }
-        ProblemOptions.oneOf("--peers", peers, "device", "host");
+        OptionValues.oneOf("--peers", peers, "device", "host");
         if (!cuda) {
             throw new UsageException(
                     "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s"
@@ -351,7 +343,7 @@ public final class ExecutionOptions {
 
     /** Whether it is the GPU's. */
     private boolean checkRunMode() {
-        ProblemOptions.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
+        OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
         if (runMode.equals("sim")) {
             if (socVersion == null) {
                 throw new UsageException(
@@ -370,24 +362,12 @@ public final class ExecutionOptions {
     }
 
     private static int count(String option, Integer given, int most) {
-        if (given != null && (given < 1 || given > most)) {
-            throw new UsageException(option + " " + given + ": expected 1 to " + most);
-        }
-        return given == null ? 0 : given;
+        return given == null ? 0 : (int) OptionValues.between(option, given, 1, most);
     }
 
     private static long positive(String option, Long given, long otherwise) {
-        if (given != null && (given < 1 || given > ProblemOptions.MOST_SIZE)) {
-            throw new UsageException(
-                    option + " " + given + ": expected 1 to " + ProblemOptions.MOST_SIZE);
-        }
-        return given == null ? otherwise : given;
-    }
-
-    private static int atLeast(String option, int value, int least) {
-        if (value < least || value > 1_000_000) {
-            throw new UsageException(option + " " + value + ": expected " + least + " to 1000000");
-        }
-        return value;
+        return given == null
+                ? otherwise
+                : OptionValues.between(option, given, 1, ProblemOptions.MOST_SIZE);
     }
 }

@@ -13,9 +13,6 @@ public final class ProblemOptions {
     /** Rows or columns of a matrix: far beyond any memory, and their sums stay in 64 bits. */
     public static final long MOST_SIZE = Integer.MAX_VALUE * 1024L;
 
-    /** Ranks of a world. */
-    public static final int MOST_RANKS = 4096;
-
     private static final long DEFAULT_SEED = 19;
 
     @Option(
@@ -115,18 +112,12 @@ public final class ProblemOptions {
 
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {
-        if (ranks < 1 || ranks > MOST_RANKS) {
-            throw new UsageException("--n-ranks " + ranks + ": expected 1 to " + MOST_RANKS);
-        }
-        if (groups < 1 || ranks % groups != 0) {
-            throw new UsageException(
-                    "--groups %s: expected a number that divides the %s ranks"
-                            .formatted(groups, ranks));
-        }
+        OptionValues.ranks(ranks);
+        OptionValues.groups(groups, ranks);
         Shards rows = shardsPerGroup();
-        DType a = type("--a-dtype", aDtype == null ? dtype : aDtype);
-        DType b = type("--b-dtype", bDtype == null ? dtype : bDtype);
-        DType out = outDtype == null ? DType.FP32 : type("--out-dtype", outDtype);
+        DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype : aDtype);
+        DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype : bDtype);
+        DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
         return new ProblemSpec(
                 ranks,
                 groups,
@@ -136,9 +127,10 @@ public final class ProblemOptions {
                 a,
                 b,
                 out,
-                oneOf("--rhs", rhs, "replicated", "column-sharded").equals("column-sharded"),
+                OptionValues.oneOf("--rhs", rhs, "replicated", "column-sharded")
+                        .equals("column-sharded"),
                 transposeB,
-                oneOf("--data", data, "normal", "seed19"),
+                OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed());
     }
 
@@ -178,27 +170,6 @@ public final class ProblemOptions {
     }
 
     private static long size(String option, Long given, long otherwise, long least) {
-        long value = given == null ? otherwise : given;
-        if (value < least || value > MOST_SIZE) {
-            throw new UsageException(
-                    option + " " + value + ": expected " + least + " to " + MOST_SIZE);
-        }
-        return value;
-    }
-
-    public static DType type(String option, String label) {
-        try {
-            return DType.of(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException(option + ": " + e.getMessage());
-        }
-    }
-
-    public static String oneOf(String option, String value, String... allowed) {
-        if (!Arrays.asList(allowed).contains(value)) {
-            throw new UsageException(
-                    option + " '" + value + "': expected one of " + String.join(", ", allowed));
-        }
-        return value;
+        return OptionValues.between(option, given == null ? otherwise : given, least, MOST_SIZE);
     }
 }

@@ -1,6 +1,5 @@
 package dev.weft.cli.options;
 
-import dev.weft.cli.console.UsageException;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Option;
 
@@ -9,8 +8,6 @@ public final class SourceOptions {
 
     /** Far beyond any memory, and no product of sizes overflows 64 bits. */
     private static final long MAX_SIZE = 1L << 24;
-
-    private static final int MAX_RANKS = 4096;
 
     @Option(names = "--m", paramLabel = "M", description = "Rows of A on each rank.")
     Long m;
@@ -34,21 +31,10 @@ public final class SourceOptions {
     }
 
     public DType type() {
-        return ProblemOptions.type("--dtype", dtype);
+        return OptionValues.type("--dtype", dtype);
     }
 
     public static long size(String option, Long given, long otherwise) {
-        long value = given == null ? otherwise : given;
-        if (value < 1 || value > MAX_SIZE) {
-            throw new UsageException(option + " " + value + ": expected 1 to " + MAX_SIZE);
-        }
-        return value;
-    }
-
-    public static int ranks(int ranks) {
-        if (ranks < 1 || ranks > MAX_RANKS) {
-            throw new UsageException("--n-ranks " + ranks + ": expected 1 to " + MAX_RANKS);
-        }
-        return ranks;
+        return OptionValues.between(option, given == null ? otherwise : given, 1, MAX_SIZE);
     }
 }

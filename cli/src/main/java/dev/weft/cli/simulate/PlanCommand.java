@@ -8,6 +8,7 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.NumberList;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
@@ -160,10 +161,7 @@ public final class PlanCommand implements Callable<Integer> {
     }
 
     private static void checkSize(String option, long size) {
-        if (size < 1 || size > ProblemOptions.MOST_SIZE) {
-            throw new UsageException(
-                    option + " " + size + ": expected 1 to " + ProblemOptions.MOST_SIZE);
-        }
+        OptionValues.between(option, size, 1, ProblemOptions.MOST_SIZE);
     }
 
     private SimProblem problem(Machine machine, int count, boolean columnSharded) {
@@ -181,7 +179,7 @@ public final class PlanCommand implements Callable<Integer> {
 
     private List<Integer> ranks(Machine machine) {
         if (ranks != null) {
-            return NumberList.parseInts("--n-ranks", ranks, 1, ProblemOptions.MOST_RANKS);
+            return NumberList.parseInts("--n-ranks", ranks, 1, OptionValues.MOST_RANKS);
         }
         if (machine.node().topology() == Wiring.Topology.TORUS) {
             return List.of(machine.ranksPerNode());

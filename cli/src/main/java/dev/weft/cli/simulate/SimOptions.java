@@ -1,6 +1,6 @@
 package dev.weft.cli.simulate;
 
-import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Option;
@@ -39,16 +39,16 @@ final class SimOptions {
     }
 
     DType aType() {
-        return ProblemOptions.type("--dtype", dtype);
+        return OptionValues.type("--dtype", dtype);
     }
 
     DType outType() {
-        return ProblemOptions.type("--out-dtype", outDtype);
+        return OptionValues.type("--out-dtype", outDtype);
     }
 
     /** Whether every rank has columns of B of its own. */
     static boolean columnSharded(String rhs) {
-        return ProblemOptions.oneOf("--rhs", rhs, "replicated", "column-sharded")
+        return OptionValues.oneOf("--rhs", rhs, "replicated", "column-sharded")
                 .equals("column-sharded");
     }
 }

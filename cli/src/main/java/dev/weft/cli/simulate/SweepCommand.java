@@ -9,6 +9,7 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.NumberList;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ReportOptions;
 import dev.weft.cli.view.LivePage;
@@ -216,7 +217,7 @@ public final class SweepCommand implements Callable<Integer> {
                         NumberList.parse("--gm", m, 0, ProblemOptions.MOST_SIZE),
                         NumberList.parse("--gk", k, 1, ProblemOptions.MOST_SIZE),
                         NumberList.parse("--gn", n, 0, ProblemOptions.MOST_SIZE),
-                        NumberList.parseInts("--n-ranks", ranks, 1, ProblemOptions.MOST_RANKS),
+                        NumberList.parseInts("--n-ranks", ranks, 1, OptionValues.MOST_RANKS),
                         algorithms(),
                         splits == null
                                 ? List.of(0)

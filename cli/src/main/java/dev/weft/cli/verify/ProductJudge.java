@@ -4,7 +4,12 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Freivalds;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.IntStream;
@@ -14,13 +19,17 @@ import java.util.stream.LongStream;
  * Judges a product of all rows against float64: every row where that is affordable, else sampled
  * rows, all rows with infinities or NaNs, and Freivalds' check of the rest. Any thread may call it.
  */
-public record ProductJudge(ProblemSpec problem) {
+public record ProductJudge(Shards shards, boolean transposeB, long seed) {
 
     /** Up to this many multiply-adds every row is compared with its bound, otherwise a sample. */
     private static final double MAX_FULL_CHECK_STEPS = 0x1p30;
 
     private static final int SAMPLED_ROWS = 64;
     private static final int FREIVALDS_ROUNDS = 8;
+
+    public ProductJudge(ProblemSpec problem) {
+        this(problem.shards(), problem.transposeB(), problem.seed());
+    }
 
     /**
      * @param checkedRows rows that were compared element by element
@@ -37,7 +46,7 @@ public record ProductJudge(ProblemSpec problem) {
      * @param a all rows of one group
      */
     public Judgement judge(Matrix a, Matrix b, Matrix c) {
-        Float64Oracle oracle = new Float64Oracle(a, b, problem.transposeB());
+        Float64Oracle oracle = new Float64Oracle(a, b, transposeB);
         if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
             return new Judgement(oracle.check(c), c.rows(), true);
         }
@@ -52,10 +61,10 @@ public record ProductJudge(ProblemSpec problem) {
                 Freivalds.check(
                                 a,
                                 b,
-                                problem.transposeB(),
+                                transposeB,
                                 c,
                                 FREIVALDS_ROUNDS,
-                                problem.seed(),
+                                seed,
                                 row -> Arrays.binarySearch(notFinite, row) < 0)
                         .accepted();
         return new Judgement(oracle.check(c, rows), rows.length, accepted);
@@ -73,14 +82,22 @@ public record ProductJudge(ProblemSpec problem) {
 
     /** The first and the last row of every shard, and random ones; a fixed seed repeats them. */
     private LongStream sampledRows(long rows) {
-        Random random = new Random(problem.seed());
+        Random random = new Random(seed);
         LongStream edges =
-                IntStream.range(0, problem.ranksPerGroup())
-                        .filter(member -> problem.shards().rows(member) > 0)
-                        .mapToLong(problem.shards()::firstRow)
+                IntStream.range(0, shards.ranks())
+                        .filter(member -> shards.rows(member) > 0)
+                        .mapToLong(shards::firstRow)
                         .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)));
         return LongStream.concat(
                 LongStream.concat(edges, LongStream.of(rows - 1)),
                 random.longs(SAMPLED_ROWS, 0, rows));
+    }
+
+    /** The product of all rows at once, by one thread. */
+    public Matrix unfused(Gemm gemm, Matrix a, Matrix b, DType outType, Arena arena) {
+        PackedB packed = gemm.pack(b, transposeB, arena);
+        Matrix c = Matrix.allocate(arena, outType, a.rows(), packed.n());
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        return c;
     }
 }

@@ -6,8 +6,6 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
-import dev.weft.gemm.PackedB;
-import dev.weft.gemm.Scratch;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
@@ -131,7 +129,10 @@ public final class Verifier {
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, group, arena);
             Matrix b = operands.b(first);
-            Matrix reference = unfused == null ? output(first, arena) : unfused(a, b, arena);
+            Matrix reference =
+                    unfused == null
+                            ? output(first, arena)
+                            : judge.unfused(unfused, a, b, problem.outType(), arena);
             judge(a, b, reference, group, first);
             for (int rank = first; rank < end; rank++) {
                 compare(a, b, reference, group, rank);
@@ -153,14 +154,6 @@ public final class Verifier {
     private Matrix output(int rank, Arena arena) {
         return DataFolder.read(
                 folder.output(rank), problem.outType(), problem.m(), problem.cols(rank), arena);
-    }
-
-    private Matrix unfused(Matrix a, Matrix b, Arena arena) {
-        PackedB packed = unfused.pack(b, problem.transposeB(), arena);
-        Matrix c = Matrix.allocate(arena, problem.outType(), a.rows(), packed.n());
-        Scratch scratch = unfused.scratch(a.cols(), packed.n(), arena);
-        unfused.multiply(a, 0, a.rows(), packed, c, 0, scratch);
-        return c;
     }
 
     private void judge(Matrix a, Matrix b, Matrix c, int group, int rank) {

@@ -5,7 +5,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
-import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.view.Summary;
 import dev.weft.report.Verification;
 import java.io.IOException;
@@ -61,7 +61,7 @@ public final class VerifyCommand implements Callable<Integer> {
         DataFolder folder =
                 DataFolder.existing(
                         dataDir,
-                        outDtype == null ? null : ProblemOptions.type("--out-dtype", outDtype));
+                        outDtype == null ? null : OptionValues.type("--out-dtype", outDtype));
         Console console = new Console(spec.commandLine().getOut(), quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(dataDir)) {

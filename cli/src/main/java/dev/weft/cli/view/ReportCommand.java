@@ -4,6 +4,7 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ReportOptions;
 import dev.weft.report.PageData;
 import dev.weft.report.RecordReader;
@@ -91,9 +92,7 @@ public final class ReportCommand implements Callable<Integer> {
                                     : "--report " + reports.report)
                             + " with --watch: expected one of them");
         }
-        if (port < 0 || port > 65_535) {
-            throw new UsageException("--port " + port + ": expected 0 to 65535");
-        }
+        OptionValues.between("--port", port, 0, 65_535);
         if (!serve && !reports.wanted()) {
             reports.report = besideTheRecord();
         }
