@@ -325,16 +325,7 @@ public final class RecordReader {
     }
 
     private static final List<String> SPAN_FIELDS =
-            List.of(
-                    "source",
-                    "peer",
-                    "to",
-                    "chunk",
-                    "firstRow",
-                    "rows",
-                    "bytes",
-                    "startNs",
-                    "endNs");
+            List.of("source peer to chunk firstRow rows bytes startNs endNs".split(" "));
 
     /** The first of them. */
     private static final int NUMBERS_OF_FEW = 4;

@@ -25,18 +25,6 @@ public record RunRecord(
         ranks = List.copyOf(ranks);
     }
 
-    /** A run that the user has not given a label. */
-    public RunRecord(
-            Problem problem,
-            Execution execution,
-            Views views,
-            double flopsPerRank,
-            Verification verification,
-            List<Rank> ranks,
-            Environment environment) {
-        this(problem, execution, views, flopsPerRank, verification, ranks, environment, null);
-    }
-
     public RunRecord labelled(String newLabel) {
         return new RunRecord(
                 problem,

@@ -49,7 +49,7 @@ public final class RunRecordJson {
         view("computeOnly", views.computeOnly());
         view("commOnly", views.commOnly());
         json.writeObjectFieldStart("sequential");
-        samples(views.sequential());
+        samples(views.sequential(), json);
         view("comm", views.sequentialComm());
         view("compute", views.sequentialCompute());
         json.writeEndObject();
@@ -59,11 +59,12 @@ public final class RunRecordJson {
 
     private void view(String name, Samples samples) throws IOException {
         json.writeObjectFieldStart(name);
-        samples(samples);
+        samples(samples, json);
         json.writeEndObject();
     }
 
-    private void samples(Samples samples) throws IOException {
+    /** Writes the fields of a view into the object that is open. */
+    public static void samples(Samples samples, JsonGenerator json) throws IOException {
         json.writeNumberField("medianUs", samples.median());
         json.writeNumberField("spreadUs", samples.spread());
         RecordJson.field(json, "samplesUs", samples.us());

@@ -25,24 +25,6 @@ public record Views(
     /** Fewer samples have no spread to speak of. */
     private static final int MEASURABLE_SAMPLES = 3;
 
-    /** Views that were measured. */
-    public Views(
-            Samples computeOnly,
-            Samples commOnly,
-            Samples sequential,
-            Samples sequentialComm,
-            Samples sequentialCompute,
-            Samples pipelined) {
-        this(
-                computeOnly,
-                commOnly,
-                sequential,
-                sequentialComm,
-                sequentialCompute,
-                pipelined,
-                false);
-    }
-
     /** Sequential over pipelined. */
     public double speedup() {
         return sequential.median() / pipelined.median();

@@ -205,7 +205,8 @@ class RecordReaderTest {
                                 made.flopsPerRank(),
                                 made.verification(),
                                 List.of(made.ranks().getLast()),
-                                made.environment())));
+                                made.environment(),
+                                null)));
     }
 
     private static void shownOrRefused(String json) throws IOException {

@@ -156,7 +156,8 @@ class RunViewTest {
                         made.flopsPerRank(),
                         made.verification(),
                         List.of(made.ranks().getLast()),
-                        made.environment());
+                        made.environment(),
+                        null);
         ShownRun run = RunView.of(record, "r.json");
         assertEquals(4, run.call().worldSize());
         assertEquals(1, run.call().ranks().size());

@@ -33,7 +33,8 @@ class ViewsTest {
                         us(140.0),
                         us(40.0),
                         us(100.0),
-                        us(110.0, 110.0, 110.0));
+                        us(110.0, 110.0, 110.0),
+                        false);
         assertEquals(140.0 / 110.0, views.speedup(), 1e-12);
         assertEquals(30.0 / 40.0, views.overlapEfficiency().getAsDouble(), 1e-12);
         assertEquals(100.0 / 110.0, views.limitFraction(), 1e-12);
@@ -44,7 +45,8 @@ class ViewsTest {
                         us(140.0),
                         us(40.0),
                         us(100.0),
-                        us(150.0, 150.0, 150.0));
+                        us(150.0, 150.0, 150.0),
+                        false);
         assertEquals(0.0, worse.overlapEfficiency().getAsDouble(), "never negative");
     }
 
@@ -52,9 +54,17 @@ class ViewsTest {
     void noiseIsNotCalledAnEfficiency() {
         Samples noisy = us(100.0, 110.0, 120.0, 130.0);
         Views views =
-                new Views(us(100.0), us(40.0), noisy, us(40.0), us(100.0), us(110.0, 110.0, 110.0));
+                new Views(
+                        us(100.0),
+                        us(40.0),
+                        noisy,
+                        us(40.0),
+                        us(100.0),
+                        us(110.0, 110.0, 110.0),
+                        false);
         assertTrue(views.overlapEfficiency().isEmpty(), "40 is under three times 15");
-        Views single = new Views(us(100.0), us(40.0), us(140.0), us(40.0), us(100.0), us(110.0));
+        Views single =
+                new Views(us(100.0), us(40.0), us(140.0), us(40.0), us(100.0), us(110.0), false);
         assertTrue(single.overlapEfficiency().isEmpty(), "one sample has no spread");
     }
 }

@@ -48,23 +48,20 @@ public final class FgccCommand implements Callable<Integer> {
     @Option(
             names = {"-n", "--n-ranks"},
             paramLabel = "R",
-            defaultValue = "4",
             description = "Ranks of the world: tp_degree x num_groups (default: ${DEFAULT-VALUE}).")
-    int ranks;
+    int ranks = 4;
 
     @Option(
             names = "--groups",
             paramLabel = "G",
-            defaultValue = "1",
             description = "num_groups, replica groups of consecutive ranks (default: 1).")
-    int groups;
+    int groups = 1;
 
     @Option(
             names = "--lnc",
             paramLabel = "L",
-            defaultValue = "1",
             description = "Logical-core programs per rank, 1 or 2 (default: ${DEFAULT-VALUE}).")
-    int lnc;
+    int lnc = 1;
 
     @Option(names = "--force-hbm", description = "force_hbm_cc: the HBM path in any case.")
     boolean forceHbm;
@@ -86,16 +83,14 @@ public final class FgccCommand implements Callable<Integer> {
     @Option(
             names = "--warmup",
             paramLabel = "W",
-            defaultValue = "2",
             description = "Calls before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup;
+    int warmup = 2;
 
     @Option(
             names = "--iterations",
             paramLabel = "I",
-            defaultValue = "5",
             description = "Calls that are measured (default: ${DEFAULT-VALUE}).")
-    int iterations;
+    int iterations = 5;
 
     @Mixin SourceOptions source;
 

@@ -13,6 +13,7 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.op.Timeline;
+import dev.weft.report.RunRecordJson;
 import dev.weft.report.Samples;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -82,9 +83,8 @@ public final class GatherCommand implements Callable<Integer> {
     @Option(
             names = "--dtype",
             paramLabel = "TYPE",
-            defaultValue = "bf16",
             description = "fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype;
+    String dtype = "bf16";
 
     @Option(
             names = "--lnc",
@@ -95,20 +95,18 @@ public final class GatherCommand implements Callable<Integer> {
     @Option(
             names = "--groups",
             paramLabel = "G",
-            defaultValue = "1",
             description =
                     "Replica groups of consecutive ranks, each gathering on its own"
                             + " (default: ${DEFAULT-VALUE}).")
-    int groups;
+    int groups = 1;
 
     @Option(
             names = "--algorithm",
             paramLabel = "NAME",
-            defaultValue = "auto",
             description =
                     "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
                             + " (default: ${DEFAULT-VALUE}).")
-    String algorithm;
+    String algorithm = "auto";
 
     @Option(
             names = "--on-chip-bytes",
@@ -119,26 +117,23 @@ public final class GatherCommand implements Callable<Integer> {
     @Option(
             names = "--launcher",
             paramLabel = "KIND",
-            defaultValue = "threads",
             description = {
                 "Ranks as threads of this command, or joined: this process is one of the ranks",
                 "that 'weft launch' has started (default: ${DEFAULT-VALUE})."
             })
-    String launcher;
+    String launcher = "threads";
 
     @Option(
             names = "--warmup",
             paramLabel = "N",
-            defaultValue = "5",
             description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup;
+    int warmup = 5;
 
     @Option(
             names = "--iterations",
             paramLabel = "N",
-            defaultValue = "20",
             description = "Measured rounds (default: ${DEFAULT-VALUE}).")
-    int iterations;
+    int iterations = 20;
 
     @Mixin CallOptions options;
 
@@ -270,14 +265,8 @@ public final class GatherCommand implements Callable<Integer> {
             JsonGenerator json, String name, Samples samples, double gbPerSecond)
             throws IOException {
         json.writeObjectFieldStart(name);
-        json.writeNumberField("medianUs", samples.median());
-        json.writeNumberField("spreadUs", samples.spread());
+        RunRecordJson.samples(samples, json);
         json.writeNumberField("gbPerSecond", gbPerSecond);
-        json.writeArrayFieldStart("samplesUs");
-        for (double us : samples.us()) {
-            json.writeNumber(us);
-        }
-        json.writeEndArray();
         json.writeEndObject();
     }
 }

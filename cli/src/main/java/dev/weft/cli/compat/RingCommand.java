@@ -61,11 +61,10 @@ public final class RingCommand implements Callable<Integer> {
     @Option(
             names = "--launcher",
             paramLabel = "KIND",
-            defaultValue = "threads",
             description =
                     "Ranks as threads or processes, or joined: this process is one rank of those"
                             + " that 'weft launch' has started (default: ${DEFAULT-VALUE}).")
-    String launcher;
+    String launcher = "threads";
 
     @Mixin SourceOptions source;
 

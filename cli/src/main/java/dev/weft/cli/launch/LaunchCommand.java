@@ -54,9 +54,8 @@ public final class LaunchCommand implements Callable<Integer> {
     @Option(
             names = {"-n", "--n-ranks"},
             paramLabel = "R",
-            defaultValue = "2",
             description = "Processes to start (default: ${DEFAULT-VALUE}).")
-    int ranks;
+    int ranks = 2;
 
     @Mixin DeadlineOption deadline;
 

@@ -12,9 +12,8 @@ public final class CallOptions {
     @Option(
             names = "--seed",
             paramLabel = "SEED",
-            defaultValue = "19",
             description = "Seed of the normal data (default: ${DEFAULT-VALUE}).")
-    public long seed;
+    public long seed = 19;
 
     @Mixin public DeadlineOption deadline;
 

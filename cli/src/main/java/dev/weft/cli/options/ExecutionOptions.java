@@ -24,12 +24,11 @@ public final class ExecutionOptions {
     @Option(
             names = {"-r", "--run-mode"},
             paramLabel = "MODE",
-            defaultValue = "auto",
             description =
                     "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
                             + " their count; sim prices the plan on the machine of -v; auto takes"
                             + " cpu and says so (default: ${DEFAULT-VALUE}).")
-    public String runMode;
+    public String runMode = "auto";
 
     @Option(
             names = "--peers",
@@ -51,11 +50,10 @@ public final class ExecutionOptions {
     @Option(
             names = "--algorithm",
             paramLabel = "NAME",
-            defaultValue = "auto",
             description =
                     "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
                             + " (default: ${DEFAULT-VALUE}).")
-    String algorithm;
+    String algorithm = "auto";
 
     @Option(
             names = "--launcher",
@@ -84,13 +82,12 @@ public final class ExecutionOptions {
     @Option(
             names = "--engine",
             paramLabel = "NAME",
-            defaultValue = "auto",
             description =
                     "Product engine. On the CPU: auto, vector, scalar or openblas, which must be"
                             + " installed and promises the float64 bound but not the bits of the"
                             + " unfused product. With -r cuda: auto, gated or cublas, which promises"
                             + " the bound likewise; auto is gated (default: ${DEFAULT-VALUE}).")
-    String engine;
+    String engine = "auto";
 
     @Option(
             names = "--base-m",
@@ -140,12 +137,11 @@ public final class ExecutionOptions {
     @Option(
             names = "--chunk-rule",
             paramLabel = "RULE",
-            defaultValue = "weft",
             description =
                     "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
                             + " its waits for summary counters; auto then is mesh-push"
                             + " (default: ${DEFAULT-VALUE}).")
-    String chunkRule;
+    String chunkRule = "weft";
 
     @Option(
             names = "--strict",
@@ -155,16 +151,14 @@ public final class ExecutionOptions {
     @Option(
             names = "--warmup",
             paramLabel = "N",
-            defaultValue = "5",
             description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup;
+    int warmup = 5;
 
     @Option(
             names = "--iterations",
             paramLabel = "N",
-            defaultValue = "10",
             description = "Measured rounds of each view (default: ${DEFAULT-VALUE}).")
-    int iterations;
+    int iterations = 10;
 
     @Option(
             names = "--keep-gathered",

@@ -18,9 +18,8 @@ public final class ProblemOptions {
     @Option(
             names = {"-n", "--n-ranks"},
             paramLabel = "R",
-            defaultValue = "2",
             description = "Ranks of the world (default: ${DEFAULT-VALUE}).")
-    public int ranks;
+    public int ranks = 2;
 
     @Option(
             names = "--gm",
@@ -48,18 +47,16 @@ public final class ProblemOptions {
     @Option(
             names = "--groups",
             paramLabel = "G",
-            defaultValue = "1",
             description =
                     "Replica groups of consecutive ranks, each gathering its own A"
                             + " (default: ${DEFAULT-VALUE}).")
-    public int groups;
+    public int groups = 1;
 
     @Option(
             names = "--dtype",
             paramLabel = "TYPE",
-            defaultValue = "fp16",
             description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype;
+    String dtype = "fp16";
 
     @Option(
             names = "--a-dtype",
@@ -79,10 +76,9 @@ public final class ProblemOptions {
     @Option(
             names = "--rhs",
             paramLabel = "KIND",
-            defaultValue = "replicated",
             description =
                     "B on the ranks: replicated or column-sharded (default: ${DEFAULT-VALUE}).")
-    public String rhs;
+    public String rhs = "replicated";
 
     @Option(names = "--transpose-b", description = "B is stored as [N, K].")
     public boolean transposeB;
@@ -96,19 +92,17 @@ public final class ProblemOptions {
     @Option(
             names = "--data",
             paramLabel = "KIND",
-            defaultValue = "normal",
             description =
                     "Generated data: normal (standard normal) or seed19 (integers 1 to 4)"
                             + " (default: ${DEFAULT-VALUE}).")
-    public String data;
+    public String data = "normal";
 
     @Option(
             names = "--data-dir",
             paramLabel = "DIR",
-            defaultValue = "out",
             description =
                     "Where inputs, golden and outputs are written (default: ${DEFAULT-VALUE}).")
-    public Path dataDir;
+    public Path dataDir = Path.of("out");
 
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {

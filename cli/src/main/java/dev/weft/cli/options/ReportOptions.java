@@ -28,10 +28,12 @@ public final class ReportOptions {
     public void refuse(String launcher) {
         if (wanted()) {
             throw new UsageException(
-                    (report == null ? "--trace " + trace : "--report " + report)
-                            + " with --launcher "
-                            + launcher
-                            + ": expected threads");
+                    given() + " with --launcher " + launcher + ": expected threads");
         }
+    }
+
+    /** The option that asks for a picture, with its value. */
+    public String given() {
+        return report == null ? "--trace " + trace : "--report " + report;
     }
 }

@@ -18,9 +18,8 @@ public final class SourceOptions {
     @Option(
             names = "--dtype",
             paramLabel = "TYPE",
-            defaultValue = "bf16",
             description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype;
+    String dtype = "bf16";
 
     public long m(long otherwise) {
         return size("--m", m, otherwise);

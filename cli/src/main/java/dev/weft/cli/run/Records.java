@@ -33,7 +33,8 @@ final class Records {
                 problem.flopsPerRank(),
                 verification,
                 ranks(problem, reports),
-                environment());
+                environment(),
+                null);
     }
 
     static RunRecord.Problem problem(ProblemSpec problem) {
@@ -87,7 +88,8 @@ final class Records {
                 slowest(reports, RankReport::sequentialNs),
                 slowest(reports, RankReport::sequentialGatherNs),
                 slowest(reports, Records::sequentialProductNs),
-                slowest(reports, RankReport::pipelinedNs));
+                slowest(reports, RankReport::pipelinedNs),
+                false);
     }
 
     private static long[] sequentialProductNs(RankReport report) {

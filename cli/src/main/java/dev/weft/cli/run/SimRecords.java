@@ -34,7 +34,8 @@ final class SimRecords {
                 spec.flopsPerRank(),
                 verification,
                 timelines == null ? List.of() : timelines.ranks(problem, chosen),
-                Records.environment());
+                Records.environment(),
+                null);
     }
 
     private static RunRecord.Execution execution(

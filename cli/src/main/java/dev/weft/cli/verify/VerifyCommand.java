@@ -36,9 +36,8 @@ public final class VerifyCommand implements Callable<Integer> {
     @Option(
             names = "--data-dir",
             paramLabel = "DIR",
-            defaultValue = "out",
             description = "Inputs, golden and outputs (default: ${DEFAULT-VALUE}).")
-    Path dataDir;
+    Path dataDir = Path.of("out");
 
     @Option(
             names = "--out-dtype",

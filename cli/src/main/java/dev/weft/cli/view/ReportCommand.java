@@ -72,9 +72,8 @@ public final class ReportCommand implements Callable<Integer> {
     @Option(
             names = "--port",
             paramLabel = "PORT",
-            defaultValue = "0",
             description = "With --serve: the port, 0 for any (default: ${DEFAULT-VALUE}).")
-    int port;
+    int port = 0;
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
@@ -86,11 +85,7 @@ public final class ReportCommand implements Callable<Integer> {
                     (watch ? "--watch" : "--port " + port) + ": expected --serve with it");
         }
         if (watch && reports.wanted()) {
-            throw new UsageException(
-                    (reports.report == null
-                                    ? "--trace " + reports.trace
-                                    : "--report " + reports.report)
-                            + " with --watch: expected one of them");
+            throw new UsageException(reports.given() + " with --watch: expected one of them");
         }
         OptionValues.between("--port", port, 0, 65_535);
         if (!serve && !reports.wanted()) {
