@@ -24,7 +24,6 @@ public final class CudaDevices {
     public static final int COMPUTE_MAJOR = 75;
     public static final int COMPUTE_MINOR = 76;
     public static final int SHARED_BYTES_PER_MULTIPROCESSOR = 81;
-    public static final int MAX_SHARED_BYTES_PER_BLOCK = 97;
 
     private static final int PEER_ACCESS_ALREADY_ENABLED = 704;
     private static final int NAME_BYTES = 256;

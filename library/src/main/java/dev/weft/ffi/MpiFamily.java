@@ -112,11 +112,6 @@ public enum MpiFamily {
         return choose(1, -1);
     }
 
-    /** MPI_PROC_NULL: the rank to and from which nothing is sent. */
-    public int processNull() {
-        return choose(-2, -1);
-    }
-
     int undefined() {
         return choose(-32766, -32766);
     }
