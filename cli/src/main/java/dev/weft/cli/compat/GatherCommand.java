@@ -7,8 +7,8 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
+import dev.weft.cli.options.AlgorithmOption;
 import dev.weft.cli.options.CallOptions;
-import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Sb2sbConfig;
@@ -100,13 +100,7 @@ public final class GatherCommand implements Callable<Integer> {
                             + " (default: ${DEFAULT-VALUE}).")
     int groups = 1;
 
-    @Option(
-            names = "--algorithm",
-            paramLabel = "NAME",
-            description =
-                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
-                            + " (default: ${DEFAULT-VALUE}).")
-    String algorithm = "auto";
+    @Mixin AlgorithmOption algorithm;
 
     @Option(
             names = "--on-chip-bytes",
@@ -183,7 +177,7 @@ public final class GatherCommand implements Callable<Integer> {
                 OptionValues.type("--dtype", dtype),
                 groups,
                 lnc == null ? 1 : lnc,
-                new Sb2sbConfig(ExecutionOptions.algorithm(algorithm), onChipBytes),
+                new Sb2sbConfig(algorithm.writer(), onChipBytes),
                 OptionValues.rounds("--warmup", warmup, 0),
                 OptionValues.rounds("--iterations", iterations, 1),
                 options.seed,

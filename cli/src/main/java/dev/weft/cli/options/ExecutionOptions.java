@@ -6,7 +6,6 @@ import dev.weft.compat.Ascend;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Machines;
 import java.util.ArrayList;
@@ -47,13 +46,7 @@ public final class ExecutionOptions {
                             + " ./weft calibrate measured), or a model's .json; only with -r sim.")
     public String socVersion;
 
-    @Option(
-            names = "--algorithm",
-            paramLabel = "NAME",
-            description =
-                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
-                            + " (default: ${DEFAULT-VALUE}).")
-    String algorithm = "auto";
+    @Mixin AlgorithmOption algorithm;
 
     @Option(
             names = "--launcher",
@@ -197,9 +190,9 @@ public final class ExecutionOptions {
         return new ExecutionSpec(
                 cuda,
                 "host".equals(peers),
-                ascend && algorithm.equals(Algorithm.AUTO.label())
+                ascend && algorithm.writer() == Algorithm.AUTO
                         ? Algorithm.MESH_PUSH
-                        : algorithm(algorithm),
+                        : algorithm.writer(),
                 start,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
@@ -324,15 +317,6 @@ public final class ExecutionOptions {
             given.add("--base-m/--base-n");
         }
         return given;
-    }
-
-    /** One of Weft's algorithms, or of those on the class path. */
-    public static PlanWriter algorithm(String label) {
-        try {
-            return PlanWriter.named(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--algorithm: " + e.getMessage());
-        }
     }
 
     /** Whether it is the GPU's. */

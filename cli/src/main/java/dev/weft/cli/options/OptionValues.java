@@ -1,6 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 
@@ -45,6 +46,15 @@ public final class OptionValues {
             return DType.of(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException(option + ": " + e.getMessage());
+        }
+    }
+
+    /** One of Weft's algorithms, or of those on the class path. */
+    public static PlanWriter algorithm(String label) {
+        try {
+            return PlanWriter.named(label);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--algorithm: " + e.getMessage());
         }
     }
 

@@ -6,7 +6,6 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
-import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
@@ -125,7 +124,7 @@ public final class PlanCommand implements Callable<Integer> {
         if (algorithm != null && !dump) {
             throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
         }
-        PlanWriter asked = algorithm == null ? null : ExecutionOptions.algorithm(algorithm);
+        PlanWriter asked = algorithm == null ? null : OptionValues.algorithm(algorithm);
         checkSize("--gm", m);
         checkSize("--gk", k);
         checkSize("--gn", n);

@@ -7,7 +7,6 @@ import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
-import dev.weft.cli.options.ExecutionOptions;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
@@ -242,7 +241,7 @@ public final class SweepCommand implements Callable<Integer> {
         }
         Set<PlanWriter> some = new LinkedHashSet<>();
         for (String label : algorithm.split(",", -1)) {
-            PlanWriter one = ExecutionOptions.algorithm(label);
+            PlanWriter one = OptionValues.algorithm(label);
             if (one == Algorithm.AUTO) {
                 throw new UsageException(
                         "--algorithm auto: a sweep prices each one, expected all or some of them");
