@@ -1,0 +1,137 @@
+package dev.weft.cli;
+
+import dev.weft.cli.console.UsageException;
+import java.nio.file.Path;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Unmatched;
+
+/**
+ * The commands that the launcher of a clone runs by itself; these exist so that help and completion
+ * know them.
+ */
+final class LauncherCommands {
+
+    private LauncherCommands() {}
+
+    /** Answers where there is no clone. */
+    abstract static class InClone implements Runnable {
+
+        @Spec CommandSpec spec;
+
+        /** What the command needs. */
+        String place() {
+            return "a clone";
+        }
+
+        @Override
+        public void run() {
+            throw new UsageException(
+                    "'weft %s' needs %s: run ./weft %s there"
+                            .formatted(spec.name(), place(), spec.name()));
+        }
+    }
+
+    /** One whose options only the launcher knows. */
+    abstract static class Unparsed extends InClone {
+
+        @Unmatched String[] arguments;
+    }
+
+    @Command(
+            name = "lab",
+            description =
+                    "Makes several hosts on this machine, with links whose rate is set, and runs a"
+                            + " command there; needs root (./weft lab --help).")
+    static final class Lab extends Unparsed {}
+
+    @Command(
+            name = "test",
+            mixinStandardHelpOptions = true,
+            description =
+                    "Builds Weft and runs its tests, in a clone of the repository. In a folder that"
+                            + " 'weft dist' packed nothing is built, and only --gpu is there.",
+            footer = {
+                "",
+                "Examples:",
+                "  ./weft test                  what this machine can run; the rest is skipped visibly",
+                "  ./weft test --gpu            only the tests of the GPU",
+                "  ./weft test --with-extras    first installs MPI, OpenBLAS and Chromium (Debian)",
+                "  ./weft test --all            also the long tests: over an hour"
+            })
+    static final class Test extends InClone {
+
+        @Option(names = "--gpu", description = "Only the tests that need a GPU.")
+        boolean gpu;
+
+        @Option(names = "--with-extras", description = "Install optional parts first.")
+        boolean withExtras;
+
+        @Option(names = "--all", description = "Also run the long tests.")
+        boolean all;
+
+        @Override
+        String place() {
+            return "a clone or a packed folder";
+        }
+    }
+
+    @Command(
+            name = "soak",
+            description = "Random problems, launchers and faults, for as long as wanted.")
+    static final class Soak extends Unparsed {}
+
+    @Command(
+            name = "faults",
+            description = "Every fault in every phase on every fabric, and what became of it.")
+    static final class Faults extends Unparsed {}
+
+    @Command(
+            name = "stragglers",
+            description = "Thousands of calls by ranks that are late at random.")
+    static final class Stragglers extends Unparsed {}
+
+    @Command(name = "fuzz", description = "Broken files, records and variables for every reader.")
+    static final class Fuzz extends Unparsed {}
+
+    @Command(name = "prove", description = "All states of the progress protocol, for small groups.")
+    static final class Prove extends Unparsed {}
+
+    @Command(
+            name = "dist",
+            mixinStandardHelpOptions = true,
+            sortOptions = false,
+            description =
+                    "Packs Weft for a host without Java or Maven into one folder under 48 MiB: command,"
+                            + " jars, the GPU tests, ready GPU kernels where nvcc is found"
+                            + " (WEFT_NVCC=FILE names one, WEFT_NVCC= none), and a Java runtime. Copy"
+                            + " the folder there and run its ./weft. Only in a clone.",
+            footer = {
+                "",
+                "Examples:",
+                "  ./weft dist --runtime jre25-linux-x86_64.tar.xz",
+                "  ./weft dist --out /tmp/weft          the host has a Java 25",
+                "There:",
+                "  ./weft run -r cuda",
+                "  ./weft test --gpu"
+            })
+    static final class Dist extends InClone {
+
+        @Option(
+                names = "--out",
+                paramLabel = "DIR",
+                description = "The folder; one packed before is replaced (default: build/dist).")
+        Path out;
+
+        @Option(
+                names = "--runtime",
+                paramLabel = "FILE",
+                description =
+                        "A Java 25 for the host: a folder with bin/java, or a .tar.xz or .tar.gz of"
+                                + " one, which is unpacked at first use (default: none; the host must"
+                                + " have a Java 25).")
+        Path runtime;
+    }
+}
