@@ -10,7 +10,6 @@ import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -92,7 +91,7 @@ public final class LaunchCommand implements Callable<Integer> {
     private void start(RankProcesses processes, int rank) {
         List<String> command = new ArrayList<>(program);
         if (command.getFirst().equals("java")) {
-            command.set(0, Path.of(System.getProperty("java.home"), "bin", "java").toString());
+            command.set(0, RankProcesses.java());
         }
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment()

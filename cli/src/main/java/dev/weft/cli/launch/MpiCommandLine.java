@@ -4,7 +4,6 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.ffi.MpiFamily;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -116,16 +115,11 @@ public final class MpiCommandLine {
 
     /** The launcher script where there is one: other hosts may have their Java elsewhere. */
     private List<String> weft() {
-        List<String> command = new ArrayList<>();
         String home = System.getProperty("weft.home");
-        if (home != null) {
-            command.add(Path.of(home, "weft").toString());
-        } else {
-            command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-            command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-            command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-            command.add(RankProcesses.MAIN_CLASS);
-        }
+        List<String> command =
+                home == null
+                        ? RankProcesses.command(List.of()).command()
+                        : new ArrayList<>(List.of(Path.of(home, "weft").toString()));
         command.add("run");
         command.addAll(arguments);
         return command;

@@ -19,7 +19,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -42,7 +41,6 @@ public final class MpiStart {
 
     private static final long ORDERLY_MS = 2_000;
     private static final long TERM_MS = 3_000;
-    private static final long GONE_MS = 2_000;
     private static final long READ_MS = 1_000;
 
     private final ProcessBuilder builder;
@@ -268,9 +266,9 @@ public final class MpiStart {
         if (!gone) {
             mpirun.destroyForcibly();
         }
-        awaitGone(left);
+        RankProcesses.awaitGone(left.stream());
         left.forEach(ProcessHandle::destroyForcibly);
-        awaitGone(left);
+        RankProcesses.awaitGone(left.stream());
         removeLeftovers();
     }
 
@@ -290,15 +288,6 @@ public final class MpiStart {
             Thread.currentThread().interrupt();
             return false;
         }
-    }
-
-    private static void awaitGone(List<ProcessHandle> processes) {
-        CompletableFuture.allOf(
-                        processes.stream()
-                                .map(ProcessHandle::onExit)
-                                .toArray(CompletableFuture<?>[]::new))
-                .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
-                .join();
     }
 
     private void removeLeftovers() {

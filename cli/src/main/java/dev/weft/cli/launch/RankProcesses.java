@@ -20,6 +20,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
  * The processes of one start, a rank each. However it ends, also by a signal to this process, no
@@ -28,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 public final class RankProcesses implements AutoCloseable {
 
     /** The class that a rank's process starts with, which this package cannot see. */
-    static final String MAIN_CLASS = "dev.weft.cli.Main";
+    private static final String MAIN_CLASS = "dev.weft.cli.Main";
 
     /** Exit codes above this one tell of a signal. */
     static final int SIGNAL_EXIT = 128;
@@ -81,10 +82,15 @@ public final class RankProcesses implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(hook);
     }
 
+    /** The Java that runs this process. */
+    static String java() {
+        return Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    }
+
     /** This very command as a rank: the same Java, the same classes, other arguments. */
     public static ProcessBuilder command(List<String> arguments) {
         List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.add(java());
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
         // The command writes the class archive; its ranks only read it.
         command.add("-XX:-AutoCreateSharedArchive");
@@ -121,14 +127,16 @@ public final class RankProcesses implements AutoCloseable {
     /** Returns when they are gone: one that is still dying could make a file in the folder. */
     private void killAll() {
         ranks.forEach(rank -> kill(rank.process));
-        CompletableFuture<?>[] gone =
-                ranks.stream()
-                        .map(rank -> rank.process.onExit())
-                        .toArray(CompletableFuture<?>[]::new);
-        CompletableFuture.allOf(gone)
+        awaitGone(ranks.stream().map(rank -> rank.process.toHandle()));
+        TemporaryFiles.removeLeft();
+    }
+
+    /** Returns when the processes are gone, or after some time. */
+    static void awaitGone(Stream<ProcessHandle> processes) {
+        CompletableFuture.allOf(
+                        processes.map(ProcessHandle::onExit).toArray(CompletableFuture<?>[]::new))
                 .completeOnTimeout(null, GONE_MS, TimeUnit.MILLISECONDS)
                 .join();
-        TemporaryFiles.removeLeft();
     }
 
     /** Also what the process has started itself, as a shell does. */
