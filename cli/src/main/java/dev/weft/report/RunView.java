@@ -165,50 +165,48 @@ public final class RunView {
     private List<Detail> details() {
         RunRecord.Problem problem = record.problem();
         RunRecord.Execution execution = record.execution();
-        RunRecord.Environment environment = record.environment();
-        List<Detail> details = new ArrayList<>();
-        details.add(
+        RunRecord.Environment where = record.environment();
+        String algorithm = execution.algorithm();
+        String asked = execution.requestedAlgorithm();
+        String hosts = execution.hosts().toString();
+        return List.of(
                 new Detail(
                         "Algorithm",
-                        execution.algorithm()
-                                + (execution.algorithm().equals(execution.requestedAlgorithm())
-                                        ? ""
-                                        : " (" + execution.requestedAlgorithm() + ")")));
-        details.add(new Detail("Engine", execution.engine()));
-        details.add(
-                new Detail(
+                        algorithm + (algorithm.equals(asked) ? "" : " (" + asked + ")")),
+                new Detail("Engine", execution.engine()),
+                detail(
                         "Workers per rank",
-                        execution.computeWorkers() + " compute, " + execution.lanes() + " lanes"));
-        details.add(
-                new Detail(
-                        "Ranks on each host",
-                        String.join(
-                                ", ", execution.hosts().stream().map(String::valueOf).toList())));
-        details.add(
-                new Detail(
+                        "%d compute, %d lanes",
+                        execution.computeWorkers(),
+                        execution.lanes()),
+                new Detail("Ranks on each host", hosts.substring(1, hosts.length() - 1)),
+                detail(
                         "Types",
-                        text(
-                                "A %s, B %s, C %s",
-                                problem.aDtype(), problem.bDtype(), problem.outDtype())));
-        details.add(new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")));
-        details.add(new Detail("Data", problem.data() + ", seed " + problem.seed()));
-        details.add(new Detail("Shards", shards()));
-        details.add(
-                new Detail(
+                        "A %s, B %s, C %s",
+                        problem.aDtype(),
+                        problem.bDtype(),
+                        problem.outDtype()),
+                new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")),
+                new Detail("Data", problem.data() + ", seed " + problem.seed()),
+                new Detail("Shards", shards()),
+                detail(
                         "Rounds",
-                        execution.iterations() + " measured after " + execution.warmup()));
-        details.add(
-                new Detail(
+                        "%d measured after %d",
+                        execution.iterations(),
+                        execution.warmup()),
+                detail(
                         "Where",
-                        text(
-                                "Weft %s, Java %s, %s %s, %d cores",
-                                environment.weft(),
-                                environment.java(),
-                                environment.os(),
-                                environment.arch(),
-                                environment.cores())));
-        details.add(new Detail("When", environment.started()));
-        return details;
+                        "Weft %s, Java %s, %s %s, %d cores",
+                        where.weft(),
+                        where.java(),
+                        where.os(),
+                        where.arch(),
+                        where.cores()),
+                new Detail("When", where.started()));
+    }
+
+    private static Detail detail(String label, String form, Object... values) {
+        return new Detail(label, text(form, values));
     }
 
     private String shards() {
