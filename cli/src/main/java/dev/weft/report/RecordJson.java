@@ -1,7 +1,6 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
 import java.util.List;
