@@ -2,6 +2,7 @@ import dev.weft.compat.*;
 import dev.weft.fabric.World;
 import dev.weft.tensor.*;
 import java.lang.foreign.Arena;
+import java.util.Random;
 
 /**
  * One rank; as many processes of it as wanted gather and multiply together:
@@ -14,10 +15,10 @@ import java.lang.foreign.Arena;
 void main() {
     try (Arena arena = Arena.ofShared(); World world = World.joined()) {
         Matrix b = Matrix.allocate(arena, DType.FP32, 32, 8);
-        new NormalData(1, 100).fill(b);
+        b.fill(new Random(100)::nextGaussian);
         world.run(fabric -> {
             try (HelionShared a = Helion.empty(fabric, 16, 32, DType.FP32)) {
-                new NormalData(1, fabric.rank()).fill(a.local());
+                a.local().fill(new Random(fabric.rank())::nextGaussian);
                 Matrix c = Helion.allGatherMatmul(fabric, a, b).c();
                 IO.println("rank " + System.getenv("RANK") + " of " + System.getenv("WORLD_SIZE")
                         + ": " + c.describe() + ", last element " + c.get(c.rows() - 1, 7));

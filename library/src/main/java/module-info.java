@@ -12,14 +12,25 @@ module dev.weft {
     exports dev.weft.compat;
     exports dev.weft.cuda;
     exports dev.weft.fabric;
-    exports dev.weft.gemm;
     exports dev.weft.op;
     exports dev.weft.plan;
-    exports dev.weft.sim;
+    exports dev.weft.predict;
     exports dev.weft.tensor;
 
+    // For engines that the command measures, and for verdicts on products.
+    exports dev.weft.gemm to
+            dev.weft.cli;
+
+    // For inputs that the command makes up.
+    exports dev.weft.tensor.data to
+            dev.weft.cli;
+
     // For plan, sweep and simulated runs.
+    exports dev.weft.plan.cut to
+            dev.weft.cli;
     exports dev.weft.search to
+            dev.weft.cli;
+    exports dev.weft.sim to
             dev.weft.cli;
 
     // For weft calibrate and the command's benches.

@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
 import dev.weft.fabric.Fabric;
@@ -20,9 +21,16 @@ import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Algorithm;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.module.ModuleDescriptor;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -77,6 +85,7 @@ class ArchitectureTest {
                                     "files",
                                     "telemetry",
                                     "statistics")),
+                    entry("predict", Set.of("search", "sim", "plan", "tensor")),
                     entry("search", Set.of("sim", "plan", "tensor")),
                     entry("sim", Set.of("plan", "tensor", "files", "json", "text")),
                     entry("fabric", Set.of("plan", "ffi", "files", "telemetry", "time", "threads")),
@@ -192,6 +201,93 @@ class ArchitectureTest {
                 "op -> tune",
                 "tune -> sim",
                 "sim -> plan");
+    }
+
+    /** What programs may depend on. A new type needs its place here, and a reason to be used. */
+    private static final Map<String, Set<String>> EXPORTED =
+            Map.of(
+                    "compat",
+                    Set.of(
+                            "Ascend",
+                            "Fgcc",
+                            "FgccConfig",
+                            "FgccPath",
+                            "FgccResult",
+                            "Helion",
+                            "HelionCuda",
+                            "HelionDeviceGather",
+                            "HelionDeviceResult",
+                            "HelionDeviceShared",
+                            "HelionGather",
+                            "HelionProgress",
+                            "HelionResult",
+                            "HelionShared",
+                            "RingAllGatherMatmul",
+                            "Sb2sb",
+                            "Sb2sbConfig",
+                            "Sb2sbGather"),
+                    "plan",
+                    Set.of(
+                            "Algorithm",
+                            "ArrivalCut",
+                            "Chunk",
+                            "Chunks",
+                            "Hosts",
+                            "Lane",
+                            "Pacing",
+                            "PlanBuilder",
+                            "PlanChecker",
+                            "PlanException",
+                            "PlanWriter",
+                            "RankPlan",
+                            "RowBlock",
+                            "Shards",
+                            "Transfer"),
+                    "predict",
+                    Set.of("MachineModel", "PredictedCall"),
+                    "tensor",
+                    Set.of("DType", "Matrix", "MatrixFile", "MatrixFiles"));
+
+    /** Rooms that export more than programs need, and have no list yet. */
+    private static final Set<String> NOT_LISTED = Set.of("cuda", "fabric", "op");
+
+    private static final int MOST_EXPORTED = 50;
+
+    @Test
+    void whatIsExportedIsListed() throws Exception {
+        Map<String, Set<String>> found = new TreeMap<>();
+        for (ModuleDescriptor.Exports exports : library().exports()) {
+            String room = exports.source().replace(ROOT, "");
+            if (!exports.isQualified() && !NOT_LISTED.contains(room)) {
+                found.put(room, publicTypes(exports.source()));
+            }
+        }
+        assertEquals(new TreeMap<>(EXPORTED), found);
+        long count = EXPORTED.values().stream().mapToLong(Set::size).sum();
+        assertTrue(count <= MOST_EXPORTED, count + " types are exported");
+    }
+
+    /** What the library's module declares. */
+    static ModuleDescriptor library() throws IOException, URISyntaxException {
+        Path classes =
+                Path.of(
+                        AllGatherMatmul.class
+                                .getProtectionDomain()
+                                .getCodeSource()
+                                .getLocation()
+                                .toURI());
+        try (InputStream descriptor = Files.newInputStream(classes.resolve("module-info.class"))) {
+            return ModuleDescriptor.read(descriptor);
+        }
+    }
+
+    private static Set<String> publicTypes(String packageName) {
+        return LIBRARY.stream()
+                .filter(type -> type.getPackageName().equals(packageName))
+                .filter(type -> type.isTopLevelClass())
+                .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
+                .map(JavaClass::getSimpleName)
+                .collect(Collectors.toSet());
     }
 
     @Test

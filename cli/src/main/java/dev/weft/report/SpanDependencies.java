@@ -7,6 +7,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntPredicate;
 
 /**
  * Which transfers released which spans of a call: a product of rows needs the chunks that brought
@@ -93,12 +94,21 @@ public final class SpanDependencies {
      * too.
      */
     private int firstThatEndsBehind(List<Integer> numbers, long row) {
+        return first(
+                numbers.size(),
+                i -> {
+                    Timeline.Span span = call.span(numbers.get(i));
+                    return span.firstRow() + span.rows() > row;
+                });
+    }
+
+    /** The first of so many places for which something holds that holds for all behind it too. */
+    static int first(int count, IntPredicate holds) {
         int low = 0;
-        int high = numbers.size();
+        int high = count;
         while (low < high) {
             int middle = (low + high) >>> 1;
-            Timeline.Span span = call.span(numbers.get(middle));
-            if (span.firstRow() + span.rows() > row) {
+            if (holds.test(middle)) {
                 high = middle;
             } else {
                 low = middle + 1;

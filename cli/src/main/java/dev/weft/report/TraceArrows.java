@@ -60,16 +60,6 @@ final class TraceArrows {
 
     /** Where arrows begin whose key is {@code least} or more. */
     private static int firstFrom(List<Arrow> sorted, ToIntFunction<Arrow> key, int least) {
-        int low = 0;
-        int high = sorted.size();
-        while (low < high) {
-            int middle = (low + high) >>> 1;
-            if (key.applyAsInt(sorted.get(middle)) < least) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
+        return SpanDependencies.first(sorted.size(), i -> key.applyAsInt(sorted.get(i)) >= least);
     }
 }

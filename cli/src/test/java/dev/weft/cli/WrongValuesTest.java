@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NpyFile;
+import dev.weft.tensor.MatrixFiles;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -262,7 +262,7 @@ class WrongValuesTest {
     private String aMatrix() throws IOException {
         Path file = folder.resolve("a.npy");
         try (Arena arena = Arena.ofConfined()) {
-            NpyFile.write(file, Matrix.allocate(arena, DType.FP16, 4, 4));
+            MatrixFiles.write(file.toString(), Matrix.allocate(arena, DType.FP16, 4, 4));
         }
         return file.toString();
     }

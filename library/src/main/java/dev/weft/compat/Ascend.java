@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -57,6 +58,16 @@ public final class Ascend {
             AllGatherMatmulBuilder builder, Shards shards, long k, long baseM, long baseN) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
         return builder.chunkRows(rule.rows()).chunkCols(rule.cols()).waitForSummary();
+    }
+
+    /**
+     * Shards of A as the example cuts them.
+     *
+     * @param blockRows rows that are multiplied in one go at most
+     */
+    public static Chunks chunks(Shards shards, long k, long baseM, long baseN, long blockRows) {
+        AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
+        return Chunks.byRows(shards, k, rule.rows(), blockRows).withChunkCols(rule.cols());
     }
 
     /**

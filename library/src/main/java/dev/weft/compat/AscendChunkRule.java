@@ -10,7 +10,7 @@ package dev.weft.compat;
  * @param cols of a chunk
  * @param tiles of a chunk by the rule, before it is made a rectangle
  */
-public record AscendChunkRule(long rows, long cols, long tiles) {
+record AscendChunkRule(long rows, long cols, long tiles) {
 
     private static final long TILES_PER_CHUNK = 4;
     private static final long MAX_TILES_PER_CHUNK = 64;
@@ -20,7 +20,7 @@ public record AscendChunkRule(long rows, long cols, long tiles) {
      * @param sourceRows rows of the largest shard
      * @param k columns of A
      */
-    public static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
+    static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
         if (baseM < 1 || baseN < 1) {
             throw new IllegalArgumentException(
                     "tiles of " + baseM + " x " + baseN + ": expected at least 1 x 1");

@@ -219,10 +219,6 @@ public final class Fgcc implements AutoCloseable {
         return new FgccResult(layout, operator.call(lhs).product());
     }
 
-    public FgccLayout layout() {
-        return layout;
-    }
-
     /** From the latest call's start until this rank's permutes and products were done. */
     public long elapsedNs() {
         return operator.lastResult().elapsedNs();

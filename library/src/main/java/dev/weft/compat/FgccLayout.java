@@ -13,11 +13,10 @@ import java.util.Objects;
  * @param loc rows of one slice
  * @param cols N, columns that this rank computes
  */
-public record FgccLayout(
-        FgccPath path, int ranks, int programs, int channels, long loc, long cols) {
+record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc, long cols) {
 
     /** The source's rule: 1, but with two programs 2 for 4 to 32 ranks and 4 for 64 and 128. */
-    public static int channels(int programs, int ranks) {
+    static int channels(int programs, int ranks) {
         if (programs != 2) {
             return 1;
         }

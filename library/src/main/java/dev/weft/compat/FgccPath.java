@@ -20,7 +20,7 @@ public enum FgccPath {
      * @param k columns of A and rows of B
      * @param n columns of B on this rank
      */
-    public static FgccPath choose(
+    static FgccPath choose(
             FgccConfig config, long m, long k, long n, DType aType, DType bType, boolean forceHbm) {
         if (forceHbm) {
             return HBM;

@@ -5,15 +5,35 @@ import java.util.Objects;
 
 /**
  * What an FGCC call gave one rank. Both shapes flatten to [M, N] in natural row order, and that is
- * how the elements lie in {@code product}.
- *
- * @param layout which rows which program and channel have
- * @param product [M, N]
+ * how the elements lie in {@link #product}.
  */
-public record FgccResult(FgccLayout layout, Matrix product) {
+public final class FgccResult {
 
+    private final FgccLayout layout;
+    private final Matrix product;
+
+    FgccResult(FgccLayout layout, Matrix product) {
+        this.layout = layout;
+        this.product = product;
+    }
+
+    FgccLayout layout() {
+        return layout;
+    }
+
+    /** [M, N]. */
+    public Matrix product() {
+        return product;
+    }
+
+    /** Where the fragments were kept. */
     public FgccPath path() {
         return layout.path();
+    }
+
+    /** C, the channels of the permute. */
+    public int channels() {
+        return layout.channels();
     }
 
     /** (R, L, C, loc, N) on the SBUF path, (R, C, L, loc, N) on the HBM path. */

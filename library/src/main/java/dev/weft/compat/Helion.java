@@ -2,10 +2,11 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
-import java.util.function.Supplier;
 
 /**
  * The Helion example's calls: a copy engine pulls the shards of A and tells of every chunk, while
@@ -60,29 +61,26 @@ public final class Helion {
             Matrix aOut,
             HelionProgress progress,
             int splitsPerRank) {
-        long k = bTransposed ? b.cols() : b.rows();
-        long n = bTransposed ? b.rows() : b.cols();
-        try (Arena packed = Arena.ofShared()) {
-            return run(
-                    group,
-                    aShared,
-                    new Rhs(k, n, () -> HelionRhs.of(b, bTransposed, packed)),
-                    aOut,
-                    progress,
-                    splitsPerRank);
+        Matrix gathered =
+                HelionChecks.orFail(
+                        group,
+                        () -> {
+                            HelionChecks.sameGroup(group, aShared.group(), "aShared");
+                            HelionChecks.inner(aShared.cols(), b, bTransposed);
+                            Matrix out = aOut == null ? freshGathered(aShared) : aOut;
+                            checkGather(out, aShared, splitsPerRank);
+                            HelionChecks.agreed(
+                                    group,
+                                    "progress supplied (0 no, 1 yes)",
+                                    progress == null ? 0 : 1);
+                            return out;
+                        });
+        if (progress == null) {
+            try (HelionProgress own = progress(group, splitsPerRank)) {
+                return overlapped(aShared, b, bTransposed, gathered, own, splitsPerRank);
+            }
         }
-    }
-
-    /** The same with a B that was packed before. */
-    public static HelionResult allGatherMatmul(
-            Fabric group,
-            HelionShared aShared,
-            HelionRhs b,
-            Matrix aOut,
-            HelionProgress progress,
-            int splitsPerRank) {
-        Rhs rhs = new Rhs(b.packed().k(), b.packed().n(), () -> b);
-        return run(group, aShared, rhs, aOut, progress, splitsPerRank);
+        return overlapped(aShared, b, bTransposed, gathered, progress, splitsPerRank);
     }
 
     /** The same with a plain, contiguous A, which is first copied into symmetric memory. */
@@ -106,50 +104,24 @@ public final class Helion {
         }
     }
 
-    /** B, known by its shape before it is packed: packing goes on while the first shard comes. */
-    private record Rhs(long k, long n, Supplier<HelionRhs> pack) {}
-
-    private static HelionResult run(
-            Fabric group,
-            HelionShared aShared,
-            Rhs b,
-            Matrix aOut,
-            HelionProgress progress,
-            int splitsPerRank) {
-        Matrix gathered =
-                HelionChecks.orFail(
-                        group,
-                        () -> {
-                            HelionChecks.sameGroup(group, aShared.group(), "aShared");
-                            HelionChecks.inner(aShared.cols(), b.k(), b.n());
-                            Matrix out = aOut == null ? freshGathered(aShared) : aOut;
-                            checkGather(out, aShared, splitsPerRank);
-                            HelionChecks.agreed(
-                                    group,
-                                    "progress supplied (0 no, 1 yes)",
-                                    progress == null ? 0 : 1);
-                            return out;
-                        });
-        if (progress == null) {
-            try (HelionProgress own = progress(group, splitsPerRank)) {
-                return overlapped(aShared, b, gathered, own, splitsPerRank);
-            }
-        }
-        return overlapped(aShared, b, gathered, progress, splitsPerRank);
-    }
-
     private static Matrix freshGathered(HelionShared aShared) {
         long rows = Math.multiplyExact(aShared.rows(), (long) aShared.group().size());
         return Matrix.allocate(Arena.ofAuto(), aShared.dtype(), rows, aShared.cols());
     }
 
     private static HelionResult overlapped(
-            HelionShared aShared, Rhs b, Matrix aOut, HelionProgress progress, int splits) {
+            HelionShared aShared,
+            Matrix b,
+            boolean bTransposed,
+            Matrix aOut,
+            HelionProgress progress,
+            int splits) {
         HelionGather gather = copyEngineAllGatherWithProgress(aOut, aShared, progress, splits);
         Matrix c;
         try {
             int rank = aShared.group().rank();
-            c = matmulWithProgress(aOut, aShared, b.pack().get(), progress, splits, rank);
+            // B is packed while the first shard comes.
+            c = matmulWithProgress(aOut, aShared, b, bTransposed, progress, splits, rank);
         } catch (RuntimeException e) {
             aShared.group().fail(e);
             throw firstCause(gather, e);
@@ -221,21 +193,7 @@ public final class Helion {
             HelionProgress progress,
             int splitsPerRank,
             int rank) {
-        try (Arena packed = Arena.ofShared()) {
-            HelionRhs rhs = HelionRhs.of(b, bTransposed, packed);
-            return matmulWithProgress(a, aShared, rhs, progress, splitsPerRank, rank);
-        }
-    }
-
-    /** The same with a B that was packed before. */
-    public static Matrix matmulWithProgress(
-            Matrix a,
-            HelionShared aShared,
-            HelionRhs b,
-            HelionProgress progress,
-            int splitsPerRank,
-            int rank) {
-        HelionChecks.inner(a.cols(), b.packed().k(), b.packed().n());
+        HelionChecks.inner(a.cols(), b, bTransposed);
         HelionChecks.gathered("a", a, aShared);
         HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
         if (splitsPerRank < 1 || splitsPerRank != progress.splitsPerRank()) {
@@ -245,13 +203,14 @@ public final class Helion {
                             + progress.splitsPerRank());
         }
         HelionChecks.divisible(aShared.rows(), aShared.cols(), splitsPerRank);
-        if (rank < 0 || rank >= aShared.group().size()) {
-            throw new IllegalArgumentException(
-                    "rank " + rank + " of a group of " + aShared.group().size() + " ranks");
-        }
+        HelionChecks.rank(rank, aShared.group().size());
         DType type = DType.promote(a.dtype(), b.dtype());
-        Matrix c = Matrix.allocate(Arena.ofAuto(), type, a.rows(), b.packed().n());
-        new HelionMatmul(a, aShared.rows(), b.packed(), c, progress, rank).run();
+        long n = bTransposed ? b.rows() : b.cols();
+        Matrix c = Matrix.allocate(Arena.ofAuto(), type, a.rows(), n);
+        try (Arena arena = Arena.ofShared()) {
+            PackedB packed = Gemms.auto().pack(b, bTransposed, arena);
+            new HelionMatmul(a, aShared.rows(), packed, c, progress, rank).run();
+        }
         return c;
     }
 }

@@ -1,11 +1,20 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.function.Supplier;
 
-/** What the Helion calls refuse, each with the actual numbers. Any thread may call. */
+/**
+ * What the Helion calls refuse, each with the actual numbers, on the CPU and on devices; B on
+ * devices is judged by the product. Any thread may call; no GPU is needed.
+ */
 final class HelionChecks {
+
+    /** Rows on devices must start so for the copies of the tensor memory accelerator. */
+    private static final int DEVICE_ALIGNMENT_BYTES = 16;
 
     private HelionChecks() {}
 
@@ -29,10 +38,54 @@ final class HelionChecks {
         }
     }
 
+    static void sameGpu(Gpu gpu, Gpu ofShared) {
+        if (gpu != ofShared) {
+            throw new IllegalArgumentException(
+                    "aShared lies on " + ofShared + ": expected " + gpu + ", as the call says");
+        }
+    }
+
+    static void rank(int rank, int ranks) {
+        if (rank < 0 || rank >= ranks) {
+            throw new IllegalArgumentException(
+                    "rank " + rank + " of a group of " + ranks + " ranks");
+        }
+    }
+
+    /** A symmetric matrix on devices. */
+    static void deviceShard(long rows, long cols, DType dtype) {
+        int unit = DEVICE_ALIGNMENT_BYTES / dtype.bytes();
+        if (rows < 0 || cols < 1 || cols % unit != 0 || dtype == DType.FP32) {
+            throw new IllegalArgumentException(
+                    "a symmetric matrix of ["
+                            + rows
+                            + ", "
+                            + cols
+                            + "] "
+                            + dtype.label()
+                            + " on a GPU: expected zero or more rows, a multiple of "
+                            + unit
+                            + " columns so that rows start at multiples of 16 bytes, and fp16 or"
+                            + " bf16");
+        }
+    }
+
     static void splits(int splitsPerRank) {
         if (splitsPerRank < 1) {
             throw new IllegalArgumentException(
                     splitsPerRank + " splits per rank: expected at least one");
+        }
+    }
+
+    /** The chunks of all ranks, whose words lie in device memory. */
+    static void deviceSplits(long rows, long cols, int ranks, int splitsPerRank) {
+        splits(splitsPerRank);
+        divisible(rows, cols, splitsPerRank);
+        int most = Integer.MAX_VALUE / Integer.BYTES;
+        if ((long) ranks * splitsPerRank > most) {
+            throw new IllegalArgumentException(
+                    "%d ranks x %d splits: expected at most %d chunks"
+                            .formatted(ranks, splitsPerRank, most));
         }
     }
 
@@ -53,15 +106,15 @@ final class HelionChecks {
 
     static void contiguous(String name, Matrix matrix) {
         if (!matrix.isContiguous()) {
-            throw new IllegalArgumentException(
-                    name
-                            + " "
-                            + matrix.describe()
-                            + " is not contiguous: its rows are "
-                            + matrix.rowPitch()
-                            + " elements apart, expected "
-                            + matrix.cols());
+            throw gaps(name, matrix.describe(), matrix.rowPitch(), matrix.cols());
         }
+    }
+
+    private static IllegalArgumentException gaps(
+            String name, String matrix, long rowPitch, long cols) {
+        return new IllegalArgumentException(
+                "%s %s is not contiguous: its rows are %d elements apart, expected %d"
+                        .formatted(name, matrix, rowPitch, cols));
     }
 
     static void divisible(long rows, long cols, int splitsPerRank) {
@@ -84,20 +137,13 @@ final class HelionChecks {
         if (gathered.rows() != rows
                 || gathered.cols() != shard.cols()
                 || gathered.dtype() != shard.dtype()) {
-            throw new IllegalArgumentException(
-                    name
-                            + " is "
-                            + gathered.describe()
-                            + ": expected ["
-                            + rows
-                            + ", "
-                            + shard.cols()
-                            + "] "
-                            + shard.dtype().label()
-                            + " for "
-                            + shard.group().size()
-                            + " shards of "
-                            + shard.local().describe());
+            throw misfit(
+                    name,
+                    gathered.describe(),
+                    shard.group().size(),
+                    shard.rows(),
+                    shard.cols(),
+                    shard.dtype());
         }
         contiguous(name, gathered);
         if (!gathered.data().isAccessibleBy(new Thread())) {
@@ -106,7 +152,32 @@ final class HelionChecks {
         }
     }
 
-    static void inner(long aCols, long k, long n) {
+    /** Gathered A on a device, for {@code ranks} shards like {@code shard}. */
+    static void gathered(String name, DeviceMatrix gathered, DeviceMatrix shard, int ranks) {
+        long rows = shard.rows() * ranks;
+        if (gathered.rows() != rows
+                || gathered.cols() != shard.cols()
+                || gathered.dtype() != shard.dtype()) {
+            throw misfit(
+                    name, gathered.describe(), ranks, shard.rows(), shard.cols(), shard.dtype());
+        }
+        if (gathered.rowPitch() != gathered.cols()) {
+            throw gaps(name, gathered.describe(), gathered.rowPitch(), gathered.cols());
+        }
+    }
+
+    private static IllegalArgumentException misfit(
+            String name, String gathered, int ranks, long rows, long cols, DType dtype) {
+        String type = dtype.label();
+        return new IllegalArgumentException(
+                "%s is %s: expected [%d, %d] %s for %d shards of [%d, %d] %s"
+                        .formatted(
+                                name, gathered, rows * ranks, cols, type, ranks, rows, cols, type));
+    }
+
+    static void inner(long aCols, Matrix b, boolean transposed) {
+        long k = transposed ? b.cols() : b.rows();
+        long n = transposed ? b.rows() : b.cols();
         if (aCols != k) {
             throw new IllegalArgumentException(
                     "K is " + aCols + " in A and " + k + " in B [" + k + ", " + n + "]");

@@ -14,8 +14,8 @@ import java.util.List;
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
  * shards of A and write a word of progress after every chunk, while the tiles of one kernel wait
  * for the words of the rows that they read. Every rank of the group calls, in the same order, each
- * with a GPU, a stream and a progress of its own. Matrices are fp16 or bf16, with rows that start
- * at multiples of 16 bytes; others are refused.
+ * with a GPU, a stream and a progress of its own. A product takes fp16 or bf16, with rows that
+ * start at multiples of 16 bytes; others are refused.
  *
  * <p>A call queues its work behind what is on the caller's stream and returns; awaiting what it
  * returns ends it. Gathered A is byte-exact, and the bits of the product do not depend on the
@@ -68,8 +68,7 @@ public final class HelionCuda {
                 group,
                 () -> {
                     HelionChecks.sameGroup(group, aShared.group(), "aShared");
-                    HelionDeviceChecks.sameGpu(gpu, aShared.gpu());
-                    HelionDeviceChecks.rhs(b, bTransposed, aShared.cols(), aShared.dtype());
+                    HelionChecks.sameGpu(gpu, aShared.gpu());
                     checkGather(aOut, aShared, progress, splitsPerRank);
                     gpu.bind();
                     List<DeviceBuffer> fresh = new ArrayList<>();
@@ -164,12 +163,12 @@ public final class HelionCuda {
     private static void checkGather(
             DeviceMatrix output, HelionDeviceShared inp, DeviceProgress progress, int splits) {
         int ranks = inp.group().size();
-        HelionDeviceChecks.splits(inp.rows(), inp.cols(), ranks, splits);
+        HelionChecks.deviceSplits(inp.rows(), inp.cols(), ranks, splits);
         if (output != null) {
-            HelionDeviceChecks.gathered("aOut", output, inp.rows(), inp.cols(), inp.dtype(), ranks);
+            HelionChecks.gathered("aOut", output, inp.local(), ranks);
         }
         if (progress != null) {
-            HelionDeviceChecks.progress(progress, ranks, splits);
+            HelionChecks.longEnough(progress.size(), ranks, splits);
         }
     }
 
@@ -181,9 +180,9 @@ public final class HelionCuda {
      * @param a [M, K], gathered or being gathered
      * @param aShared says how many rows each rank owns
      * @param rank tiles are taken from the shard after this rank's on
-     * @return the product, of A's type, which the caller awaits and closes
+     * @return {@code a} and the product, of A's type, which the caller awaits and closes
      */
-    public static HelionDeviceProduct matmulWithProgress(
+    public static HelionDeviceResult matmulWithProgress(
             DeviceMatrix a,
             HelionDeviceShared aShared,
             DeviceMatrix b,
@@ -192,18 +191,13 @@ public final class HelionCuda {
             int splitsPerRank,
             int rank,
             GpuStream stream) {
-        int ranks = aShared.group().size();
-        HelionDeviceChecks.rhs(b, bTransposed, a.cols(), aShared.dtype());
-        HelionDeviceChecks.gathered("a", a, aShared.rows(), aShared.cols(), aShared.dtype(), ranks);
-        HelionDeviceChecks.splits(aShared.rows(), aShared.cols(), ranks, splitsPerRank);
-        HelionDeviceChecks.progress(progress, ranks, splitsPerRank);
-        HelionDeviceChecks.rank(rank, ranks);
+        HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
         HelionDeviceProduct product =
                 HelionDeviceProduct.prepare(
                         a, aShared, b, bTransposed, progress, splitsPerRank, rank);
         try {
             product.launch(stream);
-            return product;
+            return new HelionDeviceResult(a, null, product, List.of());
         } catch (RuntimeException | Error e) {
             product.close();
             throw e;

@@ -7,8 +7,8 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.ProgressMatmul;
 import dev.weft.fabric.Fabric;
 
-/** A product that is queued on the caller's stream, and its result. One thread at a time. */
-public final class HelionDeviceProduct implements AutoCloseable {
+/** A product that is queued on the caller's stream, and its memory. One thread at a time. */
+final class HelionDeviceProduct implements AutoCloseable {
 
     private final Fabric group;
     private final DeviceBuffer memory;
@@ -24,7 +24,7 @@ public final class HelionDeviceProduct implements AutoCloseable {
         this.product = product;
     }
 
-    /** The arguments are checked. Nothing is queued yet. */
+    /** Nothing is queued yet. What does not fit is refused by {@link ProgressMatmul#prepare}. */
     static HelionDeviceProduct prepare(
             DeviceMatrix a,
             HelionDeviceShared aShared,
@@ -35,7 +35,7 @@ public final class HelionDeviceProduct implements AutoCloseable {
             int rank) {
         aShared.gpu().bind();
         long n = bTransposed ? b.rows() : b.cols();
-        DeviceBuffer memory = DeviceBuffer.allocate(Math.max(1, a.rows()) * n * a.dtype().bytes());
+        DeviceBuffer memory = DeviceBuffer.allocate(Math.max(1, a.rows() * n * a.dtype().bytes()));
         DeviceMatrix c = new DeviceMatrix(memory.address(), a.dtype(), a.rows(), n, n);
         try {
             ProgressMatmul product =
@@ -61,7 +61,7 @@ public final class HelionDeviceProduct implements AutoCloseable {
     }
 
     /** [M, N], contiguous, of A's type; holds from {@link #await} on, until this is closed. */
-    public DeviceMatrix c() {
+    DeviceMatrix c() {
         return c;
     }
 
@@ -70,7 +70,7 @@ public final class HelionDeviceProduct implements AutoCloseable {
      *
      * @throws dev.weft.fabric.StallException if a chunk did not come within the group's deadline
      */
-    public void await() {
+    void await() {
         try {
             product.await();
         } catch (RuntimeException e) {

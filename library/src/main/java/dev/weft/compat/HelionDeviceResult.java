@@ -5,9 +5,9 @@ import dev.weft.cuda.DeviceMatrix;
 import java.util.List;
 
 /**
- * What {@link HelionCuda#allGatherMatmul} gives: a call that is queued, and its matrices. Every
- * rank awaits it, before the next collective call on the group; then closes it. One thread at a
- * time.
+ * What a call of {@link HelionCuda} that multiplies gives: work that is queued, and its matrices.
+ * The rank awaits it, after a collective call before the next one on the group; then closes it. One
+ * thread at a time.
  */
 public final class HelionDeviceResult implements AutoCloseable {
 
@@ -17,6 +17,7 @@ public final class HelionDeviceResult implements AutoCloseable {
     private final List<DeviceBuffer> fresh;
 
     /**
+     * @param gather null where the caller fills A by other means
      * @param fresh memory that the caller did not supply
      */
     HelionDeviceResult(
@@ -41,18 +42,24 @@ public final class HelionDeviceResult implements AutoCloseable {
     }
 
     /**
-     * Blocks until both are there on this rank, and all ranks' shards may be written again.
-     * Collective.
+     * Blocks until both are there on this rank. After {@link HelionCuda#allGatherMatmul} it is
+     * collective, and all ranks' shards may be written again.
+     *
+     * @throws dev.weft.fabric.StallException if a chunk did not come within the group's deadline
      */
     public void await() {
         product.await();
-        gather.await();
+        if (gather != null) {
+            gather.await();
+        }
     }
 
     /** Waits for what is under way and frees what the caller did not supply. */
     @Override
     public void close() {
-        gather.close();
+        if (gather != null) {
+            gather.close();
+        }
         product.close();
         fresh.forEach(DeviceBuffer::close);
     }

@@ -28,7 +28,7 @@ public final class HelionDeviceShared implements AutoCloseable {
 
     /** Collective; refuses shapes or types that differ between the ranks. */
     static HelionDeviceShared create(Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
-        HelionDeviceChecks.shard(rows, cols, dtype);
+        HelionChecks.deviceShard(rows, cols, dtype);
         HelionChecks.agreed(group, "rows", rows);
         HelionChecks.agreed(group, "columns", cols);
         HelionChecks.agreed(group, "dtype (0 fp32, 1 fp16, 2 bf16)", dtype.ordinal());

@@ -54,9 +54,10 @@ public final class RingAllGatherMatmul implements AutoCloseable {
      * One pass round the ring. Collective. The output holds until the next call starts.
      *
      * @param shard this rank's rows of A, [m, K]
+     * @return [R, m, N_local] as [R * m, N_local]: slot s is the m rows from row s * m on
      */
-    public RingOutput call(Matrix shard) {
-        return new RingOutput(operator.plan().ranks(), operator.call(shard).product());
+    public Matrix call(Matrix shard) {
+        return operator.call(shard).product();
     }
 
     /** From the latest call's start until this rank's permutes and products were done. */

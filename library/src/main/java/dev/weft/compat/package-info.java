@@ -1,6 +1,15 @@
 /**
  * The calls of five other systems under their own names, with their arguments, rules, refusals and
- * result shapes, for users who come from one of them.
+ * result shapes, for users who come from one of them. Helion's, for example:
+ *
+ * {@snippet :
+ * static Matrix product(Fabric fabric, Matrix rows, Matrix b) {
+ *     try (HelionShared a = Helion.empty(fabric, rows.rows(), rows.cols(), rows.dtype())) {
+ *         a.local().copyFrom(rows);
+ *         return Helion.allGatherMatmul(fabric, a, b).c();
+ *     }
+ * }
+ * }
  *
  * <p>Invariant: everything here is a thin call on {@link dev.weft.op} and the rooms below it. A
  * class of this package checks what its source checks, works out its source's numbers, and names

@@ -2,6 +2,24 @@
  * The operator on NVIDIA GPUs: gathered A arrives by the copy engines, which spend no
  * multiprocessor, and one persistent kernel multiplies rows as they come.
  *
+ * {@snippet :
+ * static void multiply(Fabric fabric, Matrix shard, Matrix b, Matrix c) {
+ *     Gpu gpu = Gpu.open(fabric.rank() % Gpu.count());
+ *     Shards shards = Shards.even(c.rows(), fabric.size());
+ *     try (CudaAllGatherMatmul op =
+ *                     CudaAllGatherMatmul.on(fabric, gpu)
+ *                             .a(shards, shard.dtype())
+ *                             .b(b, false)
+ *                             .output(c.dtype())
+ *                             .prepare();
+ *             GpuStream stream = GpuStream.create()) {
+ *         op.nextShard().upload(shard, stream);
+ *         op.call(op.nextShard()); // as often as you like
+ *         op.product(0).download(c, stream);
+ *     }
+ * }
+ * }
+ *
  * <p>Invariants: a flag is published in stream order after its chunk's bytes, never by a kernel,
  * which would wait behind the grid that waits for it. Flags hold the epoch of the latest call and
  * are never reset. Every wait on the device has a bound: past it the grid drains and the host

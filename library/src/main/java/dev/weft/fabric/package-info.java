@@ -8,11 +8,13 @@
  * <p>{@link dev.weft.fabric.World} starts or joins ranks as threads, as processes of one host or
  * under MPI. Each rank then has a {@link dev.weft.fabric.Fabric}:
  *
- * <pre>{@code
- * try (World world = World.threads(4)) {
- *     List<Long> sums = world.call(fabric -> Arrays.stream(fabric.exchange(fabric.rank())).sum());
+ * {@snippet :
+ * static List<Long> sums() {
+ *     try (World world = World.threads(4)) {
+ *         return world.call(fabric -> Arrays.stream(fabric.exchange(fabric.rank())).sum());
+ *     }
  * }
- * }</pre>
+ * }
  *
  * <p>This package is the contract. {@code dev.weft.fabric.memory} implements it for ranks that
  * share memory, {@code dev.weft.fabric.mpi} for ranks on several hosts.

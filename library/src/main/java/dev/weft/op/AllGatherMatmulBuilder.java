@@ -12,7 +12,6 @@ import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Lane;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.Matrix;
@@ -57,8 +56,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return engine(Gemms.byName(name));
     }
 
-    /** The engine that multiplies; by default the best this JVM has. */
-    public AllGatherMatmulBuilder engine(Gemm engine) {
+    /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
+    AllGatherMatmulBuilder engine(Gemm engine) {
         this.gemm = engine;
         return this;
     }
@@ -95,7 +94,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
      */
     public AllGatherMatmulBuilder pingPong() {
         this.pingPong = true;
-        return algorithm(Planner.pingPongRing());
+        return algorithm(Algorithm.pingPongRing());
     }
 
     /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */

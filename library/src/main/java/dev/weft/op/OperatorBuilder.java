@@ -2,10 +2,10 @@ package dev.weft.op;
 
 import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Cut;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;

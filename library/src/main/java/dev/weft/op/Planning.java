@@ -6,10 +6,10 @@ import dev.weft.gemm.Gemm;
 import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
 import java.util.List;
 

@@ -2,6 +2,24 @@
  * The operators: they prepare a plan once and run it many times over whatever fabric they are
  * given.
  *
+ * {@snippet :
+ * static List<Float> lastElements(Matrix a, Matrix b) {
+ *     Shards shards = Shards.of(3, 0, 2); // rows of A on each rank
+ *     try (World world = World.threads(3)) {
+ *         return world.call(
+ *                 fabric -> {
+ *                     int rank = fabric.rank();
+ *                     Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
+ *                     try (AllGatherMatmul op =
+ *                             AllGatherMatmul.on(fabric).a(shards, a.dtype()).b(b).prepare()) {
+ *                         Matrix c = op.call(shard).product(); // as often as you like
+ *                         return c.get(c.rows() - 1, c.cols() - 1);
+ *                     }
+ *                 });
+ *     }
+ * }
+ * }
+ *
  * <p>Invariants. Calls are numbered; call e uses slot e mod 2 of every buffer (ping-pong buffers,
  * which are given back within a call, excepted). A rank's start word says which call it has
  * started: by then its shard of that call lies in place, and it has finished with everything of the

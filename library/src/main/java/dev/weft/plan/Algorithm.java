@@ -37,6 +37,22 @@ public enum Algorithm implements PlanWriter {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
+    /**
+     * How many lanes each rank's plan has where {@code requested} are wanted: none where nothing
+     * travels, and as many as it needs at least.
+     */
+    public int lanes(Hosts hosts, int requested) {
+        return Planner.lanes(this, hosts, requested);
+    }
+
+    /**
+     * A ring of one lane, whatever the lanes that are wanted, which keeps no gathered A: shards
+     * arrive in two buffers in turn.
+     */
+    public static PlanWriter pingPongRing() {
+        return Planner.pingPongRing();
+    }
+
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
         return Arrays.stream(values())

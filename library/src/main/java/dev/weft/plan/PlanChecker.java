@@ -7,7 +7,7 @@ import java.util.stream.IntStream;
 
 /**
  * Proves that the plans of all ranks of a group, run together, gather and finish. It shares no code
- * with {@link Planner}, so it judges any plan. Pure: any thread may call it.
+ * with {@link Algorithm}, so it judges any plan. Pure: any thread may call it.
  *
  * <p>What holds for plans that pass:
  *

@@ -3,7 +3,7 @@ package dev.weft.plan;
 import java.util.List;
 
 /** A number by which ranks compare plans that they have got in the same way, on any machine. */
-public final class PlanDigest {
+final class PlanDigest {
 
     private static final long PRIME = 0x100000001b3L;
 
@@ -12,7 +12,7 @@ public final class PlanDigest {
     private PlanDigest() {}
 
     /** The digest of the plans of all ranks, without their names. */
-    public static long of(List<RankPlan> plans) {
+    static long of(List<RankPlan> plans) {
         if (plans instanceof WrittenPlans written) {
             return written.digest();
         }

@@ -5,12 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Plans as lines that a person can read; chunks that follow each other are told together. */
-public final class PlanText {
+final class PlanText {
 
     private PlanText() {}
 
     /** What every rank of the group does, and first of all what holds for all of them. */
-    public static List<String> of(List<RankPlan> plans) {
+    static List<String> of(List<RankPlan> plans) {
         List<String> lines = new ArrayList<>();
         lines.add(plans.getFirst().name() + ": " + plans.getFirst().chunks());
         lines.add(pacing(plans.getFirst().pacing()) + "; " + storage(plans.getFirst()));
@@ -19,7 +19,7 @@ public final class PlanText {
     }
 
     /** What one rank does. */
-    public static List<String> of(RankPlan plan) {
+    static List<String> of(RankPlan plan) {
         List<String> lines = new ArrayList<>();
         lines.add("rank " + plan.rank());
         for (Lane lane : plan.lanes()) {

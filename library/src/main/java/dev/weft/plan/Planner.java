@@ -10,7 +10,7 @@ import java.util.Objects;
  * thread may call it, and the plan of one rank costs no more than what that rank sends, receives
  * and consumes. {@link PlanChecker} accepts every set of plans that is written here.
  */
-public final class Planner {
+final class Planner {
 
     /** Small, since it is what is left to do when the last rows come. */
     private static final long STEP_ROWS = 32;
@@ -27,7 +27,7 @@ public final class Planner {
     }
 
     /** The plans of all ranks for {@link #pingPongRing}, whatever the lanes. */
-    public static PlanWriter pingPongRing() {
+    static PlanWriter pingPongRing() {
         return new PlanWriter() {
             @Override
             public String label() {
@@ -55,7 +55,7 @@ public final class Planner {
      * lanes} communication workers. {@link Algorithm#AUTO} must have been resolved before. All
      * ranks are equally far from each other.
      */
-    public static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
+    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
         return plan(algorithm, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
     }
 
@@ -65,8 +65,7 @@ public final class Planner {
      * {@link Hosts#gateway} there, and that forwards it to its host mates. {@link
      * Algorithm#SEQUENTIAL} takes no notice of hosts, and {@link Algorithm#DIRECT} needs one.
      */
-    public static RankPlan plan(
-            Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
+    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
         if (hosts.ranks() != ranks) {
@@ -128,7 +127,7 @@ public final class Planner {
      * shard of two steps before. The operator guarantees that both buffers are free when the call
      * starts. It goes over all ranks one by one, whatever hosts they lie on.
      */
-    public static RankPlan pingPongRing(Chunks chunks, int rank) {
+    static RankPlan pingPongRing(Chunks chunks, int rank) {
         return pingPongRing(chunks, rank, Hosts.one(chunks.shards().ranks()));
     }
 
@@ -149,7 +148,7 @@ public final class Planner {
      * travels, two at least where there are two directions, and no lanes left over where every peer
      * gets the same number.
      */
-    public static int lanes(Algorithm algorithm, int ranks, int requested) {
+    static int lanes(Algorithm algorithm, int ranks, int requested) {
         if (ranks < 1 || requested < 1) {
             throw new IllegalArgumentException(
                     "%s lanes for each of %s ranks: expected at least one of each"
@@ -177,7 +176,7 @@ public final class Planner {
      * lanes at least, three for the bidirectional ring. Memory's lanes may find nothing to carry on
      * a host of few ranks.
      */
-    public static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
+    static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
             throw new IllegalArgumentException(
                     ("direct needs ranks that share memory: these lie on %s hosts of %s"

@@ -46,6 +46,16 @@ public record RankPlan(
         releases = List.copyOf(releases);
     }
 
+    /** The plans of all ranks as lines that a person can read. */
+    public static List<String> describe(List<RankPlan> plans) {
+        return PlanText.of(plans);
+    }
+
+    /** A number by which ranks compare the plans of all of them, without their names. */
+    public static long digest(List<RankPlan> plans) {
+        return PlanDigest.of(plans);
+    }
+
     public int ranks() {
         return chunks.shards().ranks();
     }

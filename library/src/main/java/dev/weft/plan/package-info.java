@@ -1,9 +1,19 @@
 /**
  * The plan is data: who sends which chunk to whom, in which order, and in which order rows are
  * consumed, as plain records written by pure code. Executors run plans, simulators price them,
- * reports draw them, {@link dev.weft.plan.PlanChecker} proves them. Invariant: no threads, no I/O,
- * no clock; the same arguments give the same plan on every rank and every machine.
+ * reports draw them, {@link dev.weft.plan.PlanChecker} proves them. An algorithm is a {@link
+ * dev.weft.plan.PlanWriter}: one of {@link dev.weft.plan.Algorithm}, or your own.
  *
- * <p>Ranks in this room are numbered within one group, 0 to R-1.
+ * {@snippet :
+ * static List<String> ring() {
+ *     Chunks chunks = Chunks.bySplits(Shards.of(100, 0, 80), 64, 2, 50);
+ *     List<RankPlan> plans = Algorithm.RING.plans(chunks, 1, Hosts.one(3));
+ *     PlanChecker.check(plans);
+ *     return RankPlan.describe(plans);
+ * }
+ * }
+ *
+ * <p>Invariant: no threads, no I/O, no clock; the same arguments give the same plan on every rank
+ * and every machine. Ranks in this room are numbered within one group, 0 to R-1.
  */
 package dev.weft.plan;

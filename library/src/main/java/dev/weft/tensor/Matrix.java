@@ -3,6 +3,7 @@ package dev.weft.tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.DoubleSupplier;
 
 /**
  * A view of {@code rows x cols} elements over a memory segment, row after row, {@code rowPitch}
@@ -100,6 +101,15 @@ public record Matrix(MemorySegment data, DType dtype, long rows, long cols, long
 
     public void set(long row, long col, float value) {
         dtype.write(data, offset(row, col), value);
+    }
+
+    /** Sets the elements, row after row, to what {@code values} gives, rounded to this type. */
+    public void fill(DoubleSupplier values) {
+        for (long row = 0; row < rows; row++) {
+            for (long col = 0; col < cols; col++) {
+                set(row, col, (float) values.getAsDouble());
+            }
+        }
     }
 
     /** Bytes of the elements of one row, without the gap to the next. */

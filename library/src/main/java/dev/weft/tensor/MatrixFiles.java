@@ -109,6 +109,11 @@ public final class MatrixFiles {
         }
     }
 
+    /** Writes several tensors by their names into one safetensors file, whole or not at all. */
+    public static void writeSafetensors(Path path, Map<String, Matrix> tensors) throws IOException {
+        SafetensorsFile.write(path, tensors);
+    }
+
     /** Where the tensor's name is split off, or -1 if this is no safetensors file. */
     private static int tensorColon(String spec) {
         if (spec.endsWith(SAFETENSORS)) {

@@ -23,7 +23,7 @@ import java.util.List;
  * ({@code <V2}), some programs write the word {@code bfloat16}: both are read as bf16, and bf16 is
  * written as {@code <V2}, which {@code numpy.load} accepts; {@code .view(bfloat16)} then names it.
  */
-public final class NpyFile {
+final class NpyFile {
 
     private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
     private static final int VERSION_END = MAGIC.length + 2;
@@ -39,7 +39,7 @@ public final class NpyFile {
      *
      * @throws IllegalArgumentException if it is missing, damaged, or no matrix that Weft reads
      */
-    public static Matrix read(Path path, Arena arena) throws IOException {
+    static Matrix read(Path path, Arena arena) throws IOException {
         try (InputFile file = InputFile.open(path)) {
             return file.map(locate(file), arena);
         }
@@ -90,7 +90,7 @@ public final class NpyFile {
     }
 
     /** Replaces the file with {@code matrix} in version 1.0; it is whole or absent. */
-    public static void write(Path path, Matrix matrix) throws IOException {
+    static void write(Path path, Matrix matrix) throws IOException {
         MatrixWriter.write(path, header(matrix), List.of(matrix));
     }
 

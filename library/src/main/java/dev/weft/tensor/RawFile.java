@@ -9,7 +9,7 @@ import java.util.List;
  * Files of nothing but elements: row after row, little-endian, no header. Type and shape come from
  * the caller, and the size must agree to the byte. Any thread may call it.
  */
-public final class RawFile {
+final class RawFile {
 
     private static final byte[] NO_HEADER = {};
 
@@ -20,7 +20,7 @@ public final class RawFile {
      *
      * @throws IllegalArgumentException if it is missing or not exactly {@code rows x cols} elements
      */
-    public static Matrix read(Path path, DType dtype, long rows, long cols, Arena arena)
+    static Matrix read(Path path, DType dtype, long rows, long cols, Arena arena)
             throws IOException {
         try (InputFile file = InputFile.open(path)) {
             return file.map(file.rest(0, dtype, rows, cols), arena);
@@ -32,15 +32,14 @@ public final class RawFile {
      *
      * @throws IllegalArgumentException if the file is missing or not exactly that many elements
      */
-    public static MatrixFile locate(Path path, DType dtype, long rows, long cols)
-            throws IOException {
+    static MatrixFile locate(Path path, DType dtype, long rows, long cols) throws IOException {
         try (InputFile file = InputFile.open(path)) {
             return file.rest(0, dtype, rows, cols);
         }
     }
 
     /** Replaces the file with the elements of {@code matrix}; it is whole or absent. */
-    public static void write(Path path, Matrix matrix) throws IOException {
+    static void write(Path path, Matrix matrix) throws IOException {
         MatrixWriter.write(path, NO_HEADER, List.of(matrix));
     }
 }

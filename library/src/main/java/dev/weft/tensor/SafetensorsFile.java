@@ -25,7 +25,7 @@ import java.util.Map;
  * 8 + H  the tensors, row after row, little-endian, without gaps
  * </pre>
  */
-public final class SafetensorsFile {
+final class SafetensorsFile {
 
     /** The limit of the format. */
     private static final long MAX_HEADER_BYTES = 100_000_000;
@@ -41,7 +41,7 @@ public final class SafetensorsFile {
      *
      * @throws IllegalArgumentException if the file is missing or damaged, or has no such matrix
      */
-    public static Matrix read(Path path, String tensor, Arena arena) throws IOException {
+    static Matrix read(Path path, String tensor, Arena arena) throws IOException {
         try (InputFile file = InputFile.open(path)) {
             return file.map(locate(file, tensor), arena);
         }
@@ -132,7 +132,7 @@ public final class SafetensorsFile {
      * and equal types are ordered by name, so that all are aligned and the same tensors always give
      * the same bytes.
      */
-    public static void write(Path path, Map<String, Matrix> tensors) throws IOException {
+    static void write(Path path, Map<String, Matrix> tensors) throws IOException {
         if (tensors.containsKey(SafetensorsHeader.METADATA)) {
             throw new IllegalArgumentException(
                     path + ": a tensor cannot be named " + SafetensorsHeader.METADATA);

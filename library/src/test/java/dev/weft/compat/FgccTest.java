@@ -155,10 +155,9 @@ class FgccTest {
                                                 1,
                                                 hbm,
                                                 TWO)) {
-                                    prepared.call(lhs);
                                     assertEquals(
                                             hbm ? FgccPath.HBM : FgccPath.SBUF,
-                                            prepared.layout().path());
+                                            prepared.call(lhs).path());
                                     return prepared.reachableBytes();
                                 }
                             });

@@ -214,7 +214,7 @@ class HelionCudaIT {
                                                     progress,
                                                     splits,
                                                     bench.stream);
-                                    HelionDeviceProduct product =
+                                    HelionDeviceResult product =
                                             HelionCuda.matmulWithProgress(
                                                     output,
                                                     bench.shared,
@@ -252,7 +252,7 @@ class HelionCudaIT {
                                     progress.publish(split, bench.stream);
                                 }
                             }
-                            try (HelionDeviceProduct product =
+                            try (HelionDeviceResult product =
                                     HelionCuda.matmulWithProgress(
                                             bench.a,
                                             bench.shared,

@@ -15,7 +15,7 @@ import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Random;
@@ -123,7 +123,6 @@ class HelionTest {
         try (World world = World.threads(ranks);
                 Arena arena = Arena.ofShared()) {
             Matrix b = normal(arena, DType.FP16, 24, 10, 1);
-            HelionRhs packed = HelionRhs.of(b, false, arena);
             Matrix[] as = new Matrix[calls];
             Matrix[] goldens = new Matrix[calls];
             for (int call = 0; call < calls; call++) {
@@ -144,7 +143,7 @@ class HelionTest {
                                 splits = splits == 3 ? 4 : splits;
                                 HelionResult result =
                                         Helion.allGatherMatmul(
-                                                fabric, shared, packed, aOut, progress, splits);
+                                                fabric, shared, b, false, aOut, progress, splits);
                                 assertSame(aOut, result.aOut());
                                 assertNotSame(before, result.c());
                                 before = result.c();

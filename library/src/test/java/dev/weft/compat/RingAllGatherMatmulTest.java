@@ -1,6 +1,5 @@
 package dev.weft.compat;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -36,17 +35,12 @@ class RingAllGatherMatmulTest {
                                 Arena own = Arena.ofConfined()) {
                             Matrix unfused = problem.unfused(rank, own);
                             for (int call = 0; call < 4; call++) {
-                                RingOutput output = ring.call(problem.lhs(rank));
-                                assertArrayEquals(new long[] {ranks, 13, 11}, output.shape());
-                                for (int s = 0; s < ranks; s++) {
-                                    assertTrue(
-                                            unfused.rows(13L * s, 13).bitwiseEquals(output.slot(s)),
-                                            "slot " + s + " on rank " + rank + " of " + ranks);
-                                }
-                                assertThrows(
-                                        IndexOutOfBoundsException.class, () -> output.slot(ranks));
+                                Matrix output = ring.call(problem.lhs(rank));
+                                assertTrue(
+                                        unfused.bitwiseEquals(output),
+                                        "rank " + rank + " of " + ranks);
                             }
-                            problem.assertClose(ring.call(problem.lhs(rank)).product(), rank);
+                            problem.assertClose(ring.call(problem.lhs(rank)), rank);
                             assertTrue(ring.elapsedNs() > 0);
                         }
                     });
@@ -64,7 +58,7 @@ class RingAllGatherMatmulTest {
                         try (RingAllGatherMatmul ring =
                                 RingAllGatherMatmul.prepare(
                                         fabric, 3, type, problem.rhs(fabric.rank()))) {
-                            Matrix product = ring.call(problem.lhs(fabric.rank())).product();
+                            Matrix product = ring.call(problem.lhs(fabric.rank()));
                             assertEquals(type, product.dtype());
                             problem.assertBitwise(product, fabric.rank());
                         }

@@ -10,8 +10,8 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import java.util.ArrayList;
@@ -46,7 +46,8 @@ class CopyListTest {
                 boolean gated) {
             List<CopyList> lists = new ArrayList<>();
             for (int r = 0; r < chunks.shards().ranks(); r++) {
-                RankPlan plan = Planner.plan(algorithm, chunks, lanes, r);
+                RankPlan plan =
+                        algorithm.plans(chunks, lanes, Hosts.one(chunks.shards().ranks())).get(r);
                 lists.add(list(plan, cut.apply(plan), gated));
             }
             return new Case(what, chunks, gated, lists);
@@ -344,7 +345,13 @@ class CopyListTest {
                                 List.of(
                                         new Block(160, List.of(512L), false),
                                         new Block(96, List.of(256L, 192L, 64L), true))));
-        CopyList list = list(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0), cut, true);
+        CopyList list =
+                list(
+                        Algorithm.MESH_PULL
+                                .plans(chunks, 1, Hosts.one(chunks.shards().ranks()))
+                                .get(0),
+                        cut,
+                        true);
         assertEquals(4 + 3, list.flags());
         assertEquals(
                 List.of(
@@ -378,7 +385,9 @@ class CopyListTest {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
         CopyList list =
                 list(
-                        Planner.plan(Algorithm.MESH_PULL, chunks, 1, 1),
+                        Algorithm.MESH_PULL
+                                .plans(chunks, 1, Hosts.one(chunks.shards().ranks()))
+                                .get(1),
                         new ArrivalCut(List.of(List.of(new Block(256, List.of(64L, 64L), false)))),
                         true);
         assertEquals(
@@ -391,7 +400,11 @@ class CopyListTest {
     @Test
     void aChunkOfSeveralBlocksIsAwaitedAsAWhole() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 64);
-        CopyList list = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
+        CopyList list =
+                CopyList.of(
+                        Algorithm.MESH_PULL
+                                .plans(chunks, 1, Hosts.one(chunks.shards().ranks()))
+                                .get(0));
         assertEquals(8, list.ranges().size());
         for (RowRange range : list.ranges().subList(4, 8)) {
             assertEquals(List.of(new Piece(0, 256, 0, 1)), range.pieces());
@@ -401,11 +414,19 @@ class CopyListTest {
     @Test
     void whatIsMultipliedAfterTheGatherWaitsForNothing() {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
-        CopyList list = CopyList.of(Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, 0));
+        CopyList list =
+                CopyList.of(
+                        Algorithm.SEQUENTIAL
+                                .plans(chunks, 1, Hosts.one(chunks.shards().ranks()))
+                                .get(0));
         assertEquals(2, list.flags());
         assertEquals(List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1)), list.lanes().getFirst());
         assertTrue(list.ranges().stream().allMatch(range -> range.pieces().isEmpty()));
-        CopyList gated = CopyList.of(Planner.plan(Algorithm.MESH_PULL, chunks, 1, 0));
+        CopyList gated =
+                CopyList.of(
+                        Algorithm.MESH_PULL
+                                .plans(chunks, 1, Hosts.one(chunks.shards().ranks()))
+                                .get(0));
         assertEquals(list.lanes(), gated.lanes());
         assertNotEquals(list.ranges(), gated.ranges());
     }

@@ -11,7 +11,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Random;
@@ -151,12 +151,31 @@ class AllGatherMatmulTest {
                                         .a(problem.shards(), DType.FP16)
                                         .b(problem.b())
                                         .output(DType.FP32)
-                                        .engine(Gemms.byName("scalar"))
+                                        .engine("scalar")
                                         .algorithm(Algorithm.RING)
                                         .prepare()) {
                             Result<Matrix> result = op.call(problem.shard(fabric.rank()));
                             assertTrue(problem.unfused().bitwiseEquals(result.product()));
+                            assertEquals("scalar", op.engine());
+                            assertTrue(op.sameBitsForAnyRows());
                         }
+                    });
+        }
+    }
+
+    @Test
+    void anUnknownEngineIsRefusedWithTheKnownOnes() {
+        try (World world = World.threads(1)) {
+            world.run(
+                    fabric -> {
+                        var builder = AllGatherMatmul.on(fabric);
+                        var refusal =
+                                assertThrows(
+                                        IllegalArgumentException.class,
+                                        () -> builder.engine("blas"));
+                        assertEquals(
+                                "unknown engine 'blas': expected auto, scalar, vector or openblas",
+                                refusal.getMessage());
                     });
         }
     }
@@ -169,13 +188,7 @@ class AllGatherMatmulTest {
             Matrix second = Matrix.allocate(arena, DType.BF16, 9, problem.a().cols());
             new NormalData(5, 9).fill(second);
             Matrix unfused =
-                    Problem.unfused(
-                            dev.weft.gemm.Gemms.auto(),
-                            arena,
-                            problem.a(),
-                            second,
-                            true,
-                            DType.FP32);
+                    Problem.unfused(Gemms.auto(), arena, problem.a(), second, true, DType.FP32);
             world.run(
                     fabric -> {
                         try (AllGatherMatmul op =

@@ -14,12 +14,11 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanBuilder;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
@@ -137,7 +136,7 @@ class GivenPlansTest {
     void whatDoesNotGoWithThePlanIsRefused() {
         refuses(
                 "with ping-pong buffers and gathered A kept",
-                builder -> builder.algorithm(Planner.pingPongRing()).keepGathered());
+                builder -> builder.algorithm(Algorithm.pingPongRing()).keepGathered());
         refuses(
                 "lane 0 of plan star both puts and gets",
                 builder -> builder.algorithm(new Star()).waitForSummary());

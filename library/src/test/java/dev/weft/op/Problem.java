@@ -8,7 +8,7 @@ import dev.weft.gemm.PackedB;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 
 /**

@@ -12,7 +12,7 @@ import dev.weft.gemm.Gemms;
 import dev.weft.gemm.Scratch;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.Test;

@@ -3,7 +3,7 @@ package dev.weft.sim;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.compat.AscendChunkRule;
+import dev.weft.compat.Ascend;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
@@ -30,10 +30,7 @@ class AscendRowsTest {
         /** As the example's kernel has it: fp16 in, fp32 out, its chunk rule, a put for each. */
         TestCall scenario(Machine machine) {
             Shards shards = Shards.even(m, ranks);
-            AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, 128, 256);
-            Chunks chunks =
-                    Chunks.byRows(shards, k, rule.rows(), machine.engine().blockRows())
-                            .withChunkCols(rule.cols());
+            Chunks chunks = Ascend.chunks(shards, k, 128, 256, machine.engine().blockRows());
             return new TestCall(
                     Algorithm.MESH_PUSH,
                     chunks,

@@ -3,7 +3,6 @@ package dev.weft.sim;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -73,7 +72,7 @@ record RandomCase(Machine machine, TestCall scenario, Part part) {
             slow.put(random.nextInt(hosts.ranks()), 0.5 + 3 * random.nextDouble());
         }
         return new TestCall(
-                pingPong ? Planner.pingPongRing() : algorithm,
+                pingPong ? Algorithm.pingPongRing() : algorithm,
                 chunks(random, shards(random, hosts.ranks())),
                 1 + random.nextInt(8),
                 hosts,

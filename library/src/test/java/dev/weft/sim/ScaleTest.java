@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
@@ -32,7 +31,7 @@ class ScaleTest {
                 new TestCall(
                         algorithm,
                         Chunks.bySplits(Shards.of(rows), 4096, CHUNKS, 128),
-                        Planner.lanes(algorithm, hosts, 4),
+                        algorithm.lanes(hosts, 4),
                         hosts,
                         DType.BF16,
                         DType.BF16,

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
@@ -142,7 +141,7 @@ class SymmetricRanksTest {
             long[] rows,
             Map<Integer, Double> slow) {
         return new TestCall(
-                pingPong ? Planner.pingPongRing() : algorithm,
+                pingPong ? Algorithm.pingPongRing() : algorithm,
                 Chunks.byRows(Shards.of(rows), 64, 8, 16),
                 3,
                 hosts,

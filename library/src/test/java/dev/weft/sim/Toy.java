@@ -3,7 +3,6 @@ package dev.weft.sim;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Planner;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -174,7 +173,7 @@ final class Toy {
     static TestCall pingPong(long n, long... rows) {
         TestCall ring = call(Algorithm.RING, 1, Hosts.one(rows.length), n, rows);
         return new TestCall(
-                Planner.pingPongRing(),
+                Algorithm.pingPongRing(),
                 ring.chunks(),
                 1,
                 ring.hosts(),

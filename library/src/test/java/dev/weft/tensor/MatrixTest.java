@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.tensor.data.DataSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
@@ -144,6 +145,21 @@ class MatrixTest {
                     Matrix.copyOf(arena, new float[][] {{9, 1, 2, 9}, {9, 3, 4, 9}, {9, 5, 6, 9}});
             assertTrue(wide.bitwiseEquals(expected));
             refused("cannot copy [3, 2] fp32 into [3, 4] fp32", () -> wide.copyFrom(small));
+        }
+    }
+
+    @Test
+    void fillTakesValuesRowAfterRowAndRoundsThem() {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix whole = Matrix.allocate(arena, DType.BF16, 3, 4);
+            double[] next = {1};
+            whole.block(1, 2, 1, 2).fill(() -> next[0] += 1 + 0x1p-20);
+            float[][] expected = {{0, 0, 0, 0}, {0, 2, 3, 0}, {0, 4, 5, 0}};
+            for (int row = 0; row < 3; row++) {
+                for (int col = 0; col < 4; col++) {
+                    assertEquals(expected[row][col], whole.get(row, col));
+                }
+            }
         }
     }
 

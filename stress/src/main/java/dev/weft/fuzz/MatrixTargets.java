@@ -3,10 +3,7 @@ package dev.weft.fuzz;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
-import dev.weft.tensor.NormalData;
-import dev.weft.tensor.NpyFile;
-import dev.weft.tensor.RawFile;
-import dev.weft.tensor.SafetensorsFile;
+import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
@@ -35,28 +32,30 @@ final class MatrixTargets {
         try (Arena arena = Arena.ofConfined()) {
             List<byte[]> npy = new ArrayList<>();
             List<byte[]> raw = new ArrayList<>();
-            Path file = folder.resolve("seed");
+            Path npyFile = folder.resolve("seed.npy");
+            Path rawFile = folder.resolve("seed.bin");
             for (DType type : DType.values()) {
                 Matrix matrix = matrix(arena, type, ROWS);
-                NpyFile.write(file, matrix);
-                npy.add(Files.readAllBytes(file));
+                MatrixFiles.write(npyFile.toString(), matrix);
+                npy.add(Files.readAllBytes(npyFile));
                 if (type == DType.FP16) {
-                    RawFile.write(file, matrix);
-                    raw.add(Files.readAllBytes(file));
+                    MatrixFiles.write(rawFile.toString(), matrix);
+                    raw.add(Files.readAllBytes(rawFile));
                 }
             }
-            NpyFile.write(file, matrix(arena, DType.FP32, 0));
-            npy.add(Files.readAllBytes(file));
+            MatrixFiles.write(npyFile.toString(), matrix(arena, DType.FP32, 0));
+            npy.add(Files.readAllBytes(npyFile));
             npy.add(ofVersion(npy.getFirst(), 2));
             npy.add(ofVersion(npy.getFirst(), 3));
-            SafetensorsFile.write(
-                    file,
+            Path tensors = folder.resolve("seed.safetensors");
+            MatrixFiles.writeSafetensors(
+                    tensors,
                     Map.of(
                             "w",
                             matrix(arena, DType.FP16, ROWS),
                             "x",
                             matrix(arena, DType.FP32, 2)));
-            byte[] two = Files.readAllBytes(file);
+            byte[] two = Files.readAllBytes(tensors);
             return List.of(
                     new Target("npy", npy, input -> read("in.npy", input, "")),
                     new Target(

@@ -1,11 +1,11 @@
 package dev.weft.model;
 
 import dev.weft.op.View;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.Shards;
@@ -54,7 +54,7 @@ record Setting(
                 "ring ping-pong",
                 Hosts.one(rows.length),
                 calls,
-                Planner.pingPongRing().plans(cut(rows), 1, Hosts.one(rows.length)));
+                Algorithm.pingPongRing().plans(cut(rows), 1, Hosts.one(rows.length)));
     }
 
     private static Setting of(String label, Hosts hosts, int calls, List<RankPlan> plans) {

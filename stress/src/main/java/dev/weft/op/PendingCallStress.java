@@ -4,7 +4,6 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
-import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -32,7 +31,7 @@ public class PendingCallStress {
                     .a(Shards.of(2), DType.FP32)
                     .b(ONE)
                     .algorithm(Algorithm.RING)
-                    .engine(Gemms.byName("scalar"))
+                    .engine("scalar")
                     .computeWorkers(1)
                     .prepare();
 

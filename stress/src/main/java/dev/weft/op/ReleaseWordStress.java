@@ -10,8 +10,8 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.Releases;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Shards;
@@ -66,7 +66,8 @@ public class ReleaseWordStress {
 
         static Successor of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.even(4, 2), 1, 2, 1);
-            RankPlan plan = Planner.pingPongRing(chunks, fabric.rank());
+            RankPlan plan =
+                    Algorithm.pingPongRing().plans(chunks, 1, fabric.hosts()).get(fabric.rank());
             OperatorMemory memory =
                     new OperatorMemory(fabric, chunks, DType.FP32, ArrivalPlace.PING_PONG, 0);
             return new Successor(

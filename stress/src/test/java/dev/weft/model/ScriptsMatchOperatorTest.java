@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.gemm.Gemms;
 import dev.weft.model.RecordingFabric.Event;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
@@ -125,7 +124,7 @@ class ScriptsMatchOperatorTest {
                     AllGatherMatmul.on(recording.fabric())
                             .a(shards, DType.FP32)
                             .b(Matrix.allocate(arena, DType.FP32, K, 1))
-                            .engine(Gemms.byName("scalar"))
+                            .engine("scalar")
                             .chunkRows(1)
                             .computeWorkers(1);
             try (AllGatherMatmul operator = options.apply(builder).prepare()) {

@@ -8,6 +8,7 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.data.CommandFiles;
+import dev.weft.gemm.Gemms;
 import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -183,7 +184,7 @@ public final class CpuCommand extends DeviceBench {
             throws IOException {
         Map<String, Object> machine = BenchRecord.host();
         machine.put("coresUsed", used);
-        machine.put("engine", WeftRanks.engine().name());
+        machine.put("engine", Gemms.byName(WeftRanks.engine()).name());
         machine.put("figures", figures);
         return machine;
     }

@@ -3,8 +3,6 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.Operands;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
-import dev.weft.gemm.Gemm;
-import dev.weft.gemm.Gemms;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.View;
@@ -67,8 +65,8 @@ final class WeftRanks implements AutoCloseable {
     }
 
     /** Weft's own: a bound library would be compared with itself. */
-    static Gemm engine() {
-        return Gemms.byName(FmaPeak.available() ? "vector" : "scalar");
+    static String engine() {
+        return FmaPeak.available() ? "vector" : "scalar";
     }
 
     /** A rank's columns; the last rank also has what does not come out even. */

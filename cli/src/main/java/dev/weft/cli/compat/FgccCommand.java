@@ -164,8 +164,8 @@ public final class FgccCommand implements Callable<Integer> {
                         run.groups(),
                         run.tpDegree(),
                         run.config().lnc(),
-                        first.layout().channels(),
-                        first.layout().path(),
+                        first.channels(),
+                        first.path(),
                         run.forceHbm() ? " (forced)" : ""));
         for (FgccRun.Report report : reports) {
             console.print(line(report));
@@ -185,7 +185,7 @@ public final class FgccCommand implements Callable<Integer> {
                 "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g (%d rows%s) %s the unfused"
                         + " product %s",
                 report.rank(),
-                Arrays.toString(report.layout().shape()),
+                Arrays.toString(report.shape()),
                 report.deviation().maxAbsErr(),
                 report.deviation().relErr(),
                 report.checkedRows(),
@@ -220,9 +220,9 @@ public final class FgccCommand implements Callable<Integer> {
         for (FgccRun.Report report : reports) {
             json.writeStartObject();
             json.writeNumberField("rank", report.rank());
-            json.writeStringField("path", report.layout().path().name());
+            json.writeStringField("path", report.path().name());
             json.writeFieldName("shape");
-            json.writeArray(report.layout().shape(), 0, report.layout().shape().length);
+            json.writeArray(report.shape(), 0, report.shape().length);
             json.writeNumberField("maxAbsErr", report.deviation().maxAbsErr());
             json.writeNumberField("relErr", report.deviation().relErr());
             json.writeNumberField("checkedRows", report.checkedRows());

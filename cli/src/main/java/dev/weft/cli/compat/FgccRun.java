@@ -4,7 +4,8 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
-import dev.weft.compat.FgccLayout;
+import dev.weft.compat.FgccPath;
+import dev.weft.compat.FgccResult;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Gemms;
@@ -12,7 +13,7 @@ import dev.weft.op.Timeline;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 
 /**
@@ -46,7 +47,9 @@ record FgccRun(
      */
     record Report(
             int rank,
-            FgccLayout layout,
+            FgccPath path,
+            int channels,
+            long[] shape,
             Deviation deviation,
             long checkedRows,
             boolean allRowsHold,
@@ -92,8 +95,8 @@ record FgccRun(
             try (Fgcc prepared =
                     Fgcc.prepare(world, m, k, type, rhs, tpDegree, groups, forceHbm, config)) {
                 long[] elapsedNs = measure(world, prepared, lhs, progress);
-                Matrix product = prepared.call(lhs).product();
-                return judge(world.rank(), prepared, a, rhs, product, elapsedNs, progress);
+                FgccResult result = prepared.call(lhs);
+                return judge(world.rank(), prepared, a, rhs, result, elapsedNs, progress);
             }
         }
     }
@@ -103,9 +106,10 @@ record FgccRun(
             Fgcc prepared,
             Matrix a,
             Matrix rhs,
-            Matrix product,
+            FgccResult result,
             long[] elapsedNs,
             Progress progress) {
+        Matrix product = result.product();
         ProductJudge judge = new ProductJudge(Shards.even(a.rows(), tpDegree), false, seed);
         progress.begin("verifying", VERIFYING_STEPS);
         ProductJudge.Judgement judgement = judge.judge(a, rhs, product);
@@ -114,7 +118,9 @@ record FgccRun(
             Matrix unfused = judge.unfused(Gemms.auto(), a, rhs, type, arena);
             return new Report(
                     rank,
-                    prepared.layout(),
+                    result.path(),
+                    result.channels(),
+                    result.shape(),
                     judgement.deviation(),
                     judgement.checkedRows(),
                     judgement.freivalds(),

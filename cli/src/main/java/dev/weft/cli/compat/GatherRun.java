@@ -8,7 +8,7 @@ import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;

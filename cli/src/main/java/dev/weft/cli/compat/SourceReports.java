@@ -63,7 +63,7 @@ final class SourceReports {
                         "%d ranks in %d groups, path %s, [%d x %d] x [%d x %d], %s",
                         reports.size(),
                         run.groups(),
-                        first.layout().path(),
+                        first.path(),
                         run.m() * run.tpDegree(),
                         run.k(),
                         run.k(),
@@ -86,7 +86,7 @@ final class SourceReports {
                         error(relErr)),
                 List.of(
                         new Detail("lnc", "" + run.config().lnc()),
-                        new Detail("Channels", "" + first.layout().channels()),
+                        new Detail("Channels", "" + first.channels()),
                         new Detail("Seed", "" + run.seed())),
                 List.of(new View("pipelined", "FGCC", samples, List.of())),
                 spans,

@@ -7,13 +7,12 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.DataSource;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFile;
-import dev.weft.tensor.NormalData;
-import dev.weft.tensor.NpyFile;
-import dev.weft.tensor.RawFile;
-import dev.weft.tensor.Seed19Data;
+import dev.weft.tensor.MatrixFiles;
+import dev.weft.tensor.data.DataSource;
+import dev.weft.tensor.data.NormalData;
+import dev.weft.tensor.data.Seed19Data;
 import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -136,10 +135,10 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private static void write(Path raw, Matrix matrix, boolean npy) throws IOException {
-        RawFile.write(raw, matrix);
+        MatrixFiles.write(raw.toString(), matrix);
         if (npy) {
             String name = OwnFiles.npyName(raw.getFileName().toString());
-            NpyFile.write(raw.resolveSibling(name), matrix);
+            MatrixFiles.write(raw.resolveSibling(name).toString(), matrix);
         }
     }
 
@@ -286,7 +285,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         Matrix shard = Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
         long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
         fill(source(A_STREAM), shard, first, 0, spec.k());
-        RawFile.write(shardFile(rank), shard);
+        MatrixFiles.write(shardFile(rank).toString(), shard);
     }
 
     private void writeB(int rank, Arena arena) throws IOException {
@@ -314,7 +313,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             fill(source(B_STREAM), b, 0, first, spec.n());
         }
         Files.deleteIfExists(bFile(rank));
-        RawFile.write(bFile(rank), b);
+        MatrixFiles.write(bFile(rank).toString(), b);
     }
 
     private static void fill(
@@ -355,7 +354,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             }
         }
         progress.end();
-        RawFile.write(golden(), golden);
+        MatrixFiles.write(golden().toString(), golden);
     }
 
     /** The inputs, which are kept as long as the arena lives. */
@@ -393,7 +392,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
 
     private static MatrixFile locate(Path file, DType type, long rows, long cols) {
         try {
-            return RawFile.locate(file, type, rows, cols);
+            return MatrixFiles.locate(file.toString(), type, rows, cols);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + file + ": " + e.getMessage(), e);
         }

@@ -14,7 +14,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 
 /** What a GPU can run, said in one line before anything is written. */

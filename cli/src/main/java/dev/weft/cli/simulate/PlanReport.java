@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
-import dev.weft.plan.PlanText;
 import dev.weft.plan.RankPlan;
 import dev.weft.sim.Machine;
 import java.io.IOException;
@@ -65,7 +64,7 @@ record PlanReport(
         }
         if (!plans.isEmpty()) {
             console.print("");
-            PlanText.of(plans).forEach(console::print);
+            RankPlan.describe(plans).forEach(console::print);
         }
     }
 

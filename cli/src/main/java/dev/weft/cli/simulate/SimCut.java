@@ -1,10 +1,10 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.compat.AscendChunkRule;
+import dev.weft.compat.Ascend;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Cut;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.sim.Engine;
 
 /**
@@ -51,10 +51,7 @@ public record SimCut(
 
     Chunks chunks(Shards shards, long k, Engine engine, long blockRows) {
         if (ascendTiles != null) {
-            AscendChunkRule rule =
-                    AscendChunkRule.of(
-                            shards.maxRows(), k, ascendTiles.baseM(), ascendTiles.baseN());
-            return Chunks.byRows(shards, k, rule.rows(), blockRows).withChunkCols(rule.cols());
+            return Ascend.chunks(shards, k, ascendTiles.baseM(), ascendTiles.baseN(), blockRows);
         }
         return new Cut(chunkRows, splitsPerRank, chunkCols)
                 .chunks(

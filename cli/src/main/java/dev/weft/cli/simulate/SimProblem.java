@@ -4,13 +4,12 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.search.MachinePlans;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Engine;
@@ -156,7 +155,7 @@ public record SimProblem(
     /** Those of its lanes that a candidate's plan has work for. */
     public int lanesUsed(SimCandidate candidate) {
         return candidate.algorithm() instanceof Algorithm algorithm
-                ? Planner.lanes(algorithm, hosts(), candidate.lanes())
+                ? algorithm.lanes(hosts(), candidate.lanes())
                 : candidate.lanes();
     }
 

@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.compat.FgccLayout;
 import dev.weft.compat.FgccPath;
+import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -101,7 +101,6 @@ class FgccCommandTest {
 
     @Test
     void aRankThatIsNotBitwiseOrFarOffFails() {
-        FgccLayout layout = new FgccLayout(FgccPath.SBUF, 2, 1, 1, 2, 3);
         try (Arena arena = Arena.ofConfined()) {
             Matrix a = Matrix.allocate(arena, DType.FP32, 4, 5);
             Matrix b = Matrix.allocate(arena, DType.FP32, 5, 3);
@@ -109,14 +108,21 @@ class FgccCommandTest {
             new NormalData(1, 1).fill(b);
             Float64Oracle oracle = new Float64Oracle(a, b, false);
             Matrix c = oracle.golden(0, 4, arena, rows -> {});
-            long[] ns = {1};
             var right = oracle.check(c);
-            assertTrue(new FgccRun.Report(0, layout, right, 4, true, true, 0, ns, null).passed());
-            assertFalse(new FgccRun.Report(0, layout, right, 4, true, false, 0, ns, null).passed());
-            assertFalse(new FgccRun.Report(0, layout, right, 4, false, true, 0, ns, null).passed());
+            assertTrue(passed(right, true, true));
+            assertFalse(passed(right, true, false));
+            assertFalse(passed(right, false, true));
             c.set(3, 2, c.get(3, 2) + 1);
             var wrong = oracle.check(c);
-            assertFalse(new FgccRun.Report(0, layout, wrong, 4, true, true, 0, ns, null).passed());
+            assertFalse(passed(wrong, true, true));
         }
+    }
+
+    private static boolean passed(Deviation deviation, boolean allRowsHold, boolean bitwise) {
+        long[] shape = {2, 1, 1, 2, 3};
+        long[] ns = {1};
+        return new FgccRun.Report(
+                        0, FgccPath.SBUF, 1, shape, deviation, 4, allRowsHold, bitwise, 0, ns, null)
+                .passed();
     }
 }

@@ -10,11 +10,10 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.options.CallOptions;
-import dev.weft.compat.RingOutput;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -157,14 +156,13 @@ class RingCommandTest {
             new NormalData(1, 1).fill(expected);
             Matrix actual = Matrix.allocate(arena, DType.FP32, 6, 4);
             actual.copyFrom(expected);
-            RingOutput output = new RingOutput(2, actual);
             RingRun.Report right =
-                    RingRun.judge(1, output, expected, new Timeline(1, 0, 5, List.of()));
+                    RingRun.judge(1, 2, actual, expected, new Timeline(1, 0, 5, List.of()));
             assertTrue(right.passed());
             assertEquals(0, right.relErr());
             actual.set(5, 3, wrong);
             RingRun.Report report =
-                    RingRun.judge(1, output, expected, new Timeline(1, 0, 5, List.of()));
+                    RingRun.judge(1, 2, actual, expected, new Timeline(1, 0, 5, List.of()));
             assertFalse(report.passed());
             assertTrue(report.line().startsWith("[rank 1] shape=[2, 3, 4] max_abs_err="));
             assertTrue(report.line().endsWith("FAIL"), report.line());

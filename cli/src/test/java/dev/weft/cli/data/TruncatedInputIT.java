@@ -8,7 +8,7 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.foreign.Arena;

@@ -11,7 +11,7 @@ import dev.weft.plan.Shards;
 import dev.weft.report.JsonText;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.SafetensorsFile;
+import dev.weft.tensor.MatrixFiles;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
@@ -51,7 +51,7 @@ class OverflowTest {
                     b.set(k, col, 1 + col);
                 }
             }
-            SafetensorsFile.write(file, Map.of("a", a, "b", b));
+            MatrixFiles.writeSafetensors(file, Map.of("a", a, "b", b));
         }
         return file;
     }

@@ -3,7 +3,6 @@ package dev.weft.fabric.memory;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
-import dev.weft.plan.Group;
 import dev.weft.time.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -6,7 +6,6 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.plan.Group;
 import dev.weft.plan.Hosts;
 import dev.weft.time.WaitTime;
 import java.lang.foreign.MemorySegment;

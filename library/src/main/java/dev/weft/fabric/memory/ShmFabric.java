@@ -1,6 +1,5 @@
 package dev.weft.fabric.memory;
 
-import dev.weft.plan.Group;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

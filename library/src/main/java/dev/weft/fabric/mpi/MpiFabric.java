@@ -1,5 +1,6 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.memory.Group;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.memory.MemoryRegion;
@@ -8,7 +9,6 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
-import dev.weft.plan.Group;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

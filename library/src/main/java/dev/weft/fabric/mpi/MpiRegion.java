@@ -1,7 +1,7 @@
 package dev.weft.fabric.mpi;
 
+import dev.weft.fabric.memory.Group;
 import dev.weft.fabric.memory.MemoryRegion;
-import dev.weft.plan.Group;
 import java.util.BitSet;
 
 /**

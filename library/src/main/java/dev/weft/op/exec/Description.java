@@ -2,13 +2,12 @@ package dev.weft.op.exec;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
-import dev.weft.plan.Cut;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
-import dev.weft.plan.PlanDigest;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
 import java.lang.System.Logger.Level;
 import java.util.List;
@@ -81,7 +80,7 @@ public record Description(
      */
     public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
         if (fabric != null) {
-            new Agreement(fabric).on("the plan's digest", PlanDigest.of(plans)).settle();
+            new Agreement(fabric).on("the plan's digest", RankPlan.digest(plans)).settle();
         }
         if (fabric == null || fabric.rank() == 0) {
             PlanChecker.checkGiven(plans, hosts)

@@ -11,7 +11,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Planner;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
@@ -39,7 +39,7 @@ class StagedGatherTest {
 
     private static void gather(Transport fabric, Chunks chunks) {
         int rank = fabric.rank();
-        RankPlan plan = Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, rank);
+        RankPlan plan = Algorithm.SEQUENTIAL.plans(chunks, 1, Hosts.one(3)).get(rank);
         List<Transfer> arrivals =
                 plan.arrivals().stream().flatMap(lane -> lane.transfers().stream()).toList();
         OperatorMemory memory = OperatorMemory.staged(fabric, chunks, DType.BF16, PITCH_BYTES);

@@ -12,7 +12,6 @@ import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Lane;
-import dev.weft.plan.Planner;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
@@ -54,7 +53,7 @@ class StagedLaneTest {
                     fabric ->
                             gather(
                                     Transport.of(fabric),
-                                    Planner.plan(algorithm, chunks, 2, fabric.rank(), hosts)));
+                                    algorithm.plans(chunks, 2, hosts).get(fabric.rank())));
         }
     }
 

@@ -10,7 +10,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Planner;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -63,7 +63,7 @@ public class StagedGatherStress {
 
         static Rank of(Transport fabric) {
             Chunks chunks = Chunks.byRows(Shards.of(1, 1), 1, 1, 1);
-            RankPlan plan = Planner.plan(Algorithm.SEQUENTIAL, chunks, 1, fabric.rank());
+            RankPlan plan = Algorithm.SEQUENTIAL.plans(chunks, 1, Hosts.one(2)).get(fabric.rank());
             OperatorMemory memory =
                     OperatorMemory.staged(fabric, chunks, DType.FP32, Integer.BYTES);
             Workspace workspace = Workspace.of(plan, fabric, memory, false);

@@ -3,7 +3,6 @@ package dev.weft.bench.jmh;
 import dev.weft.compat.Helion;
 import dev.weft.compat.HelionProgress;
 import dev.weft.compat.HelionResult;
-import dev.weft.compat.HelionRhs;
 import dev.weft.compat.HelionShared;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
@@ -11,7 +10,7 @@ import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.NormalData;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
@@ -63,19 +62,18 @@ public final class HelionBench {
         Matrix b = Matrix.allocate(arena, DType.BF16, n, k);
         new NormalData(42, 0).fill(a);
         new NormalData(42, 1).fill(b);
-        HelionRhs packed = HelionRhs.of(b, true, arena);
         for (long ranks : rankCounts) {
-            measure(Math.toIntExact(ranks), a, b, packed);
+            measure(Math.toIntExact(ranks), a, b);
         }
     }
 
-    private void measure(int ranks, Matrix a, Matrix b, HelionRhs packed) {
+    private void measure(int ranks, Matrix a, Matrix b) {
         if (m % ranks != 0) {
             throw new IllegalArgumentException(
                     "M " + m + ": expected a multiple of the " + ranks + " ranks");
         }
         try (World world = World.threads(ranks)) {
-            List<long[]> ns = world.call(fabric -> rank(fabric, a, b, packed));
+            List<long[]> ns = world.call(fabric -> rank(fabric, a, b));
             for (int call = 0; call < calls; call++) {
                 int number = call;
                 double seconds =
@@ -89,7 +87,7 @@ public final class HelionBench {
         }
     }
 
-    private long[] rank(Fabric fabric, Matrix a, Matrix b, HelionRhs packed) {
+    private long[] rank(Fabric fabric, Matrix a, Matrix b) {
         long rows = m / fabric.size();
         long[] ns = new long[calls];
         try (Arena arena = Arena.ofShared();
@@ -102,7 +100,7 @@ public final class HelionBench {
                 fabric.barrier();
                 long start = System.nanoTime();
                 HelionResult result =
-                        Helion.allGatherMatmul(fabric, shared, packed, aOut, progress, splits);
+                        Helion.allGatherMatmul(fabric, shared, b, true, aOut, progress, splits);
                 ns[call] = System.nanoTime() - start;
                 check(fabric, a, b, result);
             }

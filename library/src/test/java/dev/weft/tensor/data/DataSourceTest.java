@@ -1,9 +1,11 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;

@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 /**
  * Values of the standard normal distribution, the same bits on every machine: the hash of an index

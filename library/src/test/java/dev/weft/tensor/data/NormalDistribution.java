@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 /** The normal distribution function by textbook series, as an oracle for its inverse. */
 final class NormalDistribution {

@@ -1,4 +1,4 @@
-package dev.weft.plan;
+package dev.weft.fabric.memory;
 
 /**
  * Ranks that gather together: {@code size} consecutive ranks of the world from {@code first} on.

@@ -1,4 +1,7 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
+
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 
 /**
  * Made-up data: a value for every index, always the same one. Ranks therefore make their own shards

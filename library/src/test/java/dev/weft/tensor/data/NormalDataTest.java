@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;

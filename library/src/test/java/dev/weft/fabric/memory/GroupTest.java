@@ -1,4 +1,4 @@
-package dev.weft.plan;
+package dev.weft.fabric.memory;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,10 +1,12 @@
-package dev.weft.plan;
+package dev.weft.plan.cut;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
 import org.junit.jupiter.api.Test;
 
 class CutTest {

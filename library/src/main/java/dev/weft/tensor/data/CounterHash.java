@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 /**
  * A random 64-bit word for every index, found without the words before it: element i of the

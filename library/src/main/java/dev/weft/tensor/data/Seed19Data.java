@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 /**
  * Integers from 1 to 4, each as likely as the others. Small enough for exact sums in any order:

@@ -1,4 +1,7 @@
-package dev.weft.plan;
+package dev.weft.plan.cut;
+
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Shards;
 
 /**
  * How somebody wants shards to be cut into chunks; zeros leave it to Weft. Immutable: any thread

@@ -1,4 +1,4 @@
-package dev.weft.tensor;
+package dev.weft.tensor.data;
 
 /**
  * The inverse of the standard normal distribution function, by the rational approximations of M. J.

@@ -1,0 +1,117 @@
+package dev.weft.predict;
+
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.MachinePlans;
+import dev.weft.sim.Engine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Machines;
+import dev.weft.sim.Part;
+import dev.weft.sim.Prediction;
+import dev.weft.sim.Scenario;
+import dev.weft.sim.Simulator;
+import dev.weft.tensor.DType;
+import java.util.List;
+
+/**
+ * A model of a machine, which tells how long calls would take there. It simulates the plans that
+ * executors run. Immutable: any thread may use it.
+ */
+public final class MachineModel {
+
+    private final Machine machine;
+
+    private MachineModel(Machine machine) {
+        this.machine = machine;
+    }
+
+    /**
+     * The model of that name: one of {@link #names}, {@code here} for this machine as {@code weft
+     * calibrate} has measured it, or the path of a model's file, which ends in {@code .json}.
+     *
+     * @throws IllegalArgumentException if there is none, or its file is wrong
+     */
+    public static MachineModel of(String nameOrPath) {
+        return new MachineModel(Machines.of(nameOrPath));
+    }
+
+    /** The models that come with Weft. */
+    public static List<String> names() {
+        return Machines.names();
+    }
+
+    public String name() {
+        return machine.name();
+    }
+
+    /** One line for people. */
+    public String description() {
+        return machine.description();
+    }
+
+    /** How so many ranks lie on the machine's nodes. */
+    public Hosts hosts(int ranks) {
+        return machine.hosts(ranks);
+    }
+
+    /**
+     * How the machine would cut shards of {@code k} columns, if nobody asked for anything else.
+     *
+     * @param lanes communication workers per rank
+     */
+    public Chunks chunks(Shards shards, long k, int lanes) {
+        Engine engine = machine.engine();
+        long blockRows = Cut.blockRows(shards, lanes, engine.rowQuantum(), engine.blockRows());
+        return Chunks.automatic(
+                shards,
+                k,
+                Math.toIntExact(engine.rowQuantum()),
+                blockRows,
+                Chunks.MIN_CHUNKS_PER_SOURCE);
+    }
+
+    /**
+     * How long a call would take. Where all ranks do the same, one of each kind is simulated.
+     *
+     * @param algorithm any but {@link dev.weft.plan.Algorithm#AUTO}
+     * @param chunks of A's shards, by {@link #chunks} or the caller's own
+     * @param lanes communication workers per rank
+     * @param dtype of A, B and C
+     * @param n columns of B
+     * @throws IllegalArgumentException if the machine cannot do that
+     * @throws dev.weft.plan.PlanException if the plans are wrong
+     */
+    public PredictedCall predict(
+            PlanWriter algorithm, Chunks chunks, int lanes, DType dtype, long n) {
+        Hosts hosts = hosts(chunks.shards().ranks());
+        List<RankPlan> plans = algorithm.plans(chunks, lanes, hosts);
+        PlanChecker.checkGiven(plans, hosts);
+        if (plans.getFirst().storage() == RankPlan.Storage.IN_PLACE && !machine.node().direct()) {
+            throw new IllegalArgumentException(
+                    "%s on %s: its ranks cannot multiply rows in a peer's memory"
+                            .formatted(algorithm.label(), machine.name()));
+        }
+        Scenario scenario =
+                Scenario.of(
+                        new MachinePlans(machine, algorithm),
+                        chunks,
+                        lanes,
+                        hosts,
+                        dtype,
+                        dtype,
+                        List.of(n),
+                        false,
+                        0);
+        Prediction whole = Simulator.run(machine, scenario, Part.WHOLE);
+        return new PredictedCall(
+                whole.ns(),
+                Simulator.run(machine, scenario, Part.GATHER).ns(),
+                Simulator.run(machine, scenario, Part.PRODUCT).ns(),
+                whole.bounds().ns());
+    }
+}

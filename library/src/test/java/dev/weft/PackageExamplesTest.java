@@ -1,0 +1,201 @@
+package dev.weft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.compat.Helion;
+import dev.weft.compat.HelionShared;
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.predict.MachineModel;
+import dev.weft.predict.PredictedCall;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.MatrixFiles;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.module.ModuleDescriptor;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Runs the examples that the pages of the exported packages show. */
+class PackageExamplesTest {
+
+    @TempDir private Path folder;
+
+    static List<String> exportedPackages() throws Exception {
+        return ArchitectureTest.library().exports().stream()
+                .filter(exports -> !exports.isQualified())
+                .map(ModuleDescriptor.Exports::source)
+                .sorted()
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("exportedPackages")
+    void thePageOfAPackageShowsAnExampleThatRunsHere(String name) throws IOException {
+        String page = Files.readString(source("main", name + ".package-info"));
+        Matcher snippet =
+                Pattern.compile("\\{@snippet :\n(.*?)\n \\* }\n \\*\n", Pattern.DOTALL)
+                        .matcher(page);
+        assertTrue(snippet.find(), "an example on the page of " + name);
+        String example = snippet.group(1).replaceAll("(?m)^ \\* ?", "").indent(4);
+        String here = Files.readString(source("test", getClass().getName()));
+        assertTrue(here.contains(example), () -> "not run here:\n" + example);
+    }
+
+    private static Path source(String of, String name) {
+        return Path.of("src", of, "java", name.replace('.', '/') + ".java");
+    }
+
+    static List<Long> sums() {
+        try (World world = World.threads(4)) {
+            return world.call(fabric -> Arrays.stream(fabric.exchange(fabric.rank())).sum());
+        }
+    }
+
+    @Test
+    void ranksExchangeNumbers() {
+        assertEquals(List.of(6L, 6L, 6L, 6L), sums());
+    }
+
+    static List<Float> lastElements(Matrix a, Matrix b) {
+        Shards shards = Shards.of(3, 0, 2); // rows of A on each rank
+        try (World world = World.threads(3)) {
+            return world.call(
+                    fabric -> {
+                        int rank = fabric.rank();
+                        Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
+                        try (AllGatherMatmul op =
+                                AllGatherMatmul.on(fabric).a(shards, a.dtype()).b(b).prepare()) {
+                            Matrix c = op.call(shard).product(); // as often as you like
+                            return c.get(c.rows() - 1, c.cols() - 1);
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void everyRankHasTheWholeProduct() {
+        try (Arena arena = Arena.ofShared()) {
+            Matrix a = Matrix.copyOf(arena, new float[][] {{1}, {2}, {3}, {4}, {5}});
+            Matrix b = Matrix.copyOf(arena, new float[][] {{1, 10}});
+            assertEquals(List.of(50f, 50f, 50f), lastElements(a, b));
+        }
+    }
+
+    static List<String> ring() {
+        Chunks chunks = Chunks.bySplits(Shards.of(100, 0, 80), 64, 2, 50);
+        List<RankPlan> plans = Algorithm.RING.plans(chunks, 1, Hosts.one(3));
+        PlanChecker.check(plans);
+        return RankPlan.describe(plans);
+    }
+
+    @Test
+    void aPlanCanBeRead() {
+        List<String> lines = ring();
+        assertTrue(lines.contains("    put chunks 0 to 1 of rank 0 to rank 1"), lines::toString);
+    }
+
+    static double microseconds(Algorithm algorithm) {
+        MachineModel machine = MachineModel.of("h200-nvlink8");
+        Chunks chunks = machine.chunks(Shards.even(16384, 8), 8192, 7);
+        PredictedCall call = machine.predict(algorithm, chunks, 7, DType.BF16, 4096);
+        return call.ns() / 1000;
+    }
+
+    @Test
+    void aMeshIsFasterThanAGatherFollowedByAProduct() {
+        assertTrue(microseconds(Algorithm.MESH_PULL) < microseconds(Algorithm.SEQUENTIAL));
+    }
+
+    static Matrix written(String file, Arena arena) throws IOException {
+        Matrix a = Matrix.allocate(arena, DType.BF16, 1024, 512);
+        a.fill(new Random(19)::nextGaussian);
+        MatrixFiles.write(file, a); // a.npy, or model.safetensors:a
+        return MatrixFiles.locate(file, DType.BF16, MatrixFiles.ANY, 512).read(arena);
+    }
+
+    @Test
+    void aMatrixIsReadAsItWasWritten() throws IOException {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix expected = Matrix.allocate(arena, DType.BF16, 1024, 512);
+            expected.fill(new Random(19)::nextGaussian);
+            assertTrue(expected.bitwiseEquals(written(folder.resolve("a.npy").toString(), arena)));
+        }
+    }
+
+    static Matrix product(Fabric fabric, Matrix rows, Matrix b) {
+        try (HelionShared a = Helion.empty(fabric, rows.rows(), rows.cols(), rows.dtype())) {
+            a.local().copyFrom(rows);
+            return Helion.allGatherMatmul(fabric, a, b).c();
+        }
+    }
+
+    @Test
+    void aSourceSystemsCallGivesTheSame() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(2)) {
+            Matrix rows = Matrix.copyOf(arena, new float[][] {{1}, {2}});
+            Matrix b = Matrix.copyOf(arena, new float[][] {{1, 10}});
+            List<Matrix> products = world.call(fabric -> product(fabric, rows, b));
+            for (Matrix c : products) {
+                assertEquals("[4, 2] fp32", c.describe());
+                assertEquals(20f, c.get(3, 1));
+            }
+        }
+    }
+
+    static void multiply(Fabric fabric, Matrix shard, Matrix b, Matrix c) {
+        Gpu gpu = Gpu.open(fabric.rank() % Gpu.count());
+        Shards shards = Shards.even(c.rows(), fabric.size());
+        try (CudaAllGatherMatmul op =
+                        CudaAllGatherMatmul.on(fabric, gpu)
+                                .a(shards, shard.dtype())
+                                .b(b, false)
+                                .output(c.dtype())
+                                .prepare();
+                GpuStream stream = GpuStream.create()) {
+            op.nextShard().upload(shard, stream);
+            op.call(op.nextShard()); // as often as you like
+            op.product(0).download(c, stream);
+        }
+    }
+
+    @Test
+    @Tag("gpu")
+    void aGpuMultipliesToo() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> Gpu.unavailable().orElseThrow());
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(1)) {
+            Matrix a = Matrix.allocate(arena, DType.BF16, 256, 64);
+            Matrix b = Matrix.allocate(arena, DType.BF16, 64, 128);
+            Matrix c = Matrix.allocate(arena, DType.FP32, 256, 128);
+            a.fill(() -> 1);
+            b.fill(() -> 2);
+            world.run(fabric -> multiply(fabric, a, b, c));
+            assertEquals(128f, c.get(255, 127));
+        }
+    }
+}
