@@ -6,6 +6,7 @@ import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
@@ -18,9 +19,9 @@ import dev.weft.tensor.Matrix;
 public final class Ascend {
 
     /** The example's tile sizes. */
-    public static final long DEFAULT_BASE_M = 128;
+    public static final long DEFAULT_BASE_M = AscendChunkRule.BASE_M;
 
-    public static final long DEFAULT_BASE_N = 256;
+    public static final long DEFAULT_BASE_N = AscendChunkRule.BASE_N;
 
     private static final int MAX_RANKS = 16;
 

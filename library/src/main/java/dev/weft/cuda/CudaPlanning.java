@@ -13,6 +13,8 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 import dev.weft.plan.Transfer.Initiator;
 import dev.weft.plan.cut.Cut;
+import dev.weft.search.ArrivalCuts;
+import dev.weft.sim.Machines;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -40,6 +42,9 @@ record CudaPlanning(
 
     /** Through host memory a chunk makes three trips, one after the other: shorter ones. */
     private static final long STAGED_CHUNK_BYTES = 4L << 20;
+
+    /** Whose rates the cut follows; on another GPU it is merely not the best one. */
+    private static final String MODEL = "h200-pcie";
 
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
@@ -201,8 +206,13 @@ record CudaPlanning(
                         .flatMap(lane -> lane.transfers().stream())
                         .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
                         .toList();
-        long k = plan.chunks().cols();
         return ArrivalCuts.of(
-                wanted.shards().rows(rank), arriving, k, n, wanted.aType().bytes(), shape);
+                Machines.named(MODEL),
+                shape.grid(),
+                wanted.aType(),
+                plan.chunks().cols(),
+                n,
+                wanted.shards().rows(rank),
+                arriving);
     }
 }

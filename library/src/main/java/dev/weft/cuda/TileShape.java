@@ -1,5 +1,7 @@
 package dev.weft.cuda;
 
+import dev.weft.search.TileGrid;
+
 /**
  * How a kernel cuts the product.
  *
@@ -26,6 +28,11 @@ record TileShape(int rows, int width, int narrowWidth, int workers) {
                             + workers
                             + " workers: expected at least one of each, narrow tiles not wider");
         }
+    }
+
+    /** For the search for a cut. */
+    TileGrid grid() {
+        return new TileGrid(rows, width, narrowWidth, workers, K_BLOCK);
     }
 
     /** Between full and narrow, where the kernel has three widths. */

@@ -123,7 +123,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     }
 
     /** Takes over, as well, what the products lie in, and what auto chose this operator from. */
-    void adopt(OperatorResources more, List<Candidate> all) {
+    void adopt(OperatorResources more, List<dev.weft.search.Candidate> all) {
         this.adopted = more;
         chosenFrom(all);
     }

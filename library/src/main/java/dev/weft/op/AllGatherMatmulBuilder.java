@@ -14,6 +14,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
+import dev.weft.search.AutoChoice;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -129,14 +130,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             List<Product> products = products(wanted, engine, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
-            Planning planning =
-                    new Planning(
-                            fabric,
-                            engine,
-                            wanted,
-                            workers,
-                            keepGathered,
-                            (summaries ? "summaries " : "") + (pinned ? "pinned" : ""));
+            Planning planning = new Planning(fabric, engine, wanted, workers, keepGathered);
             Prepared prepared = new Prepared(wanted, engine, products, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
@@ -145,10 +139,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                                 : planning.agreed(wanted.plans());
                 return operator(prepared, plans, arena, regions);
             }
-            AutoTrial trial =
-                    new AutoTrial(fabric, candidate -> tried(prepared, planning.plans(candidate)));
-            AutoChoice.Choice choice = new AutoChoice(fabric, planning).choose(engine, trial);
-            AllGatherMatmul operator = choice.operator();
+            AutoChoice.Choice<AllGatherMatmul> choice = choose(planning, prepared);
+            AllGatherMatmul operator = choice.prepared();
             if (operator == null) {
                 operator = operator(prepared, planning.plans(choice.chosen()), arena, regions);
                 operator.adopt(null, choice.candidates());
@@ -161,6 +153,15 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             new OperatorResources(arena, regions).close();
             throw e;
         }
+    }
+
+    private AutoChoice.Choice<AllGatherMatmul> choose(Planning planning, Prepared prepared) {
+        Gemm engine = prepared.engine();
+        String settings = "%s %s %s %s".formatted(engine.name(), fabric.cores(), summaries, pinned);
+        return new AutoChoice(fabric, planning.problem(), settings)
+                .choose(
+                        () -> new AutoMachine(fabric).measure(engine, prepared.wanted().aType()),
+                        new OperatorTrial(candidate -> tried(prepared, planning.plans(candidate))));
     }
 
     /** What all operators that are tried have in common. */

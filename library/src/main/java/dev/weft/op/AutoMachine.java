@@ -4,20 +4,20 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
-import dev.weft.search.MachinePlans;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
-import dev.weft.sim.Scenario;
-import dev.weft.sim.Simulator;
 import dev.weft.sim.Wiring;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tune.HostModel;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The model of the machine that a group runs on: the calibrated host, the group's part of its cores
@@ -101,19 +101,21 @@ final class AutoMachine {
 
     private double simulatedNs(Machine machine) {
         Hosts hosts = fabric.hosts();
-        Shards shards = Shards.even((long) LARGE_ROWS * hosts.ranks(), hosts.ranks());
-        Scenario scenario =
-                Scenario.of(
-                        new MachinePlans(machine, Algorithm.MESH_PUSH),
-                        Chunks.byRows(shards, COLS, LARGE_ROWS, LARGE_ROWS),
-                        1,
-                        hosts,
-                        DType.FP32,
-                        DType.FP32,
+        Problem gather =
+                new Problem(
+                        Shards.even((long) LARGE_ROWS * hosts.ranks(), hosts.ranks()),
+                        COLS,
                         List.of(),
+                        DType.FP32,
+                        DType.FP32,
                         true,
-                        1);
-        return Simulator.run(machine, scenario, Part.GATHER).ns();
+                        1,
+                        1,
+                        new Cut(LARGE_ROWS, 0, 0),
+                        hosts,
+                        Map.of());
+        PlanSearch search = new PlanSearch(machine, gather);
+        return search.price(search.candidate(Algorithm.MESH_PUSH), Part.GATHER).ns();
     }
 
     private Machine withLinks(Machine host, double latencyUs, double chunkNs, double gbps) {

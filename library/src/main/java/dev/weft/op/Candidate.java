@@ -1,14 +1,13 @@
 package dev.weft.op;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 
 /**
- * One of the plans that {@link Algorithm#AUTO} looked at.
+ * One of the plans that {@link dev.weft.plan.Algorithm#AUTO} looked at.
  *
- * @param chunksPerSource at least so many chunks of a shard, where its rows allow it; 0 where the
- *     caller has said how to cut
- * @param predictedNs what the simulator says a call takes on this machine
+ * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
+ * @param predictedNs what the simulator says a call takes on this machine; NaN where it was not
+ *     asked
  * @param measuredNs what it took when it was tried; NaN where it was not
  * @param chosen whether it is the one that the operator runs
  */
@@ -19,20 +18,14 @@ public record Candidate(
         double measuredNs,
         boolean chosen) {
 
-    static Candidate priced(PlanWriter algorithm, int chunksPerSource, double predictedNs) {
-        return new Candidate(algorithm, chunksPerSource, predictedNs, Double.NaN, false);
-    }
-
-    Candidate measured(double ns, boolean isChosen) {
-        return new Candidate(algorithm, chunksPerSource, predictedNs, ns, isChosen);
-    }
-
-    Candidate asChosen() {
-        return new Candidate(algorithm, chunksPerSource, predictedNs, measuredNs, true);
-    }
-
-    /** The same plan, whatever is known of its time. */
-    boolean isPlannedAs(Candidate other) {
-        return algorithm == other.algorithm && chunksPerSource == other.chunksPerSource;
+    /** For those who search by themselves, as the command does. */
+    @SuppressWarnings("exports")
+    public static Candidate of(dev.weft.search.Candidate found) {
+        return new Candidate(
+                found.algorithm(),
+                found.chunksPerSource(),
+                found.predictedNs(),
+                found.measuredNs(),
+                found.chosen());
     }
 }

@@ -123,8 +123,9 @@ public abstract class Operator<M> implements AutoCloseable {
     protected abstract RuntimeException told(RuntimeException cause);
 
     /** This operator was chosen out of these, after the calls that it has made. */
-    protected final void chosenFrom(List<Candidate> all) {
-        this.candidates = all;
+    @SuppressWarnings("exports")
+    protected final void chosenFrom(List<dev.weft.search.Candidate> all) {
+        this.candidates = all.stream().map(Candidate::of).toList();
         this.callsOfTrial = awaited;
     }
 

@@ -83,10 +83,12 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     }
 
     /**
-     * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on the
-     * model of this machine and tries the cheapest beside sequential, which takes {@link #prepare}
-     * a second or so, once for each problem in a process. Plans of any other writer than {@link
-     * Algorithm} are proved when the operator is prepared.
+     * How rows are gathered. {@link Algorithm#AUTO}, the default, prices the algorithms on a model
+     * of this machine and tries the cheapest beside sequential, which takes {@link #prepare} a
+     * second or so, once for each problem in a process. Where the command {@code weft} has not
+     * stored a model of this CPU, this process measures one first, for three seconds at most for
+     * each engine and type of A, and keeps it for as long as it lives; no file is written. Plans of
+     * any other writer than {@link Algorithm} are proved when the operator is prepared.
      */
     public final B algorithm(PlanWriter writer) {
         this.algorithm = writer;

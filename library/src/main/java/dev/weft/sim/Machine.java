@@ -18,6 +18,7 @@ import java.util.Objects;
  * @param ranksPerNode ranks that {@code node} joins; more are on several nodes, or 0 for any number
  * @param node how the ranks of a node reach each other
  * @param network how nodes reach each other; null where there is but one
+ * @param copies what is known of copies besides their rate
  */
 public record Machine(
         String name,
@@ -29,12 +30,40 @@ public record Machine(
         Consumption consumption,
         int ranksPerNode,
         Wiring node,
-        Wiring network) {
+        Wiring network,
+        Copies copies) {
+
+    /** A machine of whose copies no more is known than their rate. */
+    public Machine(
+            String name,
+            String description,
+            List<String> sources,
+            Engine engine,
+            Memory memory,
+            Overheads overheads,
+            Consumption consumption,
+            int ranksPerNode,
+            Wiring node,
+            Wiring network) {
+        this(
+                name,
+                description,
+                sources,
+                engine,
+                memory,
+                overheads,
+                consumption,
+                ranksPerNode,
+                node,
+                network,
+                Copies.PLAIN);
+    }
 
     public Machine {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(engine, "engine");
         Objects.requireNonNull(node, "node");
+        Objects.requireNonNull(copies, "copies");
         sources = List.copyOf(sources);
         if (ranksPerNode < 0 || ranksPerNode == 0 && network != null) {
             throw new IllegalArgumentException(
@@ -78,6 +107,51 @@ public record Machine(
         /** From the end of a transfer until somebody can make use of it. */
         double knownNs() {
             return (signalUs + wakeUs) * 1e3;
+        }
+    }
+
+    /**
+     * What copies between ranks cost and slow down, for the cut of what arrives; the simulator
+     * makes no use of it.
+     *
+     * @param tileSlowdown how many times as long a tile takes while copies run
+     * @param narrowBytes rows of a rectangle that are narrower cost more than their bytes
+     * @param narrowRowNs for each of them
+     * @param farBytes rows that lie further apart than this cost {@code farRowNs} instead
+     */
+    public record Copies(
+            double tileSlowdown,
+            double narrowBytes,
+            double narrowRowNs,
+            double farBytes,
+            double farRowNs) {
+
+        /** Every byte costs the same. */
+        public static final Copies PLAIN = new Copies(1, 0, 0, 0, 0);
+
+        public Copies {
+            if (!(tileSlowdown >= 1)
+                    || !(narrowBytes >= 0)
+                    || !(narrowRowNs >= 0)
+                    || !(farBytes >= 0)
+                    || !(farRowNs >= 0)) {
+                throw new IllegalArgumentException(
+                        "tiles %s times as slow, rows under %s bytes %s ns, over %s apart %s ns: expected one or more and nothing negative"
+                                .formatted(
+                                        tileSlowdown,
+                                        narrowBytes,
+                                        narrowRowNs,
+                                        farBytes,
+                                        farRowNs));
+            }
+        }
+
+        /** What a row of a rectangle costs besides its bytes, where rows lie that far apart. */
+        public double rowNs(long bytes, long apartBytes) {
+            if (bytes >= narrowBytes) {
+                return 0;
+            }
+            return apartBytes > farBytes ? farRowNs : narrowRowNs;
         }
     }
 
@@ -135,7 +209,8 @@ public record Machine(
                 consumption,
                 newRanksPerNode,
                 node,
-                newNetwork);
+                newNetwork,
+                copies);
     }
 
     private Machine with(Engine newEngine, Memory newMemory, Wiring newNode, Wiring newNetwork) {
@@ -149,6 +224,7 @@ public record Machine(
                 consumption,
                 ranksPerNode,
                 newNode,
-                newNetwork);
+                newNetwork,
+                copies);
     }
 }

@@ -40,6 +40,8 @@ final class MachineReader {
         int ranksPerNode = file.has("ranksPerNode") ? file.count("ranksPerNode", 0, MAX_COUNT) : 0;
         Wiring node = wiring(file.object("node"));
         Wiring network = file.has("network") ? wiring(file.object("network")) : null;
+        Machine.Copies copies =
+                file.has("copies") ? copies(file.object("copies")) : Machine.Copies.PLAIN;
         return file.build(
                 () -> {
                     checkTorus(node, ranksPerNode);
@@ -53,7 +55,8 @@ final class MachineReader {
                             consumption,
                             ranksPerNode,
                             node,
-                            network);
+                            network,
+                            copies);
                 });
     }
 
@@ -130,6 +133,18 @@ final class MachineReader {
         double signalUs = fields.amount("signalUs");
         double wakeUs = fields.amount("wakeUs");
         return fields.build(() -> new Machine.Overheads(callUs, transferUs, signalUs, wakeUs));
+    }
+
+    private static Machine.Copies copies(JsonObject fields) {
+        double tileSlowdown = fields.amount("tileSlowdown", 1);
+        double narrowBytes = fields.amount("narrowBytes", 0);
+        double narrowRowNs = fields.amount("narrowRowNs", 0);
+        double farBytes = fields.amount("farBytes", 0);
+        double farRowNs = fields.amount("farRowNs", 0);
+        return fields.build(
+                () ->
+                        new Machine.Copies(
+                                tileSlowdown, narrowBytes, narrowRowNs, farBytes, farRowNs));
     }
 
     private static Wiring wiring(JsonObject fields) {

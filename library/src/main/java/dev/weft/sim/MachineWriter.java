@@ -66,6 +66,9 @@ final class MachineWriter {
         if (machine.network() != null) {
             wiring("network", machine.network());
         }
+        if (!machine.copies().equals(Machine.Copies.PLAIN)) {
+            copies(machine.copies());
+        }
         json.writeEndObject();
     }
 
@@ -112,6 +115,16 @@ final class MachineWriter {
         number("transferUs", overheads.transferUs());
         number("signalUs", overheads.signalUs());
         number("wakeUs", overheads.wakeUs());
+        json.writeEndObject();
+    }
+
+    private void copies(Machine.Copies copies) throws IOException {
+        json.writeObjectFieldStart("copies");
+        number("tileSlowdown", copies.tileSlowdown());
+        number("narrowBytes", copies.narrowBytes());
+        number("narrowRowNs", copies.narrowRowNs());
+        number("farBytes", copies.farBytes());
+        number("farRowNs", copies.farRowNs());
         json.writeEndObject();
     }
 

@@ -15,6 +15,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.ToDoubleFunction;
 
 /**
@@ -50,6 +51,7 @@ public final class Calibration implements AutoCloseable {
     private final Effort effort;
     private final ProbeBuffers buffers;
     private final CopyProbe copies;
+    private final long endNs;
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
     private double operationsPerNs;
@@ -58,10 +60,12 @@ public final class Calibration implements AutoCloseable {
     private record Transport(
             double aloneGbps, double togetherGbps, double transferUs, double wakeUs) {}
 
-    /** Warms the engine up, which takes a second or two for each type of A. */
+    /** Warms the engine up, for half of the time that {@code effort} allows at most. */
     public Calibration(Gemm gemm, Set<DType> aTypes, Effort effort) {
         this.gemm = gemm;
         this.effort = effort;
+        long mostNs = effort.mostPerType().toNanos();
+        this.endNs = System.nanoTime() + aTypes.size() * mostNs;
         int threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
         this.copies = new CopyProbe(threads, effort.bufferBytes());
         this.buffers = new ProbeBuffers(threads, effort.bufferBytes());
@@ -70,7 +74,7 @@ public final class Calibration implements AutoCloseable {
             for (DType type : aTypes) {
                 ProductProbe probe =
                         new ProductProbe(gemm, type, buffers, effort.inners(), operationsPerNs);
-                probe.warmUp(effort.heartbeat());
+                probe.warmUp(effort.heartbeat(), mostNs / 2);
                 products.put(type, probe);
             }
         } catch (RuntimeException | Error e) {
@@ -91,15 +95,20 @@ public final class Calibration implements AutoCloseable {
         try (Calibration calibration = new Calibration(gemm, aTypes, effort)) {
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
                 calibration.forget();
-                for (int round = 0; round < effort.rounds(); round++) {
-                    calibration.round();
+                calibration.round(calibration::isOver);
+                for (int round = 1; round < effort.rounds() && !calibration.isOver(); round++) {
+                    calibration.round(calibration::isOver);
                 }
-                if (!calibration.isDisturbed()) {
+                if (calibration.isOver() || !calibration.isDisturbed()) {
                     break;
                 }
             }
             return calibration.machine();
         }
+    }
+
+    private boolean isOver() {
+        return System.nanoTime() - endNs >= 0;
     }
 
     /**
@@ -119,8 +128,15 @@ public final class Calibration implements AutoCloseable {
 
     /** Times everything once more. */
     public void round() {
+        round(() -> false);
+    }
+
+    /** The same: the first time in any case, then unless it is over meanwhile. */
+    private void round(BooleanSupplier isOver) {
         for (ProductProbe probe : products.values()) {
-            probe.round(effort.heartbeat());
+            if (!probe.round(effort.heartbeat(), isOver)) {
+                return;
+            }
         }
         CopyProbe.Copies alone = copies.time(false);
         CopyProbe.Copies together = copies.time(true);

@@ -1,5 +1,6 @@
 package dev.weft.tune;
 
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -8,16 +9,24 @@ import java.util.List;
  * @param inners [K, N] of the products that are timed
  * @param bufferBytes bytes of rows, and as many of products, for each thread
  * @param rounds in which everything is timed once
+ * @param mostPerType after so long for each type of A no further round is begun, though there is
+ *     always one
  * @param heartbeat called after every small step, for peers that wait meanwhile
  */
-public record Effort(List<long[]> inners, long bufferBytes, int rounds, Runnable heartbeat) {
+public record Effort(
+        List<long[]> inners,
+        long bufferBytes,
+        int rounds,
+        Duration mostPerType,
+        Runnable heartbeat) {
 
-    /** Takes a few seconds: enough to rank plans. */
+    /** Takes up to three seconds for each type of A: enough to rank plans. */
     public static Effort quick(Runnable heartbeat) {
         return new Effort(
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
                 32L << 20,
                 3,
+                Duration.ofSeconds(3),
                 heartbeat);
     }
 
@@ -35,6 +44,7 @@ public record Effort(List<long[]> inners, long bufferBytes, int rounds, Runnable
                         new long[] {2048, 2048}),
                 64L << 20,
                 9,
+                Duration.ofMinutes(1),
                 heartbeat);
     }
 }

@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /**
  * Times an engine's products of blocks of rows while all cores multiply, as in a call, and fits
@@ -29,7 +30,6 @@ final class ProductProbe {
     /** The least time of a warm-up: kernels and conversions are slow until they are compiled. */
     private static final long LEAST_WARM_NS = 500_000_000;
 
-    private static final long MOST_WARM_NS = 2_000_000_000L;
     private static final double STEADY = 0.9;
 
     private final Gemm gemm;
@@ -81,13 +81,16 @@ final class ProductProbe {
     }
 
     /** Runs rounds that do not count, for a while and then until they get no faster. */
-    void warmUp(Runnable heartbeat) {
+    void warmUp(Runnable heartbeat, long mostNs) {
         long start = System.nanoTime();
         double before = Double.MAX_VALUE;
         while (true) {
-            double now = Arrays.stream(time(heartbeat)).sum();
-            long spent = System.nanoTime() - start;
-            if (spent > MOST_WARM_NS || spent > LEAST_WARM_NS && now > STEADY * before) {
+            double[] ns = time(heartbeat, false, () -> System.nanoTime() - start > mostNs);
+            if (ns == null) {
+                return;
+            }
+            double now = Arrays.stream(ns).sum();
+            if (System.nanoTime() - start > LEAST_WARM_NS && now > STEADY * before) {
                 return;
             }
             before = now;
@@ -99,14 +102,26 @@ final class ProductProbe {
         rounds.clear();
     }
 
-    /** Times every shape once more. */
-    void round(Runnable heartbeat) {
-        rounds.add(time(heartbeat));
+    /**
+     * Times every shape once more: the first time in any case, then unless it is over meanwhile.
+     *
+     * @return whether all were timed
+     */
+    boolean round(Runnable heartbeat, BooleanSupplier isOver) {
+        double[] ns = time(heartbeat, rounds.isEmpty(), isOver);
+        if (ns != null) {
+            rounds.add(ns);
+        }
+        return ns != null;
     }
 
-    private double[] time(Runnable heartbeat) {
+    /** Null if it was over meanwhile. */
+    private double[] time(Runnable heartbeat, boolean inAnyCase, BooleanSupplier isOver) {
         double[] ns = new double[shapes.size()];
         for (int i = 0; i < ns.length; i++) {
+            if (!inAnyCase && isOver.getAsBoolean()) {
+                return null;
+            }
             Shape shape = shapes.get(i);
             try (Arena arena = Arena.ofShared()) {
                 Matrix b = Matrix.allocate(arena, DType.FP32, shape.k(), shape.n());
@@ -118,6 +133,7 @@ final class ProductProbe {
                         ParallelTimer.medianNs(
                                 buffers.threads(),
                                 calls,
+                                isOver,
                                 thread -> products(shape, packed, thread, turn, arena));
             }
             heartbeat.run();

@@ -12,6 +12,7 @@ import dev.weft.op.AllGatherMatmul;
 import dev.weft.plan.Lane;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
+import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;

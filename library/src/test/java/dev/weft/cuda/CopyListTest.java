@@ -14,6 +14,9 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.Pacing;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.search.ArrivalCuts;
+import dev.weft.sim.Machines;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -102,8 +105,14 @@ class CopyListTest {
         }
 
         private static ArrivalCut priced(RankPlan plan, TileShape shape) {
-            long own = plan.chunks().shards().rows(plan.rank());
-            return ArrivalCuts.of(own, arriving(plan), plan.chunks().cols(), 512, 2, shape);
+            return ArrivalCuts.of(
+                    Machines.named("h200-pcie"),
+                    shape.grid(),
+                    DType.FP16,
+                    plan.chunks().cols(),
+                    512,
+                    plan.chunks().shards().rows(plan.rank()),
+                    arriving(plan));
         }
 
         private static ArrivalCut byHand(RankPlan plan, Random random) {

@@ -291,7 +291,15 @@ class MachineFileTest {
                 Machine.Consumption.values()[random.nextInt(2)],
                 torus ? 6 : 1 + random.nextInt(100),
                 randomWiring(random, torus ? Wiring.Topology.TORUS : Wiring.Topology.BUS),
-                network);
+                network,
+                random.nextBoolean()
+                        ? Machine.Copies.PLAIN
+                        : new Machine.Copies(
+                                1 + amount(random),
+                                amount(random),
+                                amount(random),
+                                amount(random),
+                                amount(random)));
     }
 
     private static Engine randomEngine(Random random) {

@@ -12,6 +12,8 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.tensor.DType;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -28,6 +30,7 @@ class CalibrationTest {
                         List.of(new long[] {64, 64}, new long[] {128, 32}),
                         1 << 20,
                         1,
+                        Duration.ofSeconds(2),
                         beats::incrementAndGet);
         Machine machine = Calibration.measure(gemm, least);
         CoreEngine engine = assertInstanceOf(CoreEngine.class, machine.engine());
@@ -44,6 +47,21 @@ class CalibrationTest {
         assertTrue(beats.get() > 0, "nobody heard that it goes on");
         byte[] json = MachineFile.toJson(machine).getBytes(StandardCharsets.UTF_8);
         assertEquals(machine, MachineFile.parse("here", json));
+    }
+
+    /** However many rounds are wanted: one is measured, and no further one begun. */
+    @Test
+    void timeThatIsUpEndsTheRounds() {
+        Effort endless =
+                new Effort(
+                        List.of(new long[] {64, 64}),
+                        1 << 20,
+                        Integer.MAX_VALUE,
+                        Duration.ofMillis(1),
+                        () -> {});
+        Machine machine =
+                Calibration.measure(Gemms.byName("scalar"), EnumSet.of(DType.FP32), endless);
+        assertTrue(machine.engine().knows(DType.FP32));
     }
 
     @Test

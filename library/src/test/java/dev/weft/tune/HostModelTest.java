@@ -2,10 +2,12 @@ package dev.weft.tune;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import dev.weft.fabric.ChildJvm;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
@@ -14,12 +16,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Arrays;
-import java.util.function.Supplier;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The model of this machine is kept among the user's caches, and nowhere else. */
+/** A stored model is read, unless others could have written it; nothing is ever written. */
 class HostModelTest {
 
     private static final Machine MODEL = Machines.named("cpu-1gbe");
@@ -30,54 +32,55 @@ class HostModelTest {
         return temporary.resolve("weft").resolve("machine.json");
     }
 
-    private Machine machine(Supplier<Machine> measuring) {
-        return HostModel.measured(
-                file(), MODEL.description(), DType.FP32, null, measuring, () -> {});
+    private Machine stored() {
+        return HostModel.stored(file(), MODEL.description());
     }
 
     @Test
-    void whatWasMeasuredIsKeptForTheNextProcess() throws IOException {
-        assertSame(MODEL, machine(() -> MODEL));
-        assertEquals(MODEL, machine(() -> fail("measured again")));
-        assertEquals(
-                "rwx------",
-                PosixFilePermissions.toString(Files.getPosixFilePermissions(file().getParent())));
+    void aStoredModelIsReadAndWhatItLacksIsMeasured() {
+        assertNull(stored());
+        MachineFile.writeCached(MODEL, file());
+        assertEquals(MODEL, stored());
+        assertNull(HostModel.stored(file(), "another engine"));
+        assertSame(MODEL, HostModel.knowing(DType.FP32, MODEL, () -> fail("measured")));
+        assertSame(MODEL, HostModel.knowing(DType.FP32, null, () -> MODEL));
     }
 
-    /** Its target may be any file of the user's. */
+    /** Its target may be any file. */
     @Test
     void aLinkInPlaceOfTheFileIsNotFollowed() throws IOException {
-        Path precious = temporary.resolve("precious.json");
-        MachineFile.write(Machines.named("trn2"), precious);
-        byte[] before = Files.readAllBytes(precious);
+        Path elsewhere = temporary.resolve("elsewhere.json");
+        MachineFile.write(MODEL, elsewhere);
         Files.createDirectory(file().getParent());
-        Files.createSymbolicLink(file(), precious);
-        assertSame(MODEL, machine(() -> MODEL));
-        assertEquals(-1, mismatch(before, precious));
-        assertFalse(Files.isSymbolicLink(file()), "the file has taken the place of the link");
-        assertEquals(MODEL, machine(() -> fail("measured again")));
+        Files.createSymbolicLink(file(), elsewhere);
+        assertNull(stored());
     }
 
-    /** What others can write is neither believed nor written to. */
     @Test
-    void aFolderThatOthersCanWriteIsNotUsed() throws IOException {
-        Path folder = Files.createDirectory(file().getParent());
-        MachineFile.write(MODEL, file());
-        byte[] planted = Files.readAllBytes(file());
-        Machine measured = Machines.named("cpu-100gbe");
+    void aFolderThatOthersCanWriteIsNotBelieved() throws IOException {
+        Path folder = file().getParent();
+        MachineFile.writeCached(MODEL, file());
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
-        assertSame(measured, machine(() -> measured));
-        assertEquals(-1, mismatch(planted, file()));
-        assertFalse(Files.exists(folder.resolve("machine.lock")));
+        assertNull(stored());
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxr-xr-x"));
         Files.setPosixFilePermissions(temporary, PosixFilePermissions.fromString("rwxrwx---"));
-        assertSame(measured, machine(() -> measured), "others could replace the folder");
+        assertNull(stored(), "others could replace the folder");
         Files.setPosixFilePermissions(temporary, PosixFilePermissions.fromString("rwx------"));
-        assertEquals(MODEL, machine(() -> fail("measured again")));
-        assertTrue(Files.exists(folder.resolve("machine.lock")));
+        assertEquals(MODEL, stored());
     }
 
-    private static int mismatch(byte[] expected, Path file) throws IOException {
-        return Arrays.mismatch(expected, Files.readAllBytes(file));
+    @Test
+    void toPrepareAnOperatorWritesNothing() throws IOException {
+        Map<String, String> environment =
+                Map.of("XDG_CACHE_HOME", temporary.toString(), "HOME", temporary.toString());
+        try (ChildJvm child = ChildJvm.start(PreparingChild.class, environment)) {
+            String chosen = child.awaitLine("chosen of ");
+            assertTrue(Integer.parseInt(chosen) > 1, chosen);
+            assertEquals(0, child.exitCode());
+        }
+        try (Stream<Path> left = Files.list(temporary)) {
+            assertEquals(0, left.count());
+        }
+        assertFalse(Files.exists(file().getParent()));
     }
 }

@@ -1,8 +1,8 @@
 package dev.weft.cli.options;
 
-import dev.weft.compat.Ascend;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
 import java.time.Duration;
 import java.util.Locale;
 
@@ -40,11 +40,7 @@ public record ExecutionSpec(
     public static final int TILES_PER_CHUNK = 4;
 
     /** Tile sizes of the Ascend example's chunk rule. */
-    public record AscendTiles(long baseM, long baseN) {
-
-        public static final AscendTiles DEFAULT =
-                new AscendTiles(Ascend.DEFAULT_BASE_M, Ascend.DEFAULT_BASE_N);
-    }
+    public record AscendTiles(long baseM, long baseN) {}
 
     /** What the ranks are. */
     public enum Launcher {
@@ -58,13 +54,7 @@ public record ExecutionSpec(
     }
 
     /** One call on this CPU's threads, cut like this. */
-    public ExecutionSpec onCpu(
-            PlanWriter newAlgorithm,
-            int lanes,
-            long newChunkRows,
-            long newChunkCols,
-            int newSplitsPerRank,
-            AscendTiles newAscendTiles) {
+    public ExecutionSpec onCpu(PlanWriter newAlgorithm, int lanes, Cut cut) {
         return new ExecutionSpec(
                 false,
                 false,
@@ -73,10 +63,10 @@ public record ExecutionSpec(
                 engine,
                 0,
                 lanes,
-                newChunkRows,
-                newChunkCols,
-                newSplitsPerRank,
-                newAscendTiles,
+                cut.chunkRows(),
+                cut.chunkCols(),
+                cut.splitsPerRank(),
+                null,
                 0,
                 1,
                 keepGathered,

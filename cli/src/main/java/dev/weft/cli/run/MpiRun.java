@@ -168,6 +168,9 @@ final class MpiRun {
                     steps.ranks(inputs.problem(), execution, world.hosts())
                             + ": "
                             + inputs.problem().describe());
+            if (first) {
+                steps.storeModel(inputs.problem(), execution, world::worked);
+            }
             console.info("Running warmup...");
             RankReport report =
                     new RankRun(inputs, execution, progress, listener(page, inputs, world))

@@ -1,15 +1,19 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.simulate.StoredModel;
 import dev.weft.cli.verify.Verifier;
 import dev.weft.fabric.World;
 import dev.weft.files.TemporaryFiles;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
@@ -95,11 +99,9 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         }
         if (!report.candidates().isEmpty()) {
             new Explanation(report.candidates()).print(console);
-        } else if (report.device().equals("cpu")) {
+        } else {
             console.info(
                     "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
-        } else {
-            console.info("On GPUs auto is a rule, and no candidates are priced");
         }
     }
 
@@ -166,12 +168,39 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         return inputs;
     }
 
+    /**
+     * Stores a model of this machine for auto, where it chooses and none is stored yet, so that
+     * later runs need not measure.
+     *
+     * @param heartbeat for ranks that wait meanwhile
+     */
+    void storeModel(ProblemSpec problem, ExecutionSpec execution, Runnable heartbeat) {
+        boolean chooses =
+                execution.algorithm() == Algorithm.AUTO
+                        && !execution.cuda()
+                        && problem.ranksPerGroup() > 1
+                        && problem.m() > 0;
+        if (chooses) {
+            StoredModel.storeIfMissing(Gemms.byName(execution.engine()), problem.aType(), heartbeat)
+                    .filter(file -> !options.quiet)
+                    .ifPresent(
+                            file ->
+                                    ErrorMessage.print(
+                                            err,
+                                            "measured this machine for auto, kept in "
+                                                    + file
+                                                    + "; ./weft calibrate does it more"
+                                                    + " thoroughly"));
+        }
+    }
+
     List<RankReport> launch(
             RunOptions.Inputs inputs,
             ExecutionSpec execution,
             Progress progress,
             RoundListener listener)
             throws IOException {
+        storeModel(inputs.problem(), execution, () -> {});
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();

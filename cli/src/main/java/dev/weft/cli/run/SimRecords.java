@@ -2,12 +2,12 @@ package dev.weft.cli.run;
 
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cli.simulate.SimCandidate;
-import dev.weft.cli.simulate.SimProblem;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
 import java.util.List;
 
 /** Makes a run record out of predicted times. */
@@ -21,37 +21,37 @@ final class SimRecords {
      */
     static RunRecord of(
             ProblemSpec spec,
-            SimProblem problem,
+            PlanSearch search,
             ExecutionSpec execution,
-            SimCandidate chosen,
+            Candidate chosen,
             Views views,
             Verification verification,
             SimTimelines timelines) {
         return new RunRecord(
                 Records.problem(spec),
-                execution(problem, execution, chosen),
+                execution(search, execution, chosen),
                 views,
                 spec.flopsPerRank(),
                 verification,
-                timelines == null ? List.of() : timelines.ranks(problem, chosen),
+                timelines == null ? List.of() : timelines.ranks(search, chosen),
                 Records.environment(),
                 null);
     }
 
     private static RunRecord.Execution execution(
-            SimProblem problem, ExecutionSpec execution, SimCandidate chosen) {
-        String machine = problem.machine().name();
+            PlanSearch search, ExecutionSpec execution, Candidate chosen) {
+        String machine = search.machine().name();
         return new RunRecord.Execution(
                 execution.algorithm().label(),
                 chosen.algorithm().label(),
                 "sim",
-                problem.hosts().sizes(),
+                search.hosts().sizes(),
                 "sim:" + machine,
                 machine,
                 null,
                 "simulated",
-                problem.computeWorkers(),
-                problem.lanesUsed(chosen),
+                search.computeWorkers(),
+                search.lanesUsed(chosen),
                 Double.NaN,
                 0,
                 1);

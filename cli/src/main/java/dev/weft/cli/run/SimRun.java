@@ -6,21 +6,22 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cli.simulate.SimCandidate;
-import dev.weft.cli.simulate.SimCut;
-import dev.weft.cli.simulate.SimProblem;
 import dev.weft.cli.simulate.SimRules;
-import dev.weft.cli.simulate.SimSearch;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.simulate.SimViews;
 import dev.weft.cli.verify.VerificationExit;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.op.Candidate;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.PlanSearch.Budget;
+import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
@@ -114,19 +115,20 @@ final class SimRun {
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
             options.execution.checkStrict(spec);
             SimRules.checkSlow(options.slow, spec.ranks());
-            SimProblem problem = problem(machine, spec);
+            PlanSearch search = search(machine, spec);
             console.info("Simulated on " + machine.name() + ": " + machine.description());
-            console.info(spec.ranks() + " ranks (sim" + hosts(problem) + "): " + spec.describe());
-            SimCandidate chosen = choose(problem, console);
-            Prediction call = simulated(problem, chosen, console);
-            Views views = SimViews.of(problem, chosen, call, baseline(problem, chosen));
-            Verification verification = options.verify ? verify(chosen, console) : null;
+            console.info(
+                    spec.ranks() + " ranks (sim" + hosts(search.hosts()) + "): " + spec.describe());
+            Candidate chosen = choose(search, console);
+            Prediction call = simulated(search, chosen, console);
+            Views views = SimViews.of(search, chosen, call, baseline(search, chosen));
+            Verification verification = options.verify ? verify(search, chosen, console) : null;
             SimTimelines timelines =
                     outputs.wantsSpans() || !console.quiet() && isQuick(call)
-                            ? SimTimelines.of(problem, chosen)
+                            ? SimTimelines.of(search, chosen)
                             : null;
             RunRecord record =
-                    SimRecords.of(spec, problem, execution, chosen, views, verification, timelines);
+                    SimRecords.of(spec, search, execution, chosen, views, verification, timelines);
             outputs.write(record);
             return verification == null
                     ? 0
@@ -139,59 +141,57 @@ final class SimRun {
         return call.transfers() <= QUICK_TRANSFERS;
     }
 
-    private SimProblem problem(Machine machine, ProblemSpec spec) {
-        return new SimProblem(
+    private PlanSearch search(Machine machine, ProblemSpec spec) {
+        boolean ascend = machine.consumption() == Machine.Consumption.BY_SOURCE;
+        return SimRules.search(
                 machine,
-                spec.shards(),
-                spec.k(),
-                spec.cols(0),
-                spec.aType(),
-                spec.outType(),
-                execution.keepGathered(),
-                machine.engine() instanceof CoreEngine ? execution.computeWorkers() : 0,
-                options.slow);
+                new Problem(
+                        spec.shards(),
+                        spec.k(),
+                        List.of(spec.cols(0)),
+                        spec.aType(),
+                        spec.outType(),
+                        execution.keepGathered(),
+                        machine.engine() instanceof CoreEngine ? execution.computeWorkers() : 0,
+                        execution.commWorkers(),
+                        SimRules.cut(execution, spec.shards(), spec.k(), ascend),
+                        null,
+                        options.slow));
     }
 
-    private static String hosts(SimProblem problem) {
-        int count = problem.hosts().count();
-        if (count == 1) {
+    private static String hosts(Hosts hosts) {
+        if (hosts.count() == 1) {
             return "";
         }
-        return count > MOST_LISTED_HOSTS
-                ? ", " + count + " hosts of up to " + problem.hosts().size(0)
-                : ", hosts of " + problem.hosts();
+        return hosts.count() > MOST_LISTED_HOSTS
+                ? ", " + hosts.count() + " hosts of up to " + hosts.size(0)
+                : ", hosts of " + hosts;
     }
 
     /** Says what it took, since that depends on the ranks being alike. */
-    private static Prediction simulated(SimProblem problem, SimCandidate chosen, Console console) {
+    private static Prediction simulated(PlanSearch search, Candidate chosen, Console console) {
         long start = System.nanoTime();
-        Prediction call = problem.price(chosen, Part.WHOLE);
+        Prediction call = search.price(chosen, Part.WHOLE);
         double seconds = (System.nanoTime() - start) / 1e9;
         console.info(
                 String.format(
                         Locale.ROOT,
                         "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
                         call.simulatedRanks(),
-                        problem.hosts().ranks(),
+                        search.hosts().ranks(),
                         call.transfers(),
                         call.events(),
                         seconds));
         return call;
     }
 
-    private SimCandidate choose(SimProblem problem, Console console) {
-        boolean asked = execution.algorithm() != Algorithm.AUTO || problem.hasOwnKernel();
-        SimCut cut = SimCut.of(execution, problem.hasOwnKernel());
-        SimSearch search =
-                asked && !options.explain
-                        ? null
-                        : SimSearch.of(problem, cut, execution.commWorkers());
-        SimCandidate chosen =
-                asked
-                        ? problem.candidate(askedAlgorithm(), cut, execution.commWorkers())
-                        : search.cheapest().candidate();
+    private Candidate choose(PlanSearch search, Console console) {
+        boolean asked = execution.algorithm() != Algorithm.AUTO || search.hasOwnKernel();
+        List<Candidate> priced =
+                asked && !options.explain ? List.of() : search.candidates(Budget.THOROUGH);
+        Candidate chosen = asked ? search.candidate(askedAlgorithm()) : priced.getFirst();
         if (options.explain) {
-            explain(problem, search, chosen, console);
+            explain(search, priced, chosen, console);
         }
         return chosen;
     }
@@ -204,45 +204,31 @@ final class SimRun {
     }
 
     private static void explain(
-            SimProblem problem, SimSearch search, SimCandidate chosen, Console console) {
-        List<SimCandidate.Priced> priced = new ArrayList<>(search.priced());
-        if (priced.stream().noneMatch(one -> one.candidate().equals(chosen))) {
-            priced.add(problem.price(chosen));
-            priced.sort(Comparator.comparingDouble(SimCandidate.Priced::ns));
+            PlanSearch search, List<Candidate> priced, Candidate chosen, Console console) {
+        List<Candidate> all = new ArrayList<>(priced);
+        if (all.stream().noneMatch(chosen::isPlannedAs)) {
+            all.add(search.priced(chosen));
+            all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
-        new Explanation(priced.stream().map(one -> line(one, chosen)).toList()).print(console);
-    }
-
-    private static Candidate line(SimCandidate.Priced priced, SimCandidate chosen) {
-        SimCandidate candidate = priced.candidate();
-        return new Candidate(
-                candidate.algorithm(),
-                candidate.chunksPerSource(),
-                priced.ns(),
-                Double.NaN,
-                candidate.equals(chosen));
+        all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
+        new Explanation(all.stream().map(dev.weft.op.Candidate::of).toList()).print(console);
     }
 
     /** What the call is compared with: the same chunks, or the best ones where none are given. */
-    private SimCandidate baseline(SimProblem problem, SimCandidate chosen) {
-        SimCut cut = SimCut.of(execution, problem.hasOwnKernel());
-        if (cut.isGiven() || problem.hasOwnKernel()) {
-            return problem.candidate(Algorithm.SEQUENTIAL, chosen.cut(), execution.commWorkers());
-        }
-        return SimSearch.sequential(problem, execution.commWorkers()).candidate();
+    private static Candidate baseline(PlanSearch search, Candidate chosen) {
+        return search.problem().cut().givesRows() || search.hasOwnKernel()
+                ? search.candidate(Algorithm.SEQUENTIAL, chosen.cut())
+                : search.sequential(Budget.THOROUGH);
     }
 
     /** The chosen plan on the CPU, once. */
-    private Verification verify(SimCandidate chosen, Console console) throws IOException {
-        SimCut cut = chosen.cut();
-        ExecutionSpec real =
-                execution.onCpu(
-                        chosen.algorithm(),
-                        chosen.lanes(),
-                        cut.isGiven() ? cut.chunkRows() : chosen.chunkRows(),
-                        cut.chunkCols(),
-                        cut.splitsPerRank(),
-                        cut.ascendTiles());
+    private Verification verify(PlanSearch search, Candidate chosen, Console console)
+            throws IOException {
+        Cut cut =
+                chosen.cut().givesRows()
+                        ? chosen.cut()
+                        : new Cut(search.chunkRows(chosen), 0, chosen.cut().chunkCols());
+        ExecutionSpec real = execution.onCpu(chosen.algorithm(), chosen.lanes(), cut);
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {

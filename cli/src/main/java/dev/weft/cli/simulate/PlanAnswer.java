@@ -3,6 +3,10 @@ package dev.weft.cli.simulate;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
+import dev.weft.plan.Algorithm;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Part;
 import java.util.ArrayList;
@@ -44,18 +48,18 @@ record PlanAnswer(
      * @param efficiency the product alone, over the call
      */
     record Choice(
-            SimProblem problem,
-            SimCandidate.Priced cheapest,
+            PlanSearch search,
+            Candidate cheapest,
             double unoverlappedNs,
             double limitFraction,
             double efficiency) {
 
         int ranks() {
-            return problem.shards().ranks();
+            return search.problem().shards().ranks();
         }
 
         double speedup() {
-            return unoverlappedNs / cheapest.ns();
+            return unoverlappedNs / cheapest.predictedNs();
         }
     }
 
@@ -76,15 +80,15 @@ record PlanAnswer(
     record Upgrade(String what, double ns, double speedup) {}
 
     /**
-     * @param problems one for each number of ranks
+     * @param searches one for each number of ranks
      */
-    static PlanAnswer of(List<SimProblem> problems, Progress progress) {
+    static PlanAnswer of(List<PlanSearch> searches, Progress progress) {
         List<Choice> choices = new ArrayList<>();
         List<String> refused = new ArrayList<>();
-        progress.begin("pricing", problems.size());
-        for (SimProblem problem : problems) {
+        progress.begin("pricing", searches.size());
+        for (PlanSearch search : searches) {
             try {
-                choices.add(choice(problem));
+                choices.add(choice(search));
             } catch (IllegalArgumentException e) {
                 refused.add(e.getMessage());
             }
@@ -93,36 +97,73 @@ record PlanAnswer(
         progress.end();
         Choice best =
                 choices.stream()
-                        .min(Comparator.comparingDouble(choice -> choice.cheapest().ns()))
+                        .min(Comparator.comparingDouble(choice -> choice.cheapest().predictedNs()))
                         .orElseThrow(() -> new UsageException(refused.getFirst()));
-        SimProblem problem = best.problem();
         return new PlanAnswer(
                 List.copyOf(choices),
                 best,
-                byRows(problem),
-                byLinks(problem),
+                byRows(best.search()),
+                byLinks(best.search()),
                 upgrades(best),
                 List.copyOf(refused));
     }
 
-    private static Choice choice(SimProblem problem) {
-        SimSearch search = SimSearch.of(problem, SimCut.AUTOMATIC, 0);
-        SimCandidate.Priced cheapest = search.cheapest();
+    private static Choice choice(PlanSearch search) {
+        List<Candidate> candidates = search.candidates(Budget.THOROUGH);
+        Candidate cheapest = candidates.getFirst();
         return new Choice(
-                problem,
+                search,
                 cheapest,
-                search.unoverlappedNs(),
-                SimSearch.limitFraction(problem, cheapest),
-                problem.price(cheapest.candidate(), Part.PRODUCT).ns() / cheapest.ns());
+                unoverlappedNs(search, candidates),
+                limitFraction(search, cheapest),
+                search.price(cheapest, Part.PRODUCT).ns() / cheapest.predictedNs());
     }
 
-    private static List<Gain> byRows(SimProblem problem) {
-        long m = problem.shards().totalRows();
-        LongFunction<Gain> gain = rows -> new Gain(rows, overlapGain(problem.withRows(rows)));
+    /**
+     * The least time without any overlap: sequential, or what another algorithm takes for its
+     * gather alone and then its product alone. Links may carry another algorithm's gather better
+     * than sequential's: that is no merit of overlap.
+     */
+    private static double unoverlappedNs(PlanSearch search, List<Candidate> candidates) {
+        double least = Double.POSITIVE_INFINITY;
+        for (Candidate one : candidates) {
+            if (!overlaps(one)) {
+                least = Math.min(least, one.predictedNs());
+            }
+            if (one.algorithm() != Algorithm.DIRECT) {
+                double gather = search.price(one, Part.GATHER).gatherNs();
+                double product = search.price(one, Part.PRODUCT).ns();
+                least = Math.min(least, gather + product);
+            }
+        }
+        return least;
+    }
+
+    private static boolean overlaps(Candidate candidate) {
+        return candidate.algorithm() != Algorithm.SEQUENTIAL;
+    }
+
+    /** The larger of product alone and transfers alone, over the whole call: 1 is perfect. */
+    static double limitFraction(PlanSearch search, Candidate one) {
+        double product = search.price(one, Part.PRODUCT).ns();
+        double gather = search.price(one, Part.GATHER).ns();
+        return Math.max(product, gather) / one.predictedNs();
+    }
+
+    private static List<Gain> byRows(PlanSearch search) {
+        long m = search.problem().shards().totalRows();
+        LongFunction<Gain> gain =
+                rows ->
+                        new Gain(
+                                rows,
+                                overlapGain(
+                                        SimRules.search(
+                                                search.machine(),
+                                                search.problem().withRows(rows))));
         List<Gain> gains = new ArrayList<>(List.of(gain.apply(m)));
         boolean pays = gains.getFirst().pays();
         // Fewer rows have more overhead: it is there that overlap stops paying, if it does.
-        int ranks = problem.shards().ranks();
+        int ranks = search.problem().shards().ranks();
         for (long rows = m / 2; pays && isQuick(rows, ranks); rows /= 2) {
             gains.addFirst(gain.apply(rows));
             pays = gains.getFirst().pays();
@@ -141,12 +182,15 @@ record PlanAnswer(
         return rows >= ranks && (rows % ranks == 0 || ranks <= FEW_RANKS);
     }
 
-    private static List<Gain> byLinks(SimProblem problem) {
+    private static List<Gain> byLinks(PlanSearch search) {
         DoubleFunction<Gain> gain =
                 factor ->
                         new Gain(
                                 factor,
-                                overlapGain(problem.on(problem.machine().withLinksFaster(factor))));
+                                overlapGain(
+                                        new PlanSearch(
+                                                search.machine().withLinksFaster(factor),
+                                                search.problem())));
         List<Gain> gains = new ArrayList<>(List.of(gain.apply(1)));
         for (int step = 1; step <= MOST_STEPS; step++) {
             if (step == 1 || gains.getFirst().pays()) {
@@ -159,13 +203,19 @@ record PlanAnswer(
         return List.copyOf(gains);
     }
 
-    private static double overlapGain(SimProblem problem) {
-        SimSearch search = SimSearch.of(problem, SimCut.AUTOMATIC, 0);
-        return search.unoverlappedNs() / search.overlapped().ns();
+    /** Of the best overlapped call; 1 at most where there is nothing to overlap. */
+    private static double overlapGain(PlanSearch search) {
+        List<Candidate> candidates = search.candidates(Budget.THOROUGH);
+        Candidate best =
+                candidates.stream()
+                        .filter(PlanAnswer::overlaps)
+                        .findFirst()
+                        .orElse(candidates.getFirst());
+        return unoverlappedNs(search, candidates) / best.predictedNs();
     }
 
     private static List<Upgrade> upgrades(Choice best) {
-        Machine machine = best.problem().machine();
+        Machine machine = best.search().machine();
         return List.of(
                 upgrade("links", best, machine.withLinksFaster(2)),
                 upgrade("on-chip memory", best, machine.withMoreOnChip(2)),
@@ -173,7 +223,8 @@ record PlanAnswer(
     }
 
     private static Upgrade upgrade(String what, Choice best, Machine machine) {
-        double ns = SimSearch.of(best.problem().on(machine), SimCut.AUTOMATIC, 0).cheapest().ns();
-        return new Upgrade(what, ns, best.cheapest().ns() / ns);
+        PlanSearch upgraded = new PlanSearch(machine, best.search().problem());
+        double ns = upgraded.candidates(Budget.THOROUGH).getFirst().predictedNs();
+        return new Upgrade(what, ns, best.cheapest().predictedNs() / ns);
     }
 }

@@ -13,6 +13,8 @@ import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Wiring;
@@ -20,7 +22,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -128,11 +129,11 @@ public final class PlanCommand implements Callable<Integer> {
         checkSize("--gm", m);
         checkSize("--gk", k);
         checkSize("--gn", n);
-        List<SimProblem> problems = new ArrayList<>();
+        List<PlanSearch> searches = new ArrayList<>();
         for (int count : ranks(machine)) {
-            problems.add(problem(machine, count, columnSharded));
+            searches.add(search(machine, count, columnSharded));
         }
-        PlanAnswer answer = PlanAnswer.of(problems, Progress.forTerminal(common.quiet));
+        PlanAnswer answer = PlanAnswer.of(searches, Progress.forTerminal(common.quiet));
         PlanReport report =
                 new PlanReport(
                         common.socVersion,
@@ -148,12 +149,12 @@ public final class PlanCommand implements Callable<Integer> {
     }
 
     private static List<RankPlan> plans(PlanAnswer.Choice best, PlanWriter asked) {
-        SimProblem problem = best.problem();
+        PlanSearch search = best.search();
         if (asked == null) {
-            return problem.plans(best.cheapest().candidate());
+            return search.plans(best.cheapest());
         }
         try {
-            return problem.plans(problem.candidate(asked, SimCut.AUTOMATIC, 0));
+            return search.plans(search.candidate(asked));
         } catch (IllegalArgumentException | PlanException e) {
             throw new UsageException("--algorithm " + asked.label() + ": " + e.getMessage());
         }
@@ -163,17 +164,15 @@ public final class PlanCommand implements Callable<Integer> {
         OptionValues.between(option, size, 1, ProblemOptions.MOST_SIZE);
     }
 
-    private SimProblem problem(Machine machine, int count, boolean columnSharded) {
-        return new SimProblem(
+    private PlanSearch search(Machine machine, int count, boolean columnSharded) {
+        return SimRules.search(
                 machine,
-                Shards.even(m, count),
-                k,
-                columnSharded ? Math.ceilDiv(n, count) : n,
-                common.aType(),
-                common.outType(),
-                false,
-                0,
-                Map.of());
+                Problem.of(
+                        Shards.even(m, count),
+                        k,
+                        columnSharded ? Math.ceilDiv(n, count) : n,
+                        common.aType(),
+                        common.outType()));
     }
 
     private List<Integer> ranks(Machine machine) {

@@ -7,6 +7,9 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
 import dev.weft.plan.RankPlan;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import java.io.IOException;
 import java.util.List;
@@ -29,8 +32,9 @@ record PlanReport(
     static final String SCHEMA = "weft.plan/1";
 
     void print(Console console) {
-        SimProblem problem = answer.best().problem();
-        Machine machine = problem.machine();
+        PlanSearch search = answer.best().search();
+        Problem problem = search.problem();
+        Machine machine = search.machine();
         console.info("Simulated on " + machine.name() + ": " + machine.description());
         console.info(
                 text(
@@ -69,13 +73,13 @@ record PlanReport(
     }
 
     private static void add(TextTable table, PlanAnswer.Choice choice) {
-        SimCandidate candidate = choice.cheapest().candidate();
+        Candidate candidate = choice.cheapest();
         table.row(
                 Integer.toString(choice.ranks()),
                 candidate.algorithm().label(),
                 Integer.toString(candidate.chunksPerSource()),
-                Long.toString(candidate.chunkRows()),
-                text("%.3f", choice.cheapest().ns() / 1e6),
+                Long.toString(choice.search().chunkRows(candidate)),
+                text("%.3f", candidate.predictedNs() / 1e6),
                 text("%.3f", choice.unoverlappedNs() / 1e6),
                 text("%.2fx", choice.speedup()),
                 text("%.1f%%", 100 * choice.limitFraction()),
@@ -84,7 +88,7 @@ record PlanReport(
 
     private void fastest(Console console) {
         PlanAnswer.Choice best = answer.best();
-        SimCandidate candidate = best.cheapest().candidate();
+        Candidate candidate = best.cheapest();
         console.print(
                 text(
                         "Fastest: %d ranks, %s, %d chunks of %d rows from each: %.3f ms, of which"
@@ -92,22 +96,25 @@ record PlanReport(
                         best.ranks(),
                         candidate.algorithm().label(),
                         candidate.chunksPerSource(),
-                        candidate.chunkRows(),
-                        best.cheapest().ns() / 1e6,
+                        best.search().chunkRows(candidate),
+                        candidate.predictedNs() / 1e6,
                         100 * best.efficiency()));
         if (!columnSharded && answer.choices().size() > 1) {
             console.print(
                     "  every rank multiplies by all of B: more ranks do more work, not the same"
                             + " sooner; see --rhs column-sharded");
         }
-        console.print("  " + command(best.ranks(), candidate));
+        console.print("  " + command(best));
     }
 
-    private String command(int ranks, SimCandidate candidate) {
-        SimProblem problem = answer.best().problem();
+    private String command(PlanAnswer.Choice best) {
+        Problem problem = best.search().problem();
+        Candidate candidate = best.cheapest();
+        // Of the cuts that are tried, the Ascend example's rule alone cuts columns.
+        boolean ascend = candidate.cut().chunkCols() > 0;
         return "./weft run -r sim -v "
                 + nameOrFile
-                + text(" -n %d --gm %d --gk %d --gn %d", ranks, m, k, n)
+                + text(" -n %d --gm %d --gk %d --gn %d", best.ranks(), m, k, n)
                 + " --dtype "
                 + problem.aType().label()
                 + " --out-dtype "
@@ -116,9 +123,9 @@ record PlanReport(
                 + rhs()
                 + " --algorithm "
                 + candidate.algorithm().label()
-                + (candidate.cut().ascendTiles() == null
-                        ? " --chunk-rows " + candidate.chunkRows()
-                        : " --chunk-rule ascend");
+                + (ascend
+                        ? " --chunk-rule ascend"
+                        : " --chunk-rows " + best.search().chunkRows(candidate));
     }
 
     private String byRows() {
@@ -172,10 +179,11 @@ record PlanReport(
     }
 
     void writeJson(JsonGenerator json) throws IOException {
-        SimProblem problem = answer.best().problem();
+        PlanSearch search = answer.best().search();
+        Problem problem = search.problem();
         json.writeStringField("schema", SCHEMA);
         json.writeStringField("weft", Version.number());
-        json.writeStringField("machine", problem.machine().name());
+        json.writeStringField("machine", search.machine().name());
         json.writeNumberField("m", m);
         json.writeNumberField("k", k);
         json.writeNumberField("n", n);
@@ -214,13 +222,13 @@ record PlanReport(
     }
 
     private static void choice(JsonGenerator json, PlanAnswer.Choice choice) throws IOException {
-        SimCandidate candidate = choice.cheapest().candidate();
+        Candidate candidate = choice.cheapest();
         json.writeNumberField("ranks", choice.ranks());
         json.writeStringField("algorithm", candidate.algorithm().label());
         json.writeNumberField("chunks", candidate.chunksPerSource());
-        json.writeNumberField("chunkRows", candidate.chunkRows());
-        json.writeNumberField("lanes", choice.problem().lanesUsed(candidate));
-        json.writeNumberField("predictedUs", choice.cheapest().ns() / 1e3);
+        json.writeNumberField("chunkRows", choice.search().chunkRows(candidate));
+        json.writeNumberField("lanes", choice.search().lanesUsed(candidate));
+        json.writeNumberField("predictedUs", candidate.predictedNs() / 1e3);
         json.writeNumberField("unoverlappedUs", choice.unoverlappedNs() / 1e3);
         json.writeNumberField("speedup", choice.speedup());
         json.writeNumberField("limitFraction", choice.limitFraction());

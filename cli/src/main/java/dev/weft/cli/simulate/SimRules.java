@@ -1,10 +1,20 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.sim.TileEngine;
+import dev.weft.tensor.DType;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** What a machine model refuses, before anything is priced or written. */
 public final class SimRules {
@@ -17,6 +27,47 @@ public final class SimRules {
         } catch (IllegalArgumentException e) {
             throw new UsageException("--soc-version: " + e.getMessage());
         }
+    }
+
+    /** The search for a plan, if there can be such a problem and the machine has its rates. */
+    public static PlanSearch search(Machine machine, Problem problem) {
+        long m = problem.shards().totalRows();
+        int ranks = problem.shards().ranks();
+        DType aType = problem.aType();
+        long n = problem.columns().getFirst();
+        ProblemSpec.checkBytes("A", aType, m, problem.k(), ranks);
+        ProblemSpec.checkBytes("B", aType, problem.k(), n, ranks);
+        ProblemSpec.checkBytes("C", problem.outType(), m, n, ranks);
+        if (!machine.engine().knows(aType)) {
+            String known =
+                    Arrays.stream(DType.values())
+                            .filter(machine.engine()::knows)
+                            .map(DType::label)
+                            .collect(Collectors.joining(", "));
+            throw new UsageException(
+                    "A is %s: expected one of %s, for which %s has rates"
+                            .formatted(aType.label(), known, machine.name()));
+        }
+        return new PlanSearch(machine, problem);
+    }
+
+    /**
+     * The cut that was asked for.
+     *
+     * @param ascend whether tiles are meant for the Ascend example's rule without being told
+     */
+    public static Cut cut(ExecutionSpec execution, Shards shards, long k, boolean ascend) {
+        ExecutionSpec.AscendTiles tiles = execution.ascendTiles();
+        if (ascend && execution.chunkCols() > 0) {
+            tiles =
+                    new ExecutionSpec.AscendTiles(
+                            execution.chunkRows(),
+                            execution.chunkCols() / ExecutionSpec.TILES_PER_CHUNK);
+        }
+        if (tiles != null) {
+            return AscendChunkRule.of(shards.maxRows(), k, tiles.baseM(), tiles.baseN()).cut();
+        }
+        return new Cut(execution.chunkRows(), execution.splitsPerRank(), execution.chunkCols());
     }
 
     /** All units of such an engine multiply: nobody chooses how many. */

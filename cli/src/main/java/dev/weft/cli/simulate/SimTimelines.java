@@ -1,7 +1,13 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.op.Timeline;
+import dev.weft.plan.Chunks;
 import dev.weft.report.RunRecord;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.sim.Part;
+import dev.weft.sim.Scenario;
+import dev.weft.sim.Simulator;
 import dev.weft.sim.SpanSink;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -34,15 +40,16 @@ public final class SimTimelines implements SpanSink {
         }
     }
 
-    public static SimTimelines of(SimProblem problem, SimCandidate chosen) {
-        int ranks = problem.shards().ranks();
+    public static SimTimelines of(PlanSearch search, Candidate chosen) {
+        int ranks = search.problem().shards().ranks();
+        Scenario scenario = search.scenario(chosen);
         if (ranks > MOST_RANKS_WITH_SPANS) {
             SimTimelines timelines = new SimTimelines(1);
-            problem.tellEachClass(chosen, timelines);
+            Simulator.run(search.machine(), scenario, Part.WHOLE, timelines);
             return timelines;
         }
         SimTimelines timelines = new SimTimelines(ranks);
-        problem.tellEveryRank(chosen, timelines);
+        Simulator.runEveryRank(search.machine(), scenario, Part.WHOLE, timelines);
         return timelines;
     }
 
@@ -88,17 +95,13 @@ public final class SimTimelines implements SpanSink {
     }
 
     /** The ranks as a record has them. */
-    public List<RunRecord.Rank> ranks(SimProblem problem, SimCandidate chosen) {
+    public List<RunRecord.Rank> ranks(PlanSearch search, Candidate chosen) {
+        Chunks chunks = search.chunks(chosen);
         List<RunRecord.Rank> ranks = new ArrayList<>();
         for (int rank = 0; rank < ranks(); rank++) {
-            Timeline timeline = of(rank);
             ranks.add(
                     new RunRecord.Rank(
-                            rank,
-                            0,
-                            problem.shards().rows(rank),
-                            chosen.chunks().chunkRows(rank),
-                            timeline));
+                            rank, 0, chunks.shards().rows(rank), chunks.chunkRows(rank), of(rank)));
         }
         return ranks;
     }

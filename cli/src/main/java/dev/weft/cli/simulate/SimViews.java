@@ -2,6 +2,8 @@ package dev.weft.cli.simulate;
 
 import dev.weft.report.Samples;
 import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
 import dev.weft.sim.Part;
 import dev.weft.sim.Prediction;
 import java.util.List;
@@ -16,11 +18,11 @@ public final class SimViews {
      * @param baseline gathers first and multiplies after
      */
     public static Views of(
-            SimProblem problem, SimCandidate chosen, Prediction call, SimCandidate baseline) {
-        Prediction sequential = problem.price(baseline, Part.WHOLE);
+            PlanSearch search, Candidate chosen, Prediction call, Candidate baseline) {
+        Prediction sequential = search.price(baseline, Part.WHOLE);
         return new Views(
-                us(problem.price(chosen, Part.PRODUCT).ns()),
-                us(problem.price(chosen, Part.GATHER).ns()),
+                us(search.price(chosen, Part.PRODUCT).ns()),
+                us(search.price(chosen, Part.GATHER).ns()),
                 us(sequential.ns()),
                 us(sequential.gatherNs()),
                 us(sequential.ns() - sequential.gatherNs()),

@@ -4,13 +4,16 @@ import dev.weft.cli.console.Progress;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.report.CallSpans;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -41,7 +44,7 @@ record Sweep(
      * @param reason why the machine cannot do it; null where it can
      */
     record Row(
-            Problem problem,
+            Shape shape,
             PlanWriter algorithm,
             int splits,
             int chunksPerSource,
@@ -59,7 +62,7 @@ record Sweep(
 
         private Row asBest() {
             return new Row(
-                    problem,
+                    shape,
                     algorithm,
                     splits,
                     chunksPerSource,
@@ -74,7 +77,7 @@ record Sweep(
     }
 
     /** What one group of rows is about. */
-    record Problem(long m, long k, long n, int ranks) {}
+    record Shape(long m, long k, long n, int ranks) {}
 
     /** How many rows there will be. */
     long combinations() {
@@ -98,7 +101,7 @@ record Sweep(
             for (long kk : k) {
                 for (long nn : n) {
                     for (int r : ranks) {
-                        addRows(new Problem(mm, kk, nn, r), rows, progress);
+                        addRows(new Shape(mm, kk, nn, r), rows, progress);
                         soFar.accept(List.copyOf(rows));
                     }
                 }
@@ -108,13 +111,13 @@ record Sweep(
         return rows;
     }
 
-    private void addRows(Problem problem, List<Row> rows, Progress progress) {
-        SimProblem priced = priced(problem);
-        double sequentialNs = sequentialNs(priced);
+    private void addRows(Shape shape, List<Row> rows, Progress progress) {
+        PlanSearch search = search(shape);
+        double sequentialNs = sequentialNs(search);
         List<Row> own = new ArrayList<>();
         for (PlanWriter algorithm : algorithms) {
             for (int split : splits) {
-                own.add(row(problem, priced, algorithm, split, sequentialNs));
+                own.add(row(shape, search, algorithm, split, sequentialNs));
                 progress.advance(rows.size() + own.size());
             }
         }
@@ -125,40 +128,38 @@ record Sweep(
         rows.addAll(own);
     }
 
-    private SimProblem priced(Problem problem) {
-        return new SimProblem(
+    private PlanSearch search(Shape shape) {
+        return SimRules.search(
                 machine,
-                Shards.even(problem.m(), problem.ranks()),
-                problem.k(),
-                cols(problem),
-                aType,
-                outType,
-                false,
-                0,
-                Map.of());
+                Problem.of(
+                        Shards.even(shape.m(), shape.ranks()),
+                        shape.k(),
+                        cols(shape),
+                        aType,
+                        outType));
     }
 
     /** Columns of one rank's product. */
-    long cols(Problem problem) {
-        return columnSharded ? Math.ceilDiv(problem.n(), problem.ranks()) : problem.n();
+    long cols(Shape shape) {
+        return columnSharded ? Math.ceilDiv(shape.n(), shape.ranks()) : shape.n();
     }
 
     /** What the ranks of a row do, span by span. */
     CallSpans spans(Row row) {
-        SimProblem problem = priced(row.problem());
-        SimCandidate candidate = problem.candidate(row.algorithm(), cut(row.splits()), 0);
-        SimTimelines timelines = SimTimelines.of(problem, candidate);
-        int ranks = row.problem().ranks();
-        return CallSpans.of(timelines.ranks(problem, candidate), ranks, ranks);
+        PlanSearch search = search(row.shape());
+        Candidate candidate = search.candidate(row.algorithm(), cut(row.splits()));
+        SimTimelines timelines = SimTimelines.of(search, candidate);
+        int ranks = row.shape().ranks();
+        return CallSpans.of(timelines.ranks(search, candidate), ranks, ranks);
     }
 
     /** NaN where the machine cannot hold as many ranks; each row then has the reason. */
-    private double sequentialNs(SimProblem problem) {
+    private double sequentialNs(PlanSearch search) {
         double least = Double.NaN;
         for (int split : splits) {
             try {
-                SimCandidate one = problem.candidate(Algorithm.SEQUENTIAL, cut(split), 0);
-                double ns = problem.price(one).ns();
+                Candidate one = search.candidate(Algorithm.SEQUENTIAL, cut(split));
+                double ns = search.priced(one).predictedNs();
                 least = Double.isNaN(least) ? ns : Math.min(least, ns);
             } catch (IllegalArgumentException e) {
                 System.getLogger("dev.weft")
@@ -169,29 +170,24 @@ record Sweep(
     }
 
     private Row row(
-            Problem problem,
-            SimProblem priced,
-            PlanWriter algorithm,
-            int split,
-            double sequentialNs) {
+            Shape shape, PlanSearch search, PlanWriter algorithm, int split, double sequentialNs) {
         try {
-            SimCandidate candidate = priced.candidate(algorithm, cut(split), 0);
-            SimCandidate.Priced one = priced.price(candidate);
+            Candidate one = search.priced(search.candidate(algorithm, cut(split)));
             return new Row(
-                    problem,
+                    shape,
                     algorithm,
                     split,
-                    candidate.chunksPerSource(),
-                    candidate.chunkRows(),
-                    priced.lanesUsed(candidate),
-                    one.ns(),
+                    one.chunksPerSource(),
+                    search.chunkRows(one),
+                    search.lanesUsed(one),
+                    one.predictedNs(),
                     sequentialNs,
-                    SimSearch.limitFraction(priced, one),
+                    PlanAnswer.limitFraction(search, one),
                     false,
                     null);
         } catch (IllegalArgumentException e) {
             return new Row(
-                    problem,
+                    shape,
                     algorithm,
                     split,
                     0,
@@ -205,7 +201,7 @@ record Sweep(
         }
     }
 
-    private static SimCut cut(int split) {
-        return split == 0 ? SimCut.AUTOMATIC : SimCut.bySplits(split);
+    private static Cut cut(int split) {
+        return new Cut(0, split, 0);
     }
 }

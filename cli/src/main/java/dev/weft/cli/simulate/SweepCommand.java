@@ -192,20 +192,20 @@ public final class SweepCommand implements Callable<Integer> {
                                                         + reports.trace
                                                         + ": the machine can do none of the"
                                                         + " combinations"));
-        Sweep.Problem problem = row.problem();
+        Sweep.Shape shape = row.shape();
         String about =
                 String.format(
                         Locale.ROOT,
                         "%s, M %d, K %d, N %d, %d ranks, %s, %d chunks per source (simulated)",
                         report.sweep().machine().name(),
-                        problem.m(),
-                        problem.k(),
-                        problem.n(),
-                        problem.ranks(),
+                        shape.m(),
+                        shape.k(),
+                        shape.n(),
+                        shape.ranks(),
                         row.algorithm().label(),
                         row.chunksPerSource());
         console.info("The trace is of the largest speedup: " + about);
-        double flopsPerRow = 2.0 * problem.k() * report.sweep().cols(problem);
+        double flopsPerRow = 2.0 * shape.k() * report.sweep().cols(shape);
         files.trace(report.sweep().spans(row), flopsPerRow, about, console);
     }
 

@@ -41,10 +41,10 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
     private static void add(TextTable table, Sweep.Row row) {
         boolean done = row.reason() == null;
         table.row(
-                Long.toString(row.problem().m()),
-                Long.toString(row.problem().k()),
-                Long.toString(row.problem().n()),
-                Integer.toString(row.problem().ranks()),
+                Long.toString(row.shape().m()),
+                Long.toString(row.shape().k()),
+                Long.toString(row.shape().n()),
+                Integer.toString(row.shape().ranks()),
                 row.algorithm().label(),
                 done ? Integer.toString(row.chunksPerSource()) : "-",
                 done ? text("%.3f", row.ns() / 1e6) : "-",
@@ -63,13 +63,13 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
                         + "speedup,limitFraction,best,reason\n");
         for (Sweep.Row row : rows) {
             boolean done = row.reason() == null;
-            Sweep.Problem problem = row.problem();
+            Sweep.Shape shape = row.shape();
             List<Object> cells =
                     List.of(
-                            problem.m(),
-                            problem.k(),
-                            problem.n(),
-                            problem.ranks(),
+                            shape.m(),
+                            shape.k(),
+                            shape.n(),
+                            shape.ranks(),
                             row.algorithm().label(),
                             row.splits() == 0 ? "" : row.splits(),
                             done ? row.chunksPerSource() : "",
@@ -101,10 +101,10 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
 
     private static void writeJson(JsonGenerator json, Sweep.Row row) throws IOException {
         json.writeStartObject();
-        json.writeNumberField("m", row.problem().m());
-        json.writeNumberField("k", row.problem().k());
-        json.writeNumberField("n", row.problem().n());
-        json.writeNumberField("ranks", row.problem().ranks());
+        json.writeNumberField("m", row.shape().m());
+        json.writeNumberField("k", row.shape().k());
+        json.writeNumberField("n", row.shape().n());
+        json.writeNumberField("ranks", row.shape().ranks());
         json.writeStringField("algorithm", row.algorithm().label());
         if (row.splits() == 0) {
             json.writeNullField("splits");

@@ -9,6 +9,9 @@ import dev.weft.plan.Shards;
  */
 public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
+    /** All left to Weft. */
+    public static final Cut AUTOMATIC = new Cut(0, 0, 0);
+
     public Cut {
         if (chunkRows > 0 && splitsPerRank > 0) {
             throw new IllegalArgumentException(

@@ -1,12 +1,17 @@
-package dev.weft.cuda;
+package dev.weft.search;
 
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;
+import dev.weft.sim.Machine;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Finds the {@link ArrivalCut} of a rank that pulls. Pure: the same sizes give the same cut. */
-final class ArrivalCuts {
+/**
+ * Finds the {@link ArrivalCut} of a rank that gets its rows on one lane. Pure: the same sizes on
+ * the same machine give the same cut.
+ */
+public final class ArrivalCuts {
 
     /** A product that the link outruns takes chunks of this size, as they come. */
     private static final long CHUNK_BYTES = 16L << 20;
@@ -19,14 +24,22 @@ final class ArrivalCuts {
     private ArrivalCuts() {}
 
     /**
-     * The cut that {@link ArrivalPrice} finds the quickest.
+     * The cut that ends a call the soonest, by the rates of a machine.
      *
+     * @param machine with an engine of tiles
      * @param ownRows that are there from the start
      * @param chunkRows of every chunk that arrives, in order
      */
-    static ArrivalCut of(
-            long ownRows, List<Long> chunkRows, long k, long n, int elementBytes, TileShape shape) {
-        ArrivalPrice price = new ArrivalPrice(ownRows, k, n, elementBytes, shape);
+    public static ArrivalCut of(
+            Machine machine,
+            TileGrid grid,
+            DType aType,
+            long k,
+            long n,
+            long ownRows,
+            List<Long> chunkRows) {
+        ArrivalPrice price = new ArrivalPrice(machine, grid, aType, k, n, ownRows);
+        int elementBytes = aType.bytes();
         List<List<Block>> whole = new ArrayList<>();
         for (long rows : chunkRows) {
             whole.add(price.isGatherBound() ? one(rows, k) : bySize(rows, k, elementBytes));
@@ -36,8 +49,8 @@ final class ArrivalCuts {
             return best;
         }
         double bestUs = price.us(best);
-        for (List<Block> last : lastChunks(chunkRows.getLast(), k, n, elementBytes, shape)) {
-            for (List<List<Block>> before : befores(whole, k)) {
+        for (List<Block> last : lastChunks(chunkRows.getLast(), k, n, elementBytes, grid)) {
+            for (List<List<Block>> before : befores(whole, k, grid)) {
                 List<List<Block>> cut = new ArrayList<>(before);
                 cut.add(last);
                 ArrivalCut candidate = new ArrivalCut(cut);
@@ -65,10 +78,10 @@ final class ArrivalCuts {
     }
 
     /** All chunks but the last as they are, or the one before it in two halves of its columns. */
-    private static List<List<List<Block>>> befores(List<List<Block>> whole, long k) {
+    private static List<List<List<Block>>> befores(List<List<Block>> whole, long k, TileGrid grid) {
         List<List<Block>> before = whole.subList(0, whole.size() - 1);
         List<List<List<Block>>> result = new ArrayList<>(List.of(before));
-        long half = k / 2 / TileShape.K_BLOCK * TileShape.K_BLOCK;
+        long half = k / 2 / grid.kBlock() * grid.kBlock();
         if (!before.isEmpty() && half > 0) {
             List<List<Block>> halved = new ArrayList<>(before);
             long rows = before.getLast().getFirst().rows();
@@ -80,18 +93,16 @@ final class ArrivalCuts {
 
     /** Some rows as they are, one to three rounds of the grid, and a last block in slices. */
     private static List<List<Block>> lastChunks(
-            long rows, long k, long n, int elementBytes, TileShape shape) {
+            long rows, long k, long n, int elementBytes, TileGrid grid) {
         List<List<Block>> result = new ArrayList<>();
-        long round = roundRows(n, shape.width(), shape);
+        long round = roundRows(n, grid.width(), grid);
         for (boolean narrow : new boolean[] {false, true}) {
             long tail =
-                    Math.min(
-                            rows,
-                            roundRows(n, narrow ? shape.narrowWidth() : shape.width(), shape));
+                    Math.min(rows, roundRows(n, narrow ? grid.narrowWidth() : grid.width(), grid));
             for (int rounds = 0; rounds <= 3; rounds++) {
                 long middle = Math.min(rounds * round, rows - tail);
                 long head = rows - tail - middle;
-                for (List<Long> cols : slicings(k, elementBytes)) {
+                for (List<Long> cols : slicings(k, elementBytes, grid.kBlock())) {
                     List<Block> blocks = new ArrayList<>();
                     if (head > 0) {
                         blocks.addAll(one(head, k));
@@ -108,16 +119,16 @@ final class ArrivalCuts {
     }
 
     /** Rows that keep all workers busy for one tile each; fewer where one row of tiles does. */
-    private static long roundRows(long n, int width, TileShape shape) {
-        return Math.max(1L, shape.workers() / shape.across(n, width)) * shape.rows();
+    private static long roundRows(long n, int width, TileGrid grid) {
+        return Math.max(1L, grid.workers() / grid.across(n, width)) * grid.rows();
     }
 
     /** One slice, and two to five that grow smaller by the same ratio. */
-    private static List<List<Long>> slicings(long k, int elementBytes) {
+    private static List<List<Long>> slicings(long k, int elementBytes, long unit) {
         List<List<Long>> result = new ArrayList<>(List.of(List.of(k)));
         for (int slices = 2; slices <= MOST_SLICES; slices++) {
             for (double ratio : new double[] {0.25, 0.35, 0.5, 0.65, 0.8}) {
-                List<Long> cols = slices(k, elementBytes, ratio, slices);
+                List<Long> cols = slices(k, elementBytes, unit, ratio, slices);
                 if (cols.size() > 1) {
                     result.add(cols);
                 }
@@ -126,8 +137,8 @@ final class ArrivalCuts {
         return result;
     }
 
-    private static List<Long> slices(long k, int elementBytes, double ratio, int slices) {
-        long unit = TileShape.K_BLOCK;
+    private static List<Long> slices(
+            long k, int elementBytes, long unit, double ratio, int slices) {
         long least = Math.max(unit, Math.ceilDiv(MIN_SLICE_BYTES / elementBytes, unit) * unit);
         double first = k * (1 - ratio) / (1 - Math.pow(ratio, slices));
         List<Long> cols = new ArrayList<>();

@@ -1,9 +1,8 @@
-package dev.weft.op;
+package dev.weft.search;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.transport.Agreement;
-import dev.weft.gemm.Gemm;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.cut.Cut;
 import dev.weft.sim.Machine;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -11,15 +10,16 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
- * Finds the plan that {@link Algorithm#AUTO} stands for. The first rank prices the candidates on
- * the model of the machine; the cheapest of them are tried beside sequential, on all ranks, and the
+ * Finds the plan that {@link Algorithm#AUTO} stands for. The first rank prices the candidates on a
+ * model of the machine; the cheapest of them are tried beside sequential, on all ranks, and the
  * fastest is kept: so the choice is never slower than not to overlap, by more than what a trial
  * cannot tell. The first rank decides for all, and remembers what it decided for the life of its
  * process. Collective.
  */
-final class AutoChoice {
+public final class AutoChoice {
 
     /** Plans that the simulator cannot tell from the cheapest: its error is of that size. */
     private static final double NEAR = 1.15;
@@ -34,27 +34,35 @@ final class AutoChoice {
 
     private static final int MOST_DECIDED = 1000;
 
-    /** By problem: all candidates, one of them chosen. */
-    private static final Map<String, List<Candidate>> DECIDED =
+    /** All candidates, one of them chosen. */
+    private static final Map<Key, List<Candidate>> DECIDED =
             Collections.synchronizedMap(
                     new LinkedHashMap<>() {
                         private static final long serialVersionUID = 1L;
 
                         @Override
                         protected boolean removeEldestEntry(
-                                Map.Entry<String, List<Candidate>> eldest) {
+                                Map.Entry<Key, List<Candidate>> eldest) {
                             return size() > MOST_DECIDED;
                         }
                     });
 
     private final Fabric fabric;
-    private final Agreement agreement;
-    private final AutoProblem problem;
+    private final Problem problem;
+    private final Key key;
 
-    AutoChoice(Fabric fabric, AutoProblem problem) {
+    /** What a decision is remembered by. */
+    private record Key(Problem problem, String settings, String ranks) {}
+
+    /**
+     * @param problem with the hosts of {@code fabric}
+     * @param settings that have no part in the problem, but in the time of a call, such as the
+     *     engine and the share of the cores
+     */
+    public AutoChoice(Fabric fabric, Problem problem, String settings) {
         this.fabric = fabric;
-        this.agreement = new Agreement(fabric);
         this.problem = problem;
+        this.key = new Key(problem, settings, fabric.kind());
     }
 
     /**
@@ -62,41 +70,54 @@ final class AutoChoice {
      *
      * @param candidates of which one is chosen; on ranks other than the first only those that were
      *     tried
-     * @param operator of the chosen one, where it was tried; otherwise null
+     * @param prepared the chosen one, where it was tried; otherwise null
      */
-    record Choice(List<Candidate> candidates, AllGatherMatmul operator) {
+    public record Choice<T>(List<Candidate> candidates, T prepared) {
 
-        Candidate chosen() {
+        public Candidate chosen() {
             return chosenOf(candidates).getFirst();
         }
     }
 
-    Choice choose(Gemm gemm, AutoTrial trial) {
-        if (fabric.size() == 1 || problem.chunks(Algorithm.SEQUENTIAL, 0).total() == 0) {
-            Candidate only = Candidate.priced(Algorithm.SEQUENTIAL, 0, Double.NaN);
-            return new Choice(List.of(only.asChosen()), null);
+    /**
+     * Chooses, and has candidates tried where nothing is known yet.
+     *
+     * @param machine asked for on every rank, where it is needed, as measuring it may be
+     *     collective; only the first rank's answer counts
+     */
+    public <T> Choice<T> choose(Supplier<Machine> machine, Trial<T> trial) {
+        if (fabric.size() == 1 || problem.shards().totalRows() == 0) {
+            return only(Algorithm.SEQUENTIAL, Math.max(1, problem.workers()));
         }
         if (problem.columns().isEmpty()) {
             // A gather alone has nothing to hide behind: as few copies as there can be.
-            Algorithm rule = fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH;
-            return new Choice(List.of(Candidate.priced(rule, 0, Double.NaN).asChosen()), null);
+            return only(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH, 1);
         }
         boolean first = fabric.rank() == 0;
-        List<Candidate> known = first ? DECIDED.getOrDefault(problem.key(), List.of()) : List.of();
-        if (agreement.ofFirst(known.size()) > 0) {
-            Candidate chosen = shared(chosenOf(known)).getFirst().asChosen();
-            return new Choice(first ? known : List.of(chosen), null);
+        List<Candidate> known = first ? DECIDED.getOrDefault(key, List.of()) : List.of();
+        if (ofFirst(known.size()) > 0) {
+            Candidate chosen = shared(chosenOf(known)).getFirst().asChosen(true);
+            return new Choice<>(first ? known : List.of(chosen), null);
         }
-        // Collective where there is a network to measure.
-        Machine machine = new AutoMachine(fabric).measure(gemm, problem.aType());
+        Machine model = machine.get();
         List<Candidate> priced =
-                first ? new AutoPricing(machine, problem, fabric::worked).prices() : List.of();
-        AutoTrial.Outcome outcome = trial.run(shared(finalists(priced, mostFinalists())));
+                first
+                        ? new PlanSearch(model, problem)
+                                .candidates(PlanSearch.Budget.QUICK, fabric::worked)
+                        : List.of();
+        AutoTrial.Outcome<T> outcome =
+                new AutoTrial<>(fabric, trial).run(shared(finalists(priced, mostFinalists())));
         List<Candidate> all = withUntried(outcome.candidates(), priced);
         if (first) {
-            DECIDED.put(problem.key(), all);
+            DECIDED.put(key, all);
         }
-        return new Choice(all, outcome.operator());
+        return new Choice<>(all, outcome.prepared());
+    }
+
+    private <T> Choice<T> only(Algorithm algorithm, int lanes) {
+        int asked = problem.lanes() > 0 ? problem.lanes() : lanes;
+        Candidate rule = Candidate.of(algorithm, problem.cut(), 0, asked);
+        return new Choice<>(List.of(rule.asChosen(true)), null);
     }
 
     private static List<Candidate> withUntried(List<Candidate> tried, List<Candidate> priced) {
@@ -113,7 +134,7 @@ final class AutoChoice {
         return candidates.stream().filter(Candidate::chosen).toList();
     }
 
-    /** Operators that are tried side by side are in memory side by side. */
+    /** What is tried side by side is in memory side by side. */
     private int mostFinalists() {
         return problem.gatheredBytes() > MANY_BYTES ? 1 : MOST_FINALISTS;
     }
@@ -149,22 +170,45 @@ final class AutoChoice {
 
     /** The first rank's candidates, on every rank. */
     private List<Candidate> shared(List<Candidate> own) {
-        long count = agreement.ofFirst(own.size());
+        long count = ofFirst(own.size());
         List<Candidate> shared = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            Candidate mine = fabric.rank() == 0 ? own.get(i) : null;
-            long algorithm =
-                    agreement.ofFirst(mine == null ? 0 : Agreement.number(mine.algorithm()));
-            long cut = agreement.ofFirst(mine == null ? 0 : mine.chunksPerSource());
-            long bits =
-                    agreement.ofFirst(
-                            mine == null ? 0 : Double.doubleToRawLongBits(mine.predictedNs()));
-            shared.add(
-                    Candidate.priced(
-                            Algorithm.values()[(int) algorithm],
-                            (int) cut,
-                            Double.longBitsToDouble(bits)));
+            long[] numbers = new long[NUMBERS];
+            if (fabric.rank() == 0) {
+                numbers = numbers(own.get(i));
+            }
+            for (int n = 0; n < NUMBERS; n++) {
+                numbers[n] = ofFirst(numbers[n]);
+            }
+            shared.add(candidate(numbers));
         }
         return shared;
+    }
+
+    private static final int NUMBERS = 7;
+
+    private static long[] numbers(Candidate candidate) {
+        return new long[] {
+            ((Algorithm) candidate.algorithm()).ordinal(),
+            candidate.cut().chunkRows(),
+            candidate.cut().splitsPerRank(),
+            candidate.cut().chunkCols(),
+            candidate.chunksPerSource(),
+            candidate.lanes(),
+            Double.doubleToRawLongBits(candidate.predictedNs())
+        };
+    }
+
+    private static Candidate candidate(long[] numbers) {
+        return Candidate.of(
+                        Algorithm.values()[(int) numbers[0]],
+                        new Cut(numbers[1], (int) numbers[2], numbers[3]),
+                        (int) numbers[4],
+                        (int) numbers[5])
+                .priced(Double.longBitsToDouble(numbers[6]));
+    }
+
+    private long ofFirst(long value) {
+        return fabric.exchange(value)[0];
     }
 }

@@ -1,15 +1,22 @@
-package dev.weft.cuda;
+package dev.weft.search;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Machines;
+import dev.weft.sim.TileEngine;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -17,26 +24,44 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What arrives, in blocks and slices that the grid can take one by one. */
 class ArrivalCutsTest {
 
-    private static final TileShape CLUSTERS = new TileShape(256, 256, 128, 66);
-    private static final TileShape MMA = new TileShape(128, 128, 128, 264);
-    private static final List<TileShape> SHAPES =
-            List.of(CLUSTERS, new TileShape(128, 256, 128, 132), MMA);
+    /** A of fp32 as fast as of 16 bits, so that longer rows are tried too. */
+    private static final Machine H200 = withFp32(Machines.named("h200-pcie"));
+
+    private static final TileGrid CLUSTERS = grid(256, 256, 128, 66);
+    private static final TileGrid MMA = grid(128, 128, 128, 264);
+    private static final List<TileGrid> SHAPES = List.of(CLUSTERS, grid(128, 256, 128, 132), MMA);
     private static final long CHUNK_BYTES = 16L << 20;
+
+    private static TileGrid grid(int rows, int width, int narrowWidth, int workers) {
+        return new TileGrid(rows, width, narrowWidth, workers, 64);
+    }
+
+    private static Machine withFp32(Machine machine) {
+        TileEngine engine = (TileEngine) machine.engine();
+        double rate = engine.gflops().get(DType.FP16);
+        return machine.withEngine(
+                new TileEngine(
+                        engine.units(),
+                        engine.tileRows(),
+                        engine.tileCols(),
+                        Map.of(DType.FP16, rate, DType.FP32, rate),
+                        engine.tileUs()));
+    }
 
     /** What a rank multiplies, and how it is cut. */
     private record Problem(
-            long ownRows, List<Long> chunkRows, long k, long n, int bytes, TileShape shape) {
+            long ownRows, List<Long> chunkRows, long k, long n, DType type, TileGrid shape) {
 
-        static Problem even(int ranks, long m, long k, long n, TileShape shape) {
+        static Problem even(int ranks, long m, long k, long n, TileGrid shape) {
             long rows = m / ranks;
-            return new Problem(rows, Collections.nCopies(ranks - 1, rows), k, n, 2, shape);
+            return new Problem(rows, Collections.nCopies(ranks - 1, rows), k, n, DType.FP16, shape);
         }
 
         static Problem random(Random random) {
-            TileShape shape =
+            TileGrid shape =
                     random.nextBoolean()
                             ? SHAPES.get(random.nextInt(SHAPES.size()))
-                            : new TileShape(256, 256, 128, 1 + random.nextInt(200));
+                            : grid(256, 256, 128, 1 + random.nextInt(200));
             List<Long> chunkRows = new ArrayList<>();
             for (int chunks = random.nextInt(8); chunks > 0; chunks--) {
                 chunkRows.add(1L + random.nextInt(random.nextBoolean() ? 300 : 5000));
@@ -46,12 +71,12 @@ class ArrivalCutsTest {
                     chunkRows,
                     1 + random.nextInt(random.nextBoolean() ? 1500 : 40_000),
                     1 + random.nextInt(random.nextBoolean() ? 1500 : 30_000),
-                    random.nextBoolean() ? 2 : 4,
+                    random.nextBoolean() ? DType.FP16 : DType.FP32,
                     shape);
         }
 
         ArrivalCut cut() {
-            return ArrivalCuts.of(ownRows, chunkRows, k, n, bytes, shape);
+            return ArrivalCuts.of(H200, shape, type, k, n, ownRows, chunkRows);
         }
 
         ArrivalCut uncut() {
@@ -62,7 +87,7 @@ class ArrivalCutsTest {
         }
 
         ArrivalPrice price() {
-            return new ArrivalPrice(ownRows, k, n, bytes, shape);
+            return new ArrivalPrice(H200, shape, type, k, n, ownRows);
         }
 
         void assertCut(String what) {
@@ -122,7 +147,7 @@ class ArrivalCutsTest {
             Block tail = blocks.getLast();
             if (tail.cols().size() > 1) {
                 // Narrower ones would travel slower than the link.
-                tail.cols().forEach(cols -> assertTrue(cols * bytes >= 1024, told));
+                tail.cols().forEach(cols -> assertTrue(cols * type.bytes() >= 1024, told));
             }
             if (tail.cols().size() > 1 || tail.narrow()) {
                 // One round of the workers, unless a single row of tiles is more than that.
@@ -136,7 +161,7 @@ class ArrivalCutsTest {
         private void assertBySize(List<List<Block>> chunks, String told) {
             for (List<Block> blocks : chunks) {
                 for (Block block : blocks) {
-                    long rowBytes = k * bytes;
+                    long rowBytes = k * type.bytes();
                     assertEquals(List.of(k), block.cols(), told);
                     assertFalse(block.narrow(), told);
                     assertTrue(block.rows() * rowBytes <= CHUNK_BYTES || block.rows() <= 256, told);
@@ -172,6 +197,70 @@ class ArrivalCutsTest {
             assertTrue(cutUs < uncutUs, cutUs + " us, uncut " + uncutUs + ": " + problem.cut());
         }
         Problem.even(ranks, m, k, n, MMA).assertCut("of " + ranks + " ranks");
+    }
+
+    /** As they were when gpu-h200.md was measured: figures of the model must not move them. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "clusters | 2 | 2048 | 2048 | 1024 | 1024x1536+512n",
+                "clusters | 2 | 4096 | 4096 | 4096 | 512x4096 1024x4096 512x3264+832n",
+                "clusters | 2 | 8192 | 4096 | 4096 | 2560x4096 1024x4096 512x3264+832n",
+                "clusters | 4 | 8192 | 4096 | 4096 | 2 of 2048x4096; 512x4096 1024x4096 512x3264+832n",
+                "clusters | 8 | 8192 | 4096 | 4096 | 6 of 1024x4096; 512x4096 512x3264+832n",
+                "clusters | 8 | 16384 | 4096 | 4096 | 6 of 2048x4096; 512x4096 1024x4096 512x3264+832n",
+                "clusters | 8 | 4096 | 16384 | 6656 | 5 of 512x16384; 512x8192+8192; 512x6464+4224+2752+1792+1152",
+                "clusters | 8 | 8192 | 4096 | 14336 | 7 of 1024x4096",
+                "clusters | 4 | 8192 | 8192 | 28672 | 3 of 1024x8192 1024x8192",
+                "mma | 2 | 2048 | 2048 | 1024 | 1024x1536+512",
+                "mma | 2 | 4096 | 4096 | 4096 | 1024x4096 1024x3264+832",
+                "mma | 2 | 8192 | 4096 | 4096 | 3072x4096 1024x3264+832",
+                "mma | 4 | 8192 | 4096 | 4096 | 2 of 2048x4096; 1024x4096 1024x3264+832",
+                "mma | 8 | 8192 | 4096 | 4096 | 6 of 1024x4096; 1024x3264+832",
+                "mma | 8 | 16384 | 4096 | 4096 | 6 of 2048x4096; 1024x4096 1024x3264+832",
+                "mma | 8 | 4096 | 16384 | 6656 | 6 of 512x16384; 512x11136+3904+1344",
+                "mma | 8 | 8192 | 4096 | 14336 | 5 of 1024x4096; 1024x2048+2048; 512x4096 256x4096 256x3008+1088",
+                "mma | 4 | 8192 | 8192 | 28672 | 3 of 1024x8192 1024x8192",
+            })
+    void theMeasuredShapesAreCutAsTheyWereMeasured(
+            String kernel, int ranks, long m, long k, long n, String cut) {
+        TileGrid grid = kernel.equals("mma") ? MMA : CLUSTERS;
+        assertEquals(cut, text(Problem.even(ranks, m, k, n, grid).cut()));
+    }
+
+    /** Chunks, in them blocks, as rows x columns of their slices, n for narrow tiles. */
+    private static String text(ArrivalCut cut) {
+        List<String> chunks = new ArrayList<>();
+        for (List<Block> chunk : cut.chunks()) {
+            chunks.add(chunk.stream().map(ArrivalCutsTest::text).collect(Collectors.joining(" ")));
+        }
+        List<String> runs = new ArrayList<>();
+        for (int i = 0; i < chunks.size(); ) {
+            int next = i;
+            while (next < chunks.size() && chunks.get(next).equals(chunks.get(i))) {
+                next++;
+            }
+            runs.add((next - i > 1 ? next - i + " of " : "") + chunks.get(i));
+            i = next;
+        }
+        return String.join("; ", runs);
+    }
+
+    private static String text(Block block) {
+        String cols = block.cols().stream().map(String::valueOf).collect(Collectors.joining("+"));
+        return block.rows() + "x" + cols + (block.narrow() ? "n" : "");
+    }
+
+    @Test
+    void aMachineWithoutTilesOrWithoutARateIsRefused() {
+        List<Long> rows = List.of(512L);
+        for (String name : List.of("cpu-1gbe", "h200-pcie")) {
+            Machine machine = Machines.named(name);
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> ArrivalCuts.of(machine, MMA, DType.FP32, 64, 64, 512, rows));
+        }
     }
 
     @Test
@@ -215,7 +304,8 @@ class ArrivalCutsTest {
     @Test
     void aComputeBoundChunkIsCutEvery16Mebibytes() {
         // 16 MiB are 1024 rows of 8192 elements of two bytes.
-        Problem problem = new Problem(2048, List.of(2048L, 1500L, 100L), 8192, 28_672, 2, CLUSTERS);
+        Problem problem =
+                new Problem(2048, List.of(2048L, 1500L, 100L), 8192, 28_672, DType.FP16, CLUSTERS);
         assertEquals(
                 List.of(List.of(1024L, 1024L), List.of(1024L, 476L), List.of(100L)),
                 problem.cut().chunks().stream()
@@ -225,7 +315,7 @@ class ArrivalCutsTest {
 
     /** Of one chunk, 4096 x 4096 elements of B, where {@code ownRows} are there from the start. */
     private static double us(long ownRows, Block... blocks) {
-        return new ArrivalPrice(ownRows, 4096, 4096, 2, CLUSTERS)
+        return new ArrivalPrice(H200, CLUSTERS, DType.FP16, 4096, 4096, ownRows)
                 .us(new ArrivalCut(List.of(List.of(blocks))));
     }
 

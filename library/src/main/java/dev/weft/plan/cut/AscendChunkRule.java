@@ -1,4 +1,4 @@
-package dev.weft.compat;
+package dev.weft.plan.cut;
 
 /**
  * How the Ascend example cuts a source's rows into chunks: tiles of {@code baseM x baseN} elements
@@ -10,7 +10,12 @@ package dev.weft.compat;
  * @param cols of a chunk
  * @param tiles of a chunk by the rule, before it is made a rectangle
  */
-record AscendChunkRule(long rows, long cols, long tiles) {
+public record AscendChunkRule(long rows, long cols, long tiles) {
+
+    /** The example's tile sizes. */
+    public static final long BASE_M = 128;
+
+    public static final long BASE_N = 256;
 
     private static final long TILES_PER_CHUNK = 4;
     private static final long MAX_TILES_PER_CHUNK = 64;
@@ -20,7 +25,7 @@ record AscendChunkRule(long rows, long cols, long tiles) {
      * @param sourceRows rows of the largest shard
      * @param k columns of A
      */
-    static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
+    public static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
         if (baseM < 1 || baseN < 1) {
             throw new IllegalArgumentException(
                     "tiles of " + baseM + " x " + baseN + ": expected at least 1 x 1");
@@ -40,5 +45,10 @@ record AscendChunkRule(long rows, long cols, long tiles) {
                 ? new AscendChunkRule(baseM, tiles * baseN, tiles)
                 : new AscendChunkRule(
                         baseM * Math.ceilDiv(tiles, tilesPerRowGroup), Math.max(1, k), tiles);
+    }
+
+    /** Chunks of that size. */
+    public Cut cut() {
+        return new Cut(rows, 0, cols);
     }
 }

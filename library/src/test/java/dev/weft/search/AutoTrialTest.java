@@ -1,8 +1,9 @@
-package dev.weft.op;
+package dev.weft.search;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.cut.Cut;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -11,10 +12,14 @@ class AutoTrialTest {
     private static int fastest(double direct, double ring, double sequential) {
         List<Candidate> candidates =
                 List.of(
-                        Candidate.priced(Algorithm.DIRECT, 64, 1),
-                        Candidate.priced(Algorithm.RING, 64, 2),
-                        Candidate.priced(Algorithm.SEQUENTIAL, 64, 3));
+                        priced(Algorithm.DIRECT, 1),
+                        priced(Algorithm.RING, 2),
+                        priced(Algorithm.SEQUENTIAL, 3));
         return AutoTrial.fastest(candidates, new double[] {direct, ring, sequential});
+    }
+
+    private static Candidate priced(Algorithm algorithm, double ns) {
+        return Candidate.of(algorithm, Cut.AUTOMATIC, 64, 1).priced(ns);
     }
 
     @Test

@@ -1,0 +1,118 @@
+package dev.weft.cli.simulate;
+
+import dev.weft.files.PrivateFiles;
+import dev.weft.gemm.Gemm;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.MachineFile;
+import dev.weft.sim.Machines;
+import dev.weft.telemetry.Fallback;
+import dev.weft.tensor.DType;
+import dev.weft.tune.HostModel;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * The model of this machine among the user's caches, which auto reads. {@code calibrate} stores it,
+ * or the first run that needs it. Any thread may call it.
+ */
+public final class StoredModel {
+
+    private static final long LOOK_MS = 100;
+
+    private StoredModel() {}
+
+    /**
+     * Measures and stores a model for this engine and type of A, if there is none. One process at a
+     * time measures. If it cannot be stored, a fallback is told of, and the next run tries again.
+     *
+     * @param heartbeat called now and then meanwhile
+     * @return where it was stored; nothing if it was there, or could not be stored
+     */
+    public static Optional<Path> storeIfMissing(Gemm gemm, DType aType, Runnable heartbeat) {
+        return storeIfMissing(
+                Machines.herePath().toAbsolutePath(),
+                gemm,
+                aType,
+                () -> HostModel.machine(gemm, aType, heartbeat),
+                heartbeat);
+    }
+
+    static Optional<Path> storeIfMissing(
+            Path path, Gemm gemm, DType aType, Supplier<Machine> measuring, Runnable heartbeat) {
+        try {
+            Path file = PrivateFiles.cache(path.getParent()).resolve(path.getFileName());
+            if (!isMissing(file, gemm, aType)) {
+                return Optional.empty();
+            }
+            try (FileChannel lock =
+                    FileChannel.open(
+                            file.resolveSibling("machine.lock"),
+                            StandardOpenOption.CREATE,
+                            StandardOpenOption.WRITE,
+                            LinkOption.NOFOLLOW_LINKS)) {
+                await(lock, heartbeat);
+                // Whoever had the lock before may have stored it.
+                if (!isMissing(file, gemm, aType)) {
+                    return Optional.empty();
+                }
+                MachineFile.writeCached(measuring.get(), file);
+                return Optional.of(file);
+            }
+        } catch (IOException | UncheckedIOException | IllegalArgumentException e) {
+            Fallback.tell(
+                    "a machine model that is measured by every process",
+                    e.getMessage() + "; or set XDG_CACHE_HOME to a folder that only you can write");
+            return Optional.empty();
+        }
+    }
+
+    /** A model of this machine for another engine is not overwritten. */
+    private static boolean isMissing(Path file, Gemm gemm, DType aType) {
+        Machine stored = HostModel.stored(file, gemm);
+        return stored == null ? !isOfAnotherEngine(file) : !stored.engine().knows(aType);
+    }
+
+    private static boolean isOfAnotherEngine(Path file) {
+        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+            return false;
+        }
+        try {
+            return MachineFile.readCached(file).engine() instanceof CoreEngine cores
+                    && cores.cores() == Runtime.getRuntime().availableProcessors();
+        } catch (IllegalArgumentException e) {
+            // It cannot be read, which has been told: the new one replaces it.
+            return false;
+        }
+    }
+
+    /** Others hold the lock for some seconds at most. */
+    private static void await(FileChannel lock, Runnable heartbeat) throws IOException {
+        try {
+            while (!isHeld(lock)) {
+                Thread.sleep(LOOK_MS);
+                heartbeat.run();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while another measures the machine", e);
+        }
+    }
+
+    private static boolean isHeld(FileChannel lock) throws IOException {
+        try {
+            return lock.tryLock() != null;
+        } catch (OverlappingFileLockException e) {
+            // Another thread of this process has it.
+            return false;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package dev.weft.search;
+
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
+
+/**
+ * One of the plans among which is chosen.
+ *
+ * @param cut how its shards are cut
+ * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
+ * @param lanes communication workers of a rank, of which the algorithm may use fewer
+ * @param predictedNs what the simulator says a call takes; NaN where it was not asked
+ * @param measuredNs what a call took when it was tried; NaN where it was not
+ * @param chosen whether it is the one that is run
+ */
+public record Candidate(
+        PlanWriter algorithm,
+        Cut cut,
+        int chunksPerSource,
+        int lanes,
+        double predictedNs,
+        double measuredNs,
+        boolean chosen) {
+
+    /** A candidate that was neither priced nor tried. */
+    static Candidate of(PlanWriter algorithm, Cut cut, int chunksPerSource, int lanes) {
+        return new Candidate(algorithm, cut, chunksPerSource, lanes, Double.NaN, Double.NaN, false);
+    }
+
+    Candidate priced(double ns) {
+        return new Candidate(algorithm, cut, chunksPerSource, lanes, ns, measuredNs, chosen);
+    }
+
+    Candidate measured(double ns) {
+        return new Candidate(algorithm, cut, chunksPerSource, lanes, predictedNs, ns, chosen);
+    }
+
+    /** The same as the one that is run, or as one that is not. */
+    public Candidate asChosen(boolean isChosen) {
+        return new Candidate(
+                algorithm, cut, chunksPerSource, lanes, predictedNs, measuredNs, isChosen);
+    }
+
+    /** Whether both have the same plan, whatever is known of its time. */
+    public boolean isPlannedAs(Candidate other) {
+        return algorithm == other.algorithm && cut.equals(other.cut) && lanes == other.lanes;
+    }
+}

@@ -1,0 +1,327 @@
+package dev.weft.search;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
+import dev.weft.plan.cut.Cut;
+import dev.weft.sim.CoreEngine;
+import dev.weft.sim.Engine;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Part;
+import dev.weft.sim.Prediction;
+import dev.weft.sim.Scenario;
+import dev.weft.sim.Simulator;
+import dev.weft.sim.TileEngine;
+import dev.weft.sim.Wiring;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The search for the plan that is fastest for a problem on a machine: which algorithms and cuts
+ * come into question, and what the simulator says that they take. Immutable and deterministic: any
+ * thread may use it; a price takes as long as its simulation.
+ *
+ * @param problem whose ranks the machine must be able to hold: whatever needs to know how they lie
+ *     on hosts throws {@link IllegalArgumentException} otherwise
+ */
+public record PlanSearch(Machine machine, Problem problem) {
+
+    /** Past this many ranks algorithms are not compared in every cut. */
+    private static final int EVERY_CUT_RANKS = 64;
+
+    /** Lanes beyond this many only wait for the same links. */
+    private static final int MOST_DEFAULT_LANES = 8;
+
+    /** Transfer blocks of the Ascend example. */
+    private static final int ASCEND_LANES = 24;
+
+    private static final List<PlanWriter> ALGORITHMS =
+            List.of(
+                    Algorithm.DIRECT,
+                    Algorithm.MESH_PUSH,
+                    Algorithm.MESH_PULL,
+                    Algorithm.BIDIRECTIONAL_RING,
+                    Algorithm.RING,
+                    Algorithm.SEQUENTIAL);
+
+    /**
+     * How many prices a search may take.
+     *
+     * <p>Every algorithm that the machine can do is priced in every cut, direct in the first alone,
+     * since nothing travels. A cut into so many chunks that their transfers exceed the budget is
+     * left out, unless it is the coarsest. Past 64 ranks all algorithms are compared in the middle
+     * cut, and only the best of them and sequential are priced in the others.
+     */
+    public enum Budget {
+        /** For a search while others wait: three cuts, none of which takes long to price. */
+        QUICK(List.of(Chunks.MIN_CHUNKS_PER_SOURCE, 16, 4), 200_000),
+
+        /** For a search that somebody has asked for. */
+        THOROUGH(List.of(4, 8, 16, 32, 64, 128), Long.MAX_VALUE);
+
+        private final List<Integer> chunksPerSource;
+        private final long transfers;
+
+        Budget(List<Integer> chunksPerSource, long transfers) {
+            this.chunksPerSource = chunksPerSource;
+            this.transfers = transfers;
+        }
+
+        private List<Integer> chunksPerSource(long ranks) {
+            int coarsest = Collections.min(chunksPerSource);
+            return chunksPerSource.stream()
+                    .filter(count -> count == coarsest || count * ranks * ranks <= transfers)
+                    .toList();
+        }
+    }
+
+    /** All candidates within the budget, the cheapest first. */
+    public List<Candidate> candidates(Budget budget) {
+        return candidates(budget, () -> {});
+    }
+
+    /**
+     * All candidates within the budget, the cheapest first.
+     *
+     * @param heartbeat called after every price, for others who wait meanwhile
+     */
+    public List<Candidate> candidates(Budget budget, Runnable heartbeat) {
+        List<Cut> cuts = cuts(budget);
+        List<PlanWriter> algorithms = algorithms();
+        List<Candidate> priced = new ArrayList<>();
+        if (problem.ranks() <= EVERY_CUT_RANKS || cuts.size() == 1) {
+            addPriced(priced, algorithms, cuts, heartbeat);
+        } else {
+            Cut middle = cuts.get(cuts.size() / 2);
+            addPriced(priced, algorithms, List.of(middle), heartbeat);
+            Set<PlanWriter> kept = new LinkedHashSet<>();
+            kept.add(cheapest(priced).algorithm());
+            kept.add(Algorithm.SEQUENTIAL);
+            List<Cut> others = cuts.stream().filter(cut -> !cut.equals(middle)).toList();
+            addPriced(priced, kept, others, heartbeat);
+        }
+        priced.sort(Comparator.comparingDouble(Candidate::predictedNs));
+        return priced;
+    }
+
+    /** The cheapest way to gather first and multiply after. */
+    public Candidate sequential(Budget budget) {
+        List<Candidate> priced = new ArrayList<>();
+        addPriced(priced, List.of(Algorithm.SEQUENTIAL), cuts(budget), () -> {});
+        return cheapest(priced);
+    }
+
+    private static Candidate cheapest(List<Candidate> priced) {
+        return Collections.min(priced, Comparator.comparingDouble(Candidate::predictedNs));
+    }
+
+    /** Without what the machine cannot do, or what could not be told from another algorithm. */
+    private List<PlanWriter> algorithms() {
+        if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
+            return List.of(Algorithm.SEQUENTIAL);
+        }
+        boolean direct = machine.node().direct() && hosts().count() == 1;
+        return ALGORITHMS.stream()
+                .filter(algorithm -> direct || algorithm != Algorithm.DIRECT)
+                .toList();
+    }
+
+    /** Chunks are whole quanta, so that several counts may come to the same cut. */
+    private List<Cut> cuts(Budget budget) {
+        if (problem.cut().givesRows()) {
+            return List.of(problem.cut());
+        }
+        long quantum = machine.engine().rowQuantum();
+        Set<Cut> cuts = new LinkedHashSet<>();
+        for (int count : budget.chunksPerSource(problem.ranks())) {
+            long rows = Math.max(1, Math.ceilDiv(problem.shards().maxRows(), count));
+            cuts.add(new Cut(Math.ceilDiv(rows, quantum) * quantum, 0, problem.cut().chunkCols()));
+        }
+        if (hasOwnKernel()) {
+            cuts.add(kernelCut());
+        }
+        return List.copyOf(cuts);
+    }
+
+    private void addPriced(
+            List<Candidate> priced,
+            Iterable<PlanWriter> algorithms,
+            List<Cut> cuts,
+            Runnable heartbeat) {
+        for (PlanWriter algorithm : algorithms) {
+            for (Cut cut : algorithm == Algorithm.DIRECT ? cuts.subList(0, 1) : cuts) {
+                priced.add(priced(candidate(algorithm, cut)));
+                heartbeat.run();
+            }
+        }
+    }
+
+    /**
+     * The problem as {@code algorithm} does it, cut as the problem says or else as the machine
+     * would by itself; not priced.
+     *
+     * @throws IllegalArgumentException where the machine cannot do that, with the reason
+     */
+    public Candidate candidate(PlanWriter algorithm) {
+        return candidate(algorithm, problem.cut());
+    }
+
+    /** The same in another cut. */
+    public Candidate candidate(PlanWriter algorithm, Cut cut) {
+        Hosts hosts = hosts();
+        if (algorithm == Algorithm.DIRECT && !machine.node().direct()) {
+            throw new IllegalArgumentException(
+                    "direct on "
+                            + machine.name()
+                            + ": its ranks cannot multiply rows in a peer's memory");
+        }
+        if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
+            throw new IllegalArgumentException(
+                    "direct on %s hosts of %s: expected ranks of one host, at most %s"
+                            .formatted(hosts.count(), machine.name(), machine.ranksPerNode()));
+        }
+        int lanes = problem.lanes() > 0 ? problem.lanes() : lanes(algorithm);
+        Cut own = hasOwnKernel() && !cut.givesRows() ? kernelCut() : cut;
+        Chunks chunks = chunks(own, lanes);
+        int most = 0;
+        for (int source = 0; source < problem.ranks(); source++) {
+            most = Math.max(most, chunks.count(source));
+        }
+        return Candidate.of(algorithm, own, most, lanes);
+    }
+
+    /**
+     * Whether the machine's kernel is the Ascend example's, which has chunks and lanes of its own.
+     */
+    public boolean hasOwnKernel() {
+        return machine.consumption() == Machine.Consumption.BY_SOURCE;
+    }
+
+    private Cut kernelCut() {
+        return AscendChunkRule.of(
+                        problem.shards().maxRows(),
+                        problem.k(),
+                        AscendChunkRule.BASE_M,
+                        AscendChunkRule.BASE_N)
+                .cut();
+    }
+
+    private int lanes(PlanWriter writer) {
+        if (!(writer instanceof Algorithm algorithm)) {
+            return 1;
+        }
+        int perPeer = Math.clamp(problem.ranks() - 1, 1, MOST_DEFAULT_LANES);
+        return switch (algorithm) {
+            case RING, DIRECT, AUTO -> 1;
+            case BIDIRECTIONAL_RING -> 2;
+            case MESH_PUSH, MESH_PULL, SEQUENTIAL -> {
+                if (hasOwnKernel()) {
+                    yield ASCEND_LANES;
+                }
+                if (!coresMoveBytes()) {
+                    yield perPeer;
+                }
+                // Whoever multiplies is idle while a sequential call gathers.
+                yield algorithm == Algorithm.SEQUENTIAL ? computeWorkers() : 1;
+            }
+        };
+    }
+
+    private boolean coresMoveBytes() {
+        Wiring network = machine.network();
+        return machine.node().coreGbps() > 0 || network != null && network.coreGbps() > 0;
+    }
+
+    /** Those of its lanes that a candidate's plan has work for. */
+    public int lanesUsed(Candidate candidate) {
+        return candidate.algorithm() instanceof Algorithm algorithm
+                ? algorithm.lanes(hosts(), candidate.lanes())
+                : candidate.lanes();
+    }
+
+    /** Threads of a rank that multiply, or units of its engine. */
+    public int computeWorkers() {
+        return switch (machine.engine()) {
+            case CoreEngine cores ->
+                    problem.workers() > 0
+                            ? problem.workers()
+                            : Math.max(1, cores.cores() / hosts().size(0));
+            case TileEngine tiles -> tiles.units();
+        };
+    }
+
+    /** How the ranks lie on hosts. */
+    public Hosts hosts() {
+        return problem.hosts() == null ? machine.hosts(problem.ranks()) : problem.hosts();
+    }
+
+    /** A candidate's chunks. */
+    public Chunks chunks(Candidate candidate) {
+        return chunks(candidate.cut(), candidate.lanes());
+    }
+
+    private Chunks chunks(Cut cut, int lanes) {
+        Engine engine = machine.engine();
+        Shards shards = problem.shards();
+        int takers = engine instanceof CoreEngine ? Math.max(lanes, computeWorkers()) : lanes;
+        long quantum = engine.rowQuantum();
+        return cut.chunks(
+                shards,
+                problem.k(),
+                Math.toIntExact(quantum),
+                Cut.blockRows(shards, takers, quantum, engine.blockRows()),
+                Chunks.MIN_CHUNKS_PER_SOURCE);
+    }
+
+    /** Rows of a chunk of the largest shard. */
+    public long chunkRows(Candidate candidate) {
+        Chunks chunks = chunks(candidate);
+        long most = 0;
+        for (int source = 0; source < problem.ranks(); source++) {
+            most = Math.max(most, chunks.chunkRows(source));
+        }
+        return Math.min(most, Math.max(1, problem.shards().maxRows()));
+    }
+
+    /** The candidate with what a call takes. */
+    public Candidate priced(Candidate candidate) {
+        return candidate.priced(price(candidate, Part.WHOLE).ns());
+    }
+
+    /** What the simulator says of a part of a call. */
+    public Prediction price(Candidate candidate, Part part) {
+        return Simulator.run(machine, scenario(candidate), part);
+    }
+
+    /** A call as the machine runs it, for the simulator. */
+    public Scenario scenario(Candidate candidate) {
+        return Scenario.of(
+                        new MachinePlans(machine, candidate.algorithm()),
+                        chunks(candidate),
+                        candidate.lanes(),
+                        hosts(),
+                        problem.aType(),
+                        problem.outType(),
+                        problem.columns(),
+                        problem.keepGathered(),
+                        problem.workers())
+                .withSlowRanks(problem.slowRanks());
+    }
+
+    /** What every rank does; proved where Weft has not written it. */
+    public List<RankPlan> plans(Candidate candidate) {
+        List<RankPlan> plans =
+                candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());
+        PlanChecker.checkGiven(plans, hosts());
+        return plans;
+    }
+}

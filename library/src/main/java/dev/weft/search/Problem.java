@@ -1,0 +1,79 @@
+package dev.weft.search;
+
+import dev.weft.plan.Hosts;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.tensor.DType;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * One call of an operator, as far as the choice of its plan depends on it. Immutable: any thread
+ * may use it.
+ *
+ * @param k columns of A
+ * @param columns N of each product of the widest rank; none for a gather alone
+ * @param keepGathered whether gathered A is left for the caller
+ * @param workers compute threads of a rank; 0 for its share of the cores
+ * @param lanes communication workers of a rank; 0 for as many as suit the algorithm
+ * @param cut how shards are to be cut; {@link Cut#AUTOMATIC} leaves it to the search
+ * @param hosts how the ranks lie on hosts; null for as many on each as a node of the machine has
+ * @param slowRanks how many times as long some ranks take
+ */
+public record Problem(
+        Shards shards,
+        long k,
+        List<Long> columns,
+        DType aType,
+        DType outType,
+        boolean keepGathered,
+        int workers,
+        int lanes,
+        Cut cut,
+        Hosts hosts,
+        Map<Integer, Double> slowRanks) {
+
+    public Problem {
+        Objects.requireNonNull(shards, "shards");
+        Objects.requireNonNull(cut, "cut");
+        columns = List.copyOf(columns);
+        slowRanks = Map.copyOf(slowRanks);
+        if (k < 1 || workers < 0 || lanes < 0) {
+            throw new IllegalArgumentException(
+                    "K of %d, %d workers and %d lanes: expected K of one or more and nothing negative"
+                            .formatted(k, workers, lanes));
+        }
+    }
+
+    /** One product of {@code n} columns on each rank, with all else left to the search. */
+    public static Problem of(Shards shards, long k, long n, DType aType, DType outType) {
+        return new Problem(
+                shards, k, List.of(n), aType, outType, false, 0, 0, Cut.AUTOMATIC, null, Map.of());
+    }
+
+    /** The same with another number of rows, evenly spread. */
+    public Problem withRows(long rows) {
+        return new Problem(
+                Shards.even(rows, shards.ranks()),
+                k,
+                columns,
+                aType,
+                outType,
+                keepGathered,
+                workers,
+                lanes,
+                cut,
+                hosts,
+                slowRanks);
+    }
+
+    int ranks() {
+        return shards.ranks();
+    }
+
+    /** Of gathered A. */
+    double gatheredBytes() {
+        return (double) shards.totalRows() * k * aType.bytes();
+    }
+}
