@@ -60,7 +60,7 @@ public final class Calibration implements AutoCloseable {
     private record Transport(
             double aloneGbps, double togetherGbps, double transferUs, double wakeUs) {}
 
-    /** Warms the engine up, for half of the time that {@code effort} allows at most. */
+    /** Warms the engine up, for two thirds of the time that {@code effort} allows at most. */
     public Calibration(Gemm gemm, Set<DType> aTypes, Effort effort) {
         this.gemm = gemm;
         this.effort = effort;
@@ -74,7 +74,7 @@ public final class Calibration implements AutoCloseable {
             for (DType type : aTypes) {
                 ProductProbe probe =
                         new ProductProbe(gemm, type, buffers, effort.inners(), operationsPerNs);
-                probe.warmUp(effort.heartbeat(), mostNs / 2);
+                probe.warmUp(effort.heartbeat(), mostNs * 2 / 3);
                 products.put(type, probe);
             }
         } catch (RuntimeException | Error e) {
