@@ -41,15 +41,15 @@ final class ProductProbe {
     /** A product of some rows with a B of [k, n]. */
     private record Shape(long rows, long k, long n) {
 
-        double[] features(Gemm gemm) {
+        double operations(Gemm gemm) {
             double padded = (double) Math.ceilDiv(rows, gemm.rowQuantum()) * gemm.rowQuantum();
+            return 2 * padded * k * n;
+        }
+
+        double[] features(Gemm gemm) {
             boolean far = k * n * Float.BYTES > gemm.cacheBytes();
             return new double[] {
-                2 * padded * k * n,
-                (double) rows * k,
-                far ? (double) k * n : 0,
-                (double) rows * n,
-                1
+                operations(gemm), (double) rows * k, far ? (double) k * n : 0, (double) rows * n, 1
             };
         }
     }
@@ -71,7 +71,7 @@ final class ProductProbe {
         for (long[] inner : inners) {
             for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
                 Shape shape = new Shape(rows, inner[0], inner[1]);
-                boolean quick = shape.features(gemm)[0] < LONGEST_NS * operationsPerNs;
+                boolean quick = shape.operations(gemm) < LONGEST_NS * operationsPerNs;
                 boolean fits = buffers.holds(rows, Math.max(inner[0], inner[1]));
                 if (fits && (rows == quantum || quick) && !shapes.contains(shape)) {
                     shapes.add(shape);
@@ -115,14 +115,24 @@ final class ProductProbe {
         return ns != null;
     }
 
-    /** Null if it was over meanwhile. */
+    /**
+     * Null if it was over meanwhile. In any case, shapes that there is no time for are taken to be
+     * as fast as the one before.
+     */
     private double[] time(Runnable heartbeat, boolean inAnyCase, BooleanSupplier isOver) {
         double[] ns = new double[shapes.size()];
         for (int i = 0; i < ns.length; i++) {
-            if (!inAnyCase && isOver.getAsBoolean()) {
-                return null;
-            }
             Shape shape = shapes.get(i);
+            if (isOver.getAsBoolean()) {
+                if (!inAnyCase) {
+                    return null;
+                }
+                if (i > 0) {
+                    // Slow kernels, not compiled yet, would take many times the time there is.
+                    ns[i] = ns[i - 1] * shape.operations(gemm) / shapes.get(i - 1).operations(gemm);
+                    continue;
+                }
+            }
             try (Arena arena = Arena.ofShared()) {
                 Matrix b = Matrix.allocate(arena, DType.FP32, shape.k(), shape.n());
                 PackedB packed = gemm.pack(b, false, arena);
