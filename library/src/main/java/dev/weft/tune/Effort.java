@@ -30,6 +30,11 @@ public record Effort(
                 heartbeat);
     }
 
+    /** The same within another time, of which more lets disturbed rounds be repeated. */
+    public Effort within(Duration most) {
+        return new Effort(inners, bufferBytes, rounds, most, heartbeat);
+    }
+
     /** Takes ten seconds or more, as {@code weft calibrate} does. */
     public static Effort thorough(Runnable heartbeat) {
         return new Effort(

@@ -68,8 +68,12 @@ public final class HostModel {
         }
     }
 
-    /** The model that is known, or null, with what it lacks measured. */
-    static Machine knowing(DType aType, Machine known, Supplier<Machine> measuring) {
+    /**
+     * A model with the costs of an A of type {@code aType}, measured where they are not known.
+     *
+     * @param known null where nothing is
+     */
+    public static Machine knowing(DType aType, Machine known, Supplier<Machine> measuring) {
         if (known != null && known.engine().knows(aType)) {
             return known;
         }

@@ -8,6 +8,8 @@ import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import dev.weft.tensor.DType;
+import dev.weft.tune.Calibration;
+import dev.weft.tune.Effort;
 import dev.weft.tune.HostModel;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -17,6 +19,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.EnumSet;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -27,6 +31,9 @@ import java.util.function.Supplier;
 public final class StoredModel {
 
     private static final long LOOK_MS = 100;
+
+    /** What is kept is worth more time than the two seconds that an undisturbed one takes. */
+    private static final Duration MOST = Duration.ofSeconds(15);
 
     private StoredModel() {}
 
@@ -42,7 +49,13 @@ public final class StoredModel {
                 Machines.herePath().toAbsolutePath(),
                 gemm,
                 aType,
-                () -> HostModel.machine(gemm, aType, heartbeat),
+                () -> {
+                    Effort effort = Effort.quick(heartbeat).within(MOST);
+                    return HostModel.knowing(
+                            aType,
+                            HostModel.stored(Machines.herePath(), gemm),
+                            () -> Calibration.measure(gemm, EnumSet.of(aType), effort));
+                },
                 heartbeat);
     }
 
