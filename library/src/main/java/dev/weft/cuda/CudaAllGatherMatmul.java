@@ -11,6 +11,7 @@ import dev.weft.op.Result;
 import dev.weft.op.View;
 import dev.weft.op.exec.CallReport;
 import dev.weft.plan.RankPlan;
+import dev.weft.search.Candidate;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.List;
@@ -45,9 +46,10 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private final DeviceResult result;
     private final CallReport report;
     private final GpuStream ownStream = GpuStream.create();
+    private DeviceOperands adopted;
 
     /**
-     * Takes over all that it is given, and closes it.
+     * Takes over all that it is given but the operands, and closes it.
      *
      * @param fabric null where the peers' rows lie in host memory
      * @param plan of this rank, with its arrivals cut
@@ -60,6 +62,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             RankPlan plan,
             CudaEngine engine,
             CudaBuffers buffers,
+            DeviceOperands operands,
             Peers peers,
             Copies copies,
             List<DeviceProduct> products,
@@ -78,8 +81,15 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
         this.events = events;
-        this.result = new DeviceResult(plan, buffers, copies);
+        this.result = new DeviceResult(plan, buffers, operands, copies);
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
+    }
+
+    /** Takes over the operands as well, and what auto chose this operator from. */
+    CudaAllGatherMatmul adopt(DeviceOperands operands, List<Candidate> all) {
+        adopted = operands;
+        chosenFrom(all);
+        return this;
     }
 
     /** What an error tells of the latest call. */
@@ -394,6 +404,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         if (unread) {
             peers.close();
             buffers.close();
+            if (adopted != null) {
+                adopted.close();
+            }
         }
     }
 }

@@ -4,9 +4,11 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.Description;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
+import dev.weft.search.AutoChoice;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.time.WaitTime;
@@ -141,10 +143,53 @@ public final class CudaAllGatherMatmulBuilder
         checkOperands(wanted);
         gpu.bind();
         CudaPlanning planning = new CudaPlanning(fabric, isStaged(), gpu, rank, engine, wanted);
-        List<RankPlan> all = planning.agreedPlans();
+        planning.agree();
+        DeviceOperands shared = new DeviceOperands();
+        try (GpuStream stream = GpuStream.create()) {
+            long m = wanted.shards().totalRows();
+            for (int i = 0; i < operands.size(); i++) {
+                Operand b = operands.get(i);
+                long n = wanted.columns().get(i);
+                if (b.host() == null) {
+                    shared.add(b.device(), wanted.outType(), m, n, stream);
+                } else {
+                    shared.add(b.host(), wanted.outType(), m, n, stream);
+                }
+            }
+            if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
+                return operator(planning, planning.plans(wanted.algorithm()), shared)
+                        .adopt(shared, List.of());
+            }
+            String settings = gpu.name() + " " + engine + " " + isStaged() + " " + rank;
+            AutoChoice.Choice<CudaAllGatherMatmul> choice =
+                    new AutoChoice(fabric, planning.problem(), settings)
+                            .choose(
+                                    planning::prices,
+                                    new DeviceTrial(
+                                            fabric,
+                                            one ->
+                                                    operator(
+                                                            planning,
+                                                            planning.plans(one.algorithm()),
+                                                            shared)));
+            CudaAllGatherMatmul operator =
+                    choice.prepared() == null
+                            ? operator(
+                                    planning, planning.plans(choice.chosen().algorithm()), shared)
+                            : choice.prepared();
+            return operator.adopt(shared, choice.candidates());
+        } catch (RuntimeException | Error e) {
+            shared.close();
+            throw e;
+        }
+    }
+
+    /** An operator with memory of its own, but for its operands. Collective. */
+    private CudaAllGatherMatmul operator(
+            CudaPlanning planning, List<RankPlan> all, DeviceOperands shared) {
+        Description wanted = planning.wanted();
         RankPlan agreed = all.get(rank);
         Shards shards = wanted.shards();
-        List<Long> columns = wanted.columns();
         boolean gatherFirst = agreed.pacing().gatherFirst();
         List<GatedKernel> kernels = new ArrayList<>();
         if (engine == CudaEngine.GATED) {
@@ -162,7 +207,7 @@ public final class CudaAllGatherMatmulBuilder
             }
         }
         TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        RankPlan plan = planning.refined(agreed, columns.getFirst(), shape);
+        RankPlan plan = planning.refined(agreed, wanted.columns().getFirst(), shape);
         CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
@@ -180,16 +225,11 @@ public final class CudaAllGatherMatmulBuilder
             List<DeviceProduct> ready = new ArrayList<>();
             boolean arrives = !list.lanes().isEmpty() && !gatherFirst;
             for (int i = 0; i < operands.size(); i++) {
-                DeviceMatrix b = onDevice(operands.get(i), buffers, stream);
-                DeviceMatrix c =
-                        buffers.matrix(
-                                wanted.outType(), shards.totalRows(), columns.get(i), stream);
-                buffers.addProduct(c);
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                products.add(product(kernel, list.ranges(), places, b, i, c, buffers, copies));
+                products.add(product(kernel, list.ranges(), places, shared, i, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
-                    ready.add(product(kernel, present(shards), places, b, i, c, buffers, copies));
+                    ready.add(product(kernel, present(shards), places, shared, i, buffers, copies));
                     made.push(ready.getLast());
                 } else {
                     ready.add(products.getLast());
@@ -204,7 +244,7 @@ public final class CudaAllGatherMatmulBuilder
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
-                    gpu, fabric, all, plan, engine, buffers, peers, copies, products, ready,
+                    gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
                     events);
         } catch (RuntimeException | Error e) {
             closeAll(made, e);
@@ -258,12 +298,13 @@ public final class CudaAllGatherMatmulBuilder
             GatedKernel kernel,
             List<RowRange> ranges,
             List<List<DeviceMatrix>> places,
-            DeviceMatrix b,
+            DeviceOperands shared,
             int index,
-            DeviceMatrix c,
             CudaBuffers buffers,
             Copies copies) {
         boolean transposed = operands.get(index).transposed();
+        DeviceMatrix b = shared.side(index);
+        DeviceMatrix c = shared.product(index);
         if (kernel == null) {
             return new CublasProduct(ranges, places, b, transposed, c, copies);
         }
@@ -340,23 +381,6 @@ public final class CudaAllGatherMatmulBuilder
                             base + offset, own.dtype(), own.rows(), own.cols(), own.rowPitch()));
         }
         return sources;
-    }
-
-    private DeviceMatrix onDevice(Operand operand, CudaBuffers buffers, GpuStream stream) {
-        DeviceMatrix device = operand.device();
-        if (device == null) {
-            Matrix host = operand.host();
-            DeviceMatrix copy = buffers.matrix(host.dtype(), host.rows(), host.cols(), stream);
-            copy.upload(host, stream);
-            return copy;
-        }
-        if (device.isAligned()) {
-            return device;
-        }
-        DeviceMatrix copy = buffers.matrix(device.dtype(), device.rows(), device.cols(), stream);
-        copy.copyFrom(device, stream);
-        stream.synchronize();
-        return copy;
     }
 
     private void checkOperands(Description wanted) {

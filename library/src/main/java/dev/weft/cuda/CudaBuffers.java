@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What an operator keeps on its GPU: gathered A twice, flags, copies of B, products, and the word
- * that a stall raises. Nothing is allocated after it is made.
+ * What an operator keeps on its GPU: gathered A twice, flags, and the word that a stall raises.
+ * Nothing is allocated after it is made.
  */
 final class CudaBuffers implements AutoCloseable {
 
@@ -19,7 +19,6 @@ final class CudaBuffers implements AutoCloseable {
     private final DeviceBuffer[] gathered = new DeviceBuffer[2];
     private final DeviceBuffer flags;
     private final int flagCount;
-    private final List<DeviceMatrix> products = new ArrayList<>();
     private final StallWord stall;
     private int computeBlocks;
 
@@ -48,13 +47,9 @@ final class CudaBuffers implements AutoCloseable {
         }
     }
 
-    /** Zeroed, so that a product of rows that never came is not that of an earlier program. */
     private DeviceBuffer allocate(long bytes, GpuStream stream) {
-        DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
-        owned.add(buffer);
-        dev.weft.ffi.CudaMemory.fill8Async(buffer.address(), (byte) 0, bytes, stream.handle());
-        stream.synchronize();
-        return buffer;
+        owned.add(DeviceOperands.zeroed(bytes, stream));
+        return owned.getLast();
     }
 
     DType aType() {
@@ -88,20 +83,6 @@ final class CudaBuffers implements AutoCloseable {
 
     DeviceMatrix shard(int rank, int parity) {
         return gathered(parity).rows(shards.firstRow(rank), shards.rows(rank));
-    }
-
-    /** A matrix of aligned rows that lives as long as this. */
-    DeviceMatrix matrix(DType dtype, long rows, long matrixCols, GpuStream stream) {
-        DeviceBuffer buffer = allocate(DeviceMatrix.alignedBytes(dtype, rows, matrixCols), stream);
-        return DeviceMatrix.in(buffer, dtype, rows, matrixCols);
-    }
-
-    void addProduct(DeviceMatrix product) {
-        products.add(product);
-    }
-
-    DeviceMatrix product(int index) {
-        return products.get(index);
     }
 
     int computeBlocks() {

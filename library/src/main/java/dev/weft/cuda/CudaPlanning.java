@@ -14,9 +14,17 @@ import dev.weft.plan.Transfer;
 import dev.weft.plan.Transfer.Initiator;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.ArrivalCuts;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
+import dev.weft.sim.Part;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 
 /**
@@ -46,11 +54,14 @@ record CudaPlanning(
     /** Whose rates the cut follows; on another GPU it is merely not the best one. */
     private static final String MODEL = "h200-pcie";
 
+    /** Of ranks that reach each other's GPUs. */
+    private static final String LINKED_MODEL = "h200-nvlink8";
+
     /** Rows that are worth a tile of their own. */
     private static final long BLOCK_ROWS = 256;
 
-    /** The same on all ranks; a mismatch names two of them. Collective. */
-    List<RankPlan> agreedPlans() {
+    /** What the ranks want must be the same; a mismatch names two of them. Collective. */
+    void agree() {
         if (fabric != null) {
             Agreement agreement = new Agreement(fabric);
             agreement.on("the engine's number", engine.ordinal());
@@ -58,16 +69,85 @@ record CudaPlanning(
             wanted.agree(agreement, fabric);
             agreement.settle();
         }
-        // On one host all ways between GPUs are alike.
-        Hosts hosts = staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
-        List<RankPlan> plans = wanted.plans() == null ? written(hosts) : wanted.plans();
-        checkFits(plans.get(rank));
-        return Description.agreed(plans, fabric, hosts);
     }
 
-    private List<RankPlan> written(Hosts hosts) {
-        PlanWriter chosen = wanted.algorithm() == Algorithm.AUTO ? automatic() : wanted.algorithm();
-        return chosen.plans(cut(chosen), Math.max(1, wanted.commWorkers()), hosts);
+    /** On one host all ways between GPUs are alike. */
+    private Hosts hosts() {
+        return staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
+    }
+
+    /** What every rank does: as the caller says, or as the algorithm does it. Collective. */
+    List<RankPlan> plans(PlanWriter algorithm) {
+        List<RankPlan> plans =
+                wanted.plans() == null
+                        ? algorithm.plans(cut(algorithm), lanes(), hosts())
+                        : wanted.plans();
+        checkFits(plans.get(rank));
+        return Description.agreed(plans, fabric, hosts());
+    }
+
+    private int lanes() {
+        return Math.max(1, wanted.commWorkers());
+    }
+
+    /** What is to be done, for the search for a plan. */
+    Problem problem() {
+        return new Problem(
+                wanted.shards(),
+                wanted.k(),
+                wanted.columns(),
+                wanted.aType(),
+                wanted.outType(),
+                true,
+                0,
+                lanes(),
+                wanted.cut(),
+                hosts(),
+                Map.of());
+    }
+
+    /**
+     * What auto may choose from, the cheapest first, each algorithm in the cut that suits GPUs.
+     * Collective.
+     */
+    List<Candidate> prices() {
+        boolean oneGpu = fabric != null && !staged && isShared();
+        Machine machine = Machines.named(fabric == null || staged ? MODEL : LINKED_MODEL);
+        PlanSearch search = new PlanSearch(machine, problem());
+        List<Candidate> all = new ArrayList<>();
+        for (Algorithm algorithm : algorithms(oneGpu)) {
+            Chunks chunks = cut(algorithm);
+            Cut cut = new Cut(chunks.chunkRows(0), 0, wanted.cut().chunkCols());
+            all.add(search.priced(search.candidate(algorithm, cut)));
+        }
+        if (oneGpu) {
+            // Nothing travels: what is left is the product.
+            Candidate product = all.getLast();
+            double ns = search.price(product, Part.PRODUCT).ns();
+            all.add(Candidate.of(Algorithm.DIRECT, product.cut(), 0, lanes()).priced(ns));
+        }
+        all.sort(Comparator.comparingDouble(Candidate::predictedNs));
+        return all;
+    }
+
+    private boolean isShared() {
+        long[] gpus = fabric.exchange(gpu.identity());
+        return Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
+    }
+
+    /**
+     * Those that can run here, but direct. With peers in host memory this rank alone copies; on one
+     * GPU for all, copies only take the place of reading rows where they are.
+     */
+    private List<Algorithm> algorithms(boolean oneGpu) {
+        return fabric == null || oneGpu
+                ? List.of(Algorithm.MESH_PULL, Algorithm.SEQUENTIAL)
+                : List.of(
+                        Algorithm.MESH_PULL,
+                        Algorithm.MESH_PUSH,
+                        Algorithm.BIDIRECTIONAL_RING,
+                        Algorithm.RING,
+                        Algorithm.SEQUENTIAL);
     }
 
     /** Refuses what a GPU cannot run. */
@@ -127,25 +207,6 @@ record CudaPlanning(
         return Stream.of(plan.lanes(), plan.arrivals())
                 .flatMap(List::stream)
                 .flatMap(lane -> lane.transfers().stream());
-    }
-
-    /**
-     * One GPU for all reads rows where they are; all else pulls by copy engine, but between hosts
-     * who has the rows sends them, since it knows first when they are there.
-     */
-    private Algorithm automatic() {
-        if (wanted.shards().ranks() == 1 || wanted.shards().totalRows() == 0) {
-            return Algorithm.SEQUENTIAL;
-        }
-        if (fabric == null) {
-            return Algorithm.MESH_PULL;
-        }
-        if (staged) {
-            return Algorithm.MESH_PUSH;
-        }
-        long[] gpus = fabric.exchange(gpu.identity());
-        boolean shared = Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
-        return shared ? Algorithm.DIRECT : Algorithm.MESH_PULL;
     }
 
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */

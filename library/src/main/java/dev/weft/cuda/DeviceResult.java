@@ -13,6 +13,7 @@ final class DeviceResult implements Result<DeviceMatrix> {
 
     private final RankPlan plan;
     private final CudaBuffers buffers;
+    private final DeviceOperands operands;
     private final Copies copies;
     private int gatheredCall;
     private long endNs;
@@ -20,9 +21,10 @@ final class DeviceResult implements Result<DeviceMatrix> {
     private long gatherNs;
     private boolean alone;
 
-    DeviceResult(RankPlan plan, CudaBuffers buffers, Copies copies) {
+    DeviceResult(RankPlan plan, CudaBuffers buffers, DeviceOperands operands, Copies copies) {
         this.plan = plan;
         this.buffers = buffers;
+        this.operands = operands;
         this.copies = copies;
     }
 
@@ -51,7 +53,7 @@ final class DeviceResult implements Result<DeviceMatrix> {
 
     @Override
     public DeviceMatrix product(int index) {
-        return buffers.product(index);
+        return operands.product(index);
     }
 
     @Override

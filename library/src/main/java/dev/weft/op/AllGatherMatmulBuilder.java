@@ -15,6 +15,10 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 import dev.weft.search.AutoChoice;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.sim.Machine;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -160,8 +164,17 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         String settings = "%s %s %s %s".formatted(engine.name(), fabric.cores(), summaries, pinned);
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
-                        () -> new AutoMachine(fabric).measure(engine, prepared.wanted().aType()),
+                        () -> prices(planning.problem(), engine),
                         new OperatorTrial(candidate -> tried(prepared, planning.plans(candidate))));
+    }
+
+    /** Collective where there is a network to measure; only the first rank gets prices. */
+    private List<Candidate> prices(Problem problem, Gemm engine) {
+        Machine machine = new AutoMachine(fabric).measure(engine, problem.aType());
+        return machine == null
+                ? List.of()
+                : new PlanSearch(machine, problem)
+                        .candidates(PlanSearch.Budget.QUICK, fabric::worked);
     }
 
     /** What all operators that are tried have in common. */

@@ -3,7 +3,6 @@ package dev.weft.search;
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.cut.Cut;
-import dev.weft.sim.Machine;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -55,6 +54,7 @@ public final class AutoChoice {
     private record Key(Problem problem, String settings, String ranks) {}
 
     /**
+     * @param fabric null where this rank chooses alone
      * @param problem with the hosts of {@code fabric}
      * @param settings that have no part in the problem, but in the time of a call, such as the
      *     engine and the share of the cores
@@ -62,7 +62,7 @@ public final class AutoChoice {
     public AutoChoice(Fabric fabric, Problem problem, String settings) {
         this.fabric = fabric;
         this.problem = problem;
-        this.key = new Key(problem, settings, fabric.kind());
+        this.key = new Key(problem, settings, fabric == null ? "" : fabric.kind());
     }
 
     /**
@@ -82,29 +82,24 @@ public final class AutoChoice {
     /**
      * Chooses, and has candidates tried where nothing is known yet.
      *
-     * @param machine asked for on every rank, where it is needed, as measuring it may be
-     *     collective; only the first rank's answer counts
+     * @param prices all candidates, the cheapest first; asked for on every rank, where it is
+     *     needed, as measuring a machine may be collective; only the first rank's answer counts
      */
-    public <T> Choice<T> choose(Supplier<Machine> machine, Trial<T> trial) {
-        if (fabric.size() == 1 || problem.shards().totalRows() == 0) {
+    public <T> Choice<T> choose(Supplier<List<Candidate>> prices, Trial<T> trial) {
+        if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
             return only(Algorithm.SEQUENTIAL, Math.max(1, problem.workers()));
         }
         if (problem.columns().isEmpty()) {
             // A gather alone has nothing to hide behind: as few copies as there can be.
             return only(fabric.sharesMemory() ? Algorithm.DIRECT : Algorithm.MESH_PUSH, 1);
         }
-        boolean first = fabric.rank() == 0;
+        boolean first = fabric == null || fabric.rank() == 0;
         List<Candidate> known = first ? DECIDED.getOrDefault(key, List.of()) : List.of();
         if (ofFirst(known.size()) > 0) {
             Candidate chosen = shared(chosenOf(known)).getFirst().asChosen(true);
             return new Choice<>(first ? known : List.of(chosen), null);
         }
-        Machine model = machine.get();
-        List<Candidate> priced =
-                first
-                        ? new PlanSearch(model, problem)
-                                .candidates(PlanSearch.Budget.QUICK, fabric::worked)
-                        : List.of();
+        List<Candidate> priced = prices.get();
         AutoTrial.Outcome<T> outcome =
                 new AutoTrial<>(fabric, trial).run(shared(finalists(priced, mostFinalists())));
         List<Candidate> all = withUntried(outcome.candidates(), priced);
@@ -174,7 +169,7 @@ public final class AutoChoice {
         List<Candidate> shared = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             long[] numbers = new long[NUMBERS];
-            if (fabric.rank() == 0) {
+            if (fabric == null || fabric.rank() == 0) {
                 numbers = numbers(own.get(i));
             }
             for (int n = 0; n < NUMBERS; n++) {
@@ -209,6 +204,6 @@ public final class AutoChoice {
     }
 
     private long ofFirst(long value) {
-        return fabric.exchange(value)[0];
+        return fabric == null ? value : fabric.exchange(value)[0];
     }
 }

@@ -77,7 +77,7 @@ final class AutoTrial<T> {
     }
 
     private long ofFirst(long value) {
-        return fabric.exchange(value)[0];
+        return fabric == null ? value : fabric.exchange(value)[0];
     }
 
     /** Of all calls that count; tests, which prepare many operators, set it low. */
@@ -120,6 +120,9 @@ final class AutoTrial<T> {
     }
 
     private double slowestNs(T prepared) {
+        if (fabric == null) {
+            return trial.callNs(prepared);
+        }
         fabric.barrier();
         long own = trial.callNs(prepared);
         return Arrays.stream(fabric.exchange(own)).max().orElseThrow();

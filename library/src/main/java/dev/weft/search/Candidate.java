@@ -23,11 +23,11 @@ public record Candidate(
         boolean chosen) {
 
     /** A candidate that was neither priced nor tried. */
-    static Candidate of(PlanWriter algorithm, Cut cut, int chunksPerSource, int lanes) {
+    public static Candidate of(PlanWriter algorithm, Cut cut, int chunksPerSource, int lanes) {
         return new Candidate(algorithm, cut, chunksPerSource, lanes, Double.NaN, Double.NaN, false);
     }
 
-    Candidate priced(double ns) {
+    public Candidate priced(double ns) {
         return new Candidate(algorithm, cut, chunksPerSource, lanes, ns, measuredNs, chosen);
     }
 

@@ -11,9 +11,12 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.search.Candidate;
 import dev.weft.tensor.DType;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** Plans of ranks whose rows come from host memory, their own or a peer's: no GPU is asked. */
@@ -56,7 +59,9 @@ class CudaPlanningTest {
 
     private static RankPlan stagedPlan(Transport fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
-        return request.on(fabric, true, fabric.rank(), shards, K).agreedPlans().get(fabric.rank());
+        CudaPlanning planning = request.on(fabric, true, fabric.rank(), shards, K);
+        planning.agree();
+        return planning.plans(request.algorithm()).get(fabric.rank());
     }
 
     private static Request request(Algorithm algorithm, CudaEngine engine) {
@@ -64,9 +69,9 @@ class CudaPlanningTest {
     }
 
     @Test
-    void automaticPullsWholeShardsAndCutsWhatArrivesLast() {
-        CudaPlanning planning = planning(request(Algorithm.AUTO, CudaEngine.GATED));
-        RankPlan plan = planning.agreedPlans().get(1);
+    void pullingTakesWholeShardsAndCutsWhatArrivesLast() {
+        CudaPlanning planning = planning(request(Algorithm.MESH_PULL, CudaEngine.GATED));
+        RankPlan plan = planning.plans(Algorithm.MESH_PULL).get(1);
         assertEquals("mesh-pull", plan.name());
         assertEquals(4, plan.chunks().total());
         assertEquals(1, plan.lanes().size());
@@ -79,24 +84,26 @@ class CudaPlanningTest {
 
     @Test
     void whoChoosesChunksOrSeveralStreamsGetsThem() {
-        Request chunks = new Request(Algorithm.AUTO, CudaEngine.GATED, 100, 0, 0, 0);
-        RankPlan plan = planning(chunks).agreedPlans().get(1);
+        Request chunks = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 100, 0, 0, 0);
+        RankPlan plan = planning(chunks).plans(Algorithm.MESH_PULL).get(1);
         assertEquals(100, plan.chunks().chunkRows(0));
         assertEquals(
                 plan.chunks().total(),
                 CopyList.of(planning(chunks).refined(plan, N, SHAPE)).flags());
         Request streams = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 0, 2);
-        assertEquals(2, planning(streams).agreedPlans().get(1).lanes().size());
+        assertEquals(2, planning(streams).plans(Algorithm.MESH_PULL).get(1).lanes().size());
         Request splits = new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 8, 128, 0);
-        assertEquals(4 * 8 * (K / 128), planning(splits).agreedPlans().get(1).chunks().total());
+        assertEquals(
+                4 * 8 * (K / 128),
+                planning(splits).plans(Algorithm.MESH_PULL).get(1).chunks().total());
     }
 
     @Test
     void cublasTakesChunksOfSixteenMebibytesUncut() {
         CudaPlanning planning =
-                request(Algorithm.AUTO, CudaEngine.CUBLAS)
+                request(Algorithm.MESH_PULL, CudaEngine.CUBLAS)
                         .on(null, false, 1, Shards.even(8192, 4), 2 * K);
-        RankPlan plan = planning.agreedPlans().get(1);
+        RankPlan plan = planning.plans(Algorithm.MESH_PULL).get(1);
         assertEquals(1024, plan.chunks().chunkRows(0));
         assertEquals(plan.chunks().total(), CopyList.of(planning.refined(plan, N, null)).flags());
     }
@@ -104,35 +111,53 @@ class CudaPlanningTest {
     @Test
     void sequentialRowsWaitForNothing() {
         CudaPlanning planning = planning(request(Algorithm.SEQUENTIAL, CudaEngine.GATED));
-        CopyList list = CopyList.of(planning.refined(planning.agreedPlans().get(1), N, SHAPE));
+        CopyList list =
+                CopyList.of(
+                        planning.refined(planning.plans(Algorithm.SEQUENTIAL).get(1), N, SHAPE));
         assertTrue(list.ranges().stream().allMatch(s -> s.pieces().isEmpty()));
     }
 
+    /** What comes from host memory pays to overlap by any model, and sequential is beside it. */
     @Test
-    void oneRankGathersNothing() {
-        Request request = request(Algorithm.AUTO, CudaEngine.GATED);
-        CudaPlanning planning = request.on(null, false, 0, Shards.even(100, 1), K);
-        assertEquals("sequential", planning.agreedPlans().getFirst().name());
+    void autoPricesWhatThisRankCanRun() {
+        List<Candidate> alone = planning(request(Algorithm.AUTO, CudaEngine.GATED)).prices();
+        assertEquals(
+                List.of(Algorithm.MESH_PULL, Algorithm.SEQUENTIAL),
+                alone.stream().map(Candidate::algorithm).toList());
+        assertTrue(alone.getFirst().predictedNs() < alone.getLast().predictedNs());
     }
 
     @Test
     void whatDoesNotFitIsRefusedWithItsValues() {
         assertRefused(request(Algorithm.RING, CudaEngine.GATED), "ring");
-        assertRefused(new Request(Algorithm.AUTO, CudaEngine.GATED, 10, 2, 0, 0), "10");
-        assertRefused(new Request(Algorithm.AUTO, CudaEngine.GATED, 0, 0, 100, 0), "100");
+        assertRefused(new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 10, 2, 0, 0), "10");
+        assertRefused(new Request(Algorithm.MESH_PULL, CudaEngine.GATED, 0, 0, 100, 0), "100");
     }
 
     @Test
-    void throughHostMemoryTheOwnersPushSmallerChunks() {
+    void throughHostMemoryChunksAreSmallerAndNothingIsReadInPlace() {
         try (World world = World.threads(3, Duration.ofSeconds(10))) {
             world.run(
                     given -> {
                         Transport fabric = Transport.of(given);
                         RankPlan plan =
-                                stagedPlan(fabric, request(Algorithm.AUTO, CudaEngine.GATED));
-                        assertEquals("mesh-push", plan.name());
+                                stagedPlan(fabric, request(Algorithm.MESH_PUSH, CudaEngine.GATED));
                         assertEquals(512, plan.chunks().chunkRows(0));
                         assertEquals(RankPlan.Storage.GATHERED, plan.storage());
+                        List<Candidate> prices =
+                                request(Algorithm.AUTO, CudaEngine.GATED)
+                                        .on(fabric, true, fabric.rank(), Shards.even(8192, 3), K)
+                                        .prices();
+                        assertEquals(
+                                Set.of(
+                                        Algorithm.MESH_PUSH,
+                                        Algorithm.MESH_PULL,
+                                        Algorithm.RING,
+                                        Algorithm.BIDIRECTIONAL_RING,
+                                        Algorithm.SEQUENTIAL),
+                                prices.stream()
+                                        .map(Candidate::algorithm)
+                                        .collect(Collectors.toSet()));
                     });
         }
     }
@@ -191,9 +216,7 @@ class CudaPlanningTest {
                                 request(Algorithm.RING, CudaEngine.GATED)
                                         .on(fabric, staged, fabric.rank(), Shards.even(8192, 2), K);
                         IllegalArgumentException refusal =
-                                assertThrows(
-                                        IllegalArgumentException.class,
-                                        () -> planning.agreedPlans());
+                                assertThrows(IllegalArgumentException.class, planning::agree);
                         assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
                         fabric.barrier();
                     });
@@ -202,7 +225,9 @@ class CudaPlanningTest {
 
     private static void assertRefused(Request request, String named) {
         IllegalArgumentException refusal =
-                assertThrows(IllegalArgumentException.class, () -> planning(request).agreedPlans());
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> planning(request).plans(request.algorithm()));
         assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
     }
 }

@@ -8,7 +8,6 @@ import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
-import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -89,10 +88,16 @@ class AutoChoiceTest {
             return world.call(
                     fabric -> {
                         NamedTrial trial = new NamedTrial(fast);
-                        Supplier<Machine> machine =
-                                () -> fabric.rank() == 0 ? Machines.named("cpu-100gbe") : null;
+                        Supplier<List<Candidate>> prices =
+                                () ->
+                                        fabric.rank() == 0
+                                                ? new PlanSearch(
+                                                                Machines.named("cpu-100gbe"),
+                                                                problem)
+                                                        .candidates(PlanSearch.Budget.QUICK)
+                                                : List.of();
                         return new Found(
-                                new AutoChoice(fabric, problem, "names").choose(machine, trial),
+                                new AutoChoice(fabric, problem, "names").choose(prices, trial),
                                 trial);
                     });
         }

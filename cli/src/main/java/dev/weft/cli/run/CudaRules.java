@@ -96,7 +96,8 @@ final class CudaRules {
 
     /** Ranks on devices take every algorithm; what host memory cannot do is for this to refuse. */
     private static PlanWriter trialAlgorithm(ExecutionSpec execution) {
-        return execution.hostPeers() ? execution.algorithm() : Algorithm.MESH_PULL;
+        boolean asked = execution.hostPeers() && execution.algorithm() != Algorithm.AUTO;
+        return asked ? execution.algorithm() : Algorithm.MESH_PULL;
     }
 
     /** A has the rows that are asked for, since the choice of a kernel depends on them. */
