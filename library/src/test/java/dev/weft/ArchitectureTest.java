@@ -145,6 +145,7 @@ class ArchitectureTest {
                     "dev.weft.op.AutoMachine",
                     "dev.weft.op.OperatorBuilder",
                     "dev.weft.op.Planning",
+                    "dev.weft.cuda.CudaAllGatherMatmulBuilder",
                     "dev.weft.cuda.CudaPlanning",
                     "dev.weft.compat.Ascend",
                     "dev.weft.compat.Sb2sbConfig");
