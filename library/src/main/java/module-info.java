@@ -17,6 +17,10 @@ module dev.weft {
     exports dev.weft.predict;
     exports dev.weft.tensor;
 
+    // For verdicts on products of GPUs, and kernels that are packed.
+    exports dev.weft.cuda.exec to
+            dev.weft.cli;
+
     // For engines that the command measures, and for verdicts on products.
     exports dev.weft.gemm to
             dev.weft.cli;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cuda.KernelSources;
-import dev.weft.cuda.KernelVariants;
+import dev.weft.cuda.exec.KernelSources;
+import dev.weft.cuda.exec.KernelVariants;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,7 +3,7 @@ package dev.weft.compat;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.ProgressGather;
+import dev.weft.cuda.exec.ProgressGather;
 import dev.weft.fabric.Fabric;
 
 /**

@@ -4,7 +4,7 @@ import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.ProgressMatmul;
+import dev.weft.cuda.exec.ProgressMatmul;
 import dev.weft.fabric.Fabric;
 
 /** A product that is queued on the caller's stream, and its memory. One thread at a time. */

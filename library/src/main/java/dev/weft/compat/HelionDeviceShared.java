@@ -2,7 +2,7 @@ package dev.weft.compat;
 
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.SymmetricBuffer;
+import dev.weft.cuda.exec.SymmetricBuffer;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
 

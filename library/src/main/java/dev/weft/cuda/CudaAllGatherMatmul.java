@@ -1,5 +1,16 @@
 package dev.weft.cuda;
 
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.Copies;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.DevicePeers;
+import dev.weft.cuda.exec.DeviceProduct;
+import dev.weft.cuda.exec.DeviceResult;
+import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.HostSteps;
+import dev.weft.cuda.exec.Peers;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;

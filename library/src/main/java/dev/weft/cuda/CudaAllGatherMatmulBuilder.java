@@ -1,5 +1,26 @@
 package dev.weft.cuda;
 
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.Copies;
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CopyStreams;
+import dev.weft.cuda.exec.CublasProduct;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.CudaPlanning;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.DevicePeers;
+import dev.weft.cuda.exec.DeviceProduct;
+import dev.weft.cuda.exec.DeviceTrial;
+import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.exec.GatedProduct;
+import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.StagedCopies;
+import dev.weft.cuda.exec.StagedPeers;
+import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.OperatorBuilder;

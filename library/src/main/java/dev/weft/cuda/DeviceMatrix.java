@@ -35,18 +35,18 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
     }
 
     /** The pitch, in elements, with which every row of {@code cols} elements is well aligned. */
-    static long alignedPitch(DType dtype, long cols) {
+    public static long alignedPitch(DType dtype, long cols) {
         long unit = ROW_ALIGNMENT_BYTES / dtype.bytes();
         return Math.ceilDiv(Math.max(1, cols), unit) * unit;
     }
 
     /** Bytes that a matrix of aligned rows needs; at least one. */
-    static long alignedBytes(DType dtype, long rows, long cols) {
+    public static long alignedBytes(DType dtype, long rows, long cols) {
         return Math.max(1, rows) * alignedPitch(dtype, cols) * dtype.bytes();
     }
 
     /** A matrix of aligned rows at the start of {@code buffer}. */
-    static DeviceMatrix in(DeviceBuffer buffer, DType dtype, long rows, long cols) {
+    public static DeviceMatrix in(DeviceBuffer buffer, DType dtype, long rows, long cols) {
         return new DeviceMatrix(buffer.address(), dtype, rows, cols, alignedPitch(dtype, cols));
     }
 
@@ -55,12 +55,12 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
     }
 
     /** Whether bulk tensor copies and 16-byte loads can read it where it lies. */
-    boolean isAligned() {
+    public boolean isAligned() {
         return address % ROW_ALIGNMENT_BYTES == 0 && pitchBytes() % ROW_ALIGNMENT_BYTES == 0;
     }
 
     /** The address of an element. */
-    long at(long row, long col) {
+    public long at(long row, long col) {
         return address + (row * rowPitch + col) * dtype.bytes();
     }
 
@@ -103,7 +103,7 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
     }
 
     /** Queues a copy of another device matrix of the same shape. */
-    void copyFrom(DeviceMatrix from, GpuStream stream) {
+    public void copyFrom(DeviceMatrix from, GpuStream stream) {
         CudaMemory.copy2dAsync(
                 address,
                 pitchBytes(),

@@ -12,7 +12,7 @@ import dev.weft.ffi.CudaStreams;
 public record DeviceProgress(long address, int size) {
 
     /** What a word holds once its chunk is there. */
-    static final int ARRIVED = 1;
+    public static final int ARRIVED = 1;
 
     public DeviceProgress {
         if (address == 0 || address % Integer.BYTES != 0 || size < 1) {

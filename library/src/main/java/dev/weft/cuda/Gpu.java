@@ -1,5 +1,6 @@
 package dev.weft.cuda;
 
+import dev.weft.cuda.exec.KernelCache;
 import dev.weft.ffi.CudaDevices;
 import java.nio.file.Path;
 import java.util.Map;
@@ -91,12 +92,12 @@ public final class Gpu {
     }
 
     /** A number that tells it from every other GPU, in whichever order processes see them. */
-    long identity() {
+    public long identity() {
         return Long.parseUnsignedLong(CudaDevices.uuid(ordinal), 0, 16, 16);
     }
 
     /** What kernels for it are compiled for, such as {@code sm_80}. */
-    String architecture() {
+    public String architecture() {
         return "sm_" + capability();
     }
 
@@ -105,12 +106,12 @@ public final class Gpu {
         return major == 9;
     }
 
-    int sharedBytesPerMultiprocessor() {
+    public int sharedBytesPerMultiprocessor() {
         return CudaDevices.attribute(ordinal, CudaDevices.SHARED_BYTES_PER_MULTIPROCESSOR);
     }
 
     /** Lets this GPU read and write the memory of {@code peer}, where the two are linked. */
-    void reach(Gpu peer) {
+    public void reach(Gpu peer) {
         if (peer.ordinal == ordinal) {
             return;
         }

@@ -20,7 +20,7 @@ public final class GpuStream implements AutoCloseable {
     }
 
     /** A new stream whose work goes first where several compete. */
-    static GpuStream urgent() {
+    public static GpuStream urgent() {
         return new GpuStream(CudaStreams.create(CudaStreams.priorityRange()[1]), true);
     }
 

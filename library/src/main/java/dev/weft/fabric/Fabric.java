@@ -4,10 +4,10 @@ import dev.weft.plan.Hosts;
 import java.time.Duration;
 
 /**
- * One rank's connection to the ranks of its group. Collective methods ({@link #split}, {@link
- * #exchange}, {@link #barrier}, {@link #close}) are called by every rank in the same order, by one
- * thread of the rank at a time. Any thread may call {@link #worked} and {@link #fail}. A {@link
- * World} gives each of its ranks one.
+ * One rank's connection to the ranks of its group. A {@link World} gives one to each of its ranks.
+ * Every rank calls the collective methods ({@link #split}, {@link #exchange}, {@link #barrier},
+ * {@link #close}) in the same order, from one thread at a time. Any thread may call {@link #worked}
+ * and {@link #fail}.
  */
 public interface Fabric extends AutoCloseable {
 

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * An operator on the ranks of a fabric, prepared once and called many times. Every rank prepares
- * it, calls it and closes it, in the same order. A call that cannot complete ends on every rank
- * with a {@link FabricException}, which says how things stood there ({@link
- * FabricException#report}), after which the operator can only be closed.
+ * A computation that the ranks of a fabric do together, prepared once and called many times. Every
+ * rank prepares it, calls it and closes it, in the same order. A call that cannot complete ends on
+ * every rank with a {@link FabricException}, whose {@link FabricException#report report} says how
+ * things stood on that rank. After that, the operator can only be closed.
  *
  * <p>One thread at a time uses an operator; several operators may be in use at once.
  *
- * @param <M> the matrices: {@link dev.weft.tensor.Matrix} in host memory, or {@link
+ * @param <M> the type of matrix: {@link dev.weft.tensor.Matrix} in host memory, or {@link
  *     dev.weft.cuda.DeviceMatrix} on a GPU
  */
 public abstract class Operator<M> implements AutoCloseable {

@@ -11,11 +11,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Describes an operator, wherever it will run. All ranks describe the same one, except for B: with
- * B sharded by columns each rank gives its own columns. Used by one thread.
+ * Takes the description of an operator, for CPUs or GPUs, and prepares it. All ranks describe the
+ * same operator, except for B: where B is sharded by columns, each rank gives its own columns. Used
+ * by one thread.
  *
- * @param <M> the matrices: in host memory, or on a GPU
- * @param <B> the builder itself
+ * @param <M> the type of matrix: in host memory, or on a GPU
+ * @param <B> the type of the builder itself
  */
 public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
 

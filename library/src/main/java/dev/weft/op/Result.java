@@ -3,10 +3,10 @@ package dev.weft.op;
 import java.util.Optional;
 
 /**
- * What a call gave. It is a view of the operator's own buffers: products, gathered A and timeline
- * hold until the operator's next call starts.
+ * The result of a call: a view of the operator's own buffers. Products and gathered A stay valid,
+ * and the timeline can be read, until the operator's next call starts.
  *
- * @param <M> the matrices: in host memory, or on a GPU
+ * @param <M> the type of matrix: in host memory, or on a GPU
  */
 public interface Result<M> {
 

@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds the {@link ArrivalCut} of a rank that gets its rows on one lane. Pure: the same sizes on
- * the same machine give the same cut.
+ * Finds the best {@link ArrivalCut} for a rank that gets its rows on one lane. Pure: the same sizes
+ * on the same machine give the same cut.
  */
 public final class ArrivalCuts {
 

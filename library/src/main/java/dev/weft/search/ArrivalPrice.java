@@ -8,9 +8,9 @@ import dev.weft.tensor.DType;
 import java.util.List;
 
 /**
- * When a pipelined call would end: pieces arrive one after the other over the link, and a block is
- * multiplied slice by slice once it is there and the block before it is done. The simulator knows
- * no slices of a block, hence a price of its own, with the machine's rates. Pure.
+ * Predicts when a pipelined call would end with a given {@link ArrivalCut}. Slices arrive one after
+ * the other over the link. Each is multiplied once it is there and the one before it is done. The
+ * simulator knows no slices, hence this price of its own, with the machine's rates. Pure.
  */
 final class ArrivalPrice {
 

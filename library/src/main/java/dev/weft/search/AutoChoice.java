@@ -13,10 +13,9 @@ import java.util.function.Supplier;
 
 /**
  * Finds the plan that {@link Algorithm#AUTO} stands for. The first rank prices the candidates on a
- * model of the machine; the cheapest of them are tried beside sequential, on all ranks, and the
- * fastest is kept: so the choice is never slower than not to overlap, by more than what a trial
- * cannot tell. The first rank decides for all, and remembers what it decided for the life of its
- * process. Collective.
+ * model of the machine. All ranks then try the cheapest of them, and sequential, and the fastest is
+ * kept. So, as far as a trial can tell, the choice is never slower than not overlapping. The first
+ * rank decides for all, and remembers its decisions for the life of its process. Collective.
  */
 public final class AutoChoice {
 

@@ -8,9 +8,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Tries prepared candidates side by side, in turn, and keeps the fastest: that very one, since
- * where its memory happens to lie makes a difference of 5 to 10%. A call's time is that of the
- * slowest rank. Collective.
+ * Times prepared candidates in turn, round after round, and keeps the fastest. It keeps that very
+ * instance, since where its memory happens to lie makes a difference of 5 to 10%. A call's time is
+ * that of the slowest rank. Collective.
  */
 final class AutoTrial<T> {
 

@@ -4,11 +4,11 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
 
 /**
- * One of the plans among which is chosen.
+ * One of the plans to choose from.
  *
  * @param cut how its shards are cut
  * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
- * @param lanes communication workers of a rank, of which the algorithm may use fewer
+ * @param lanes communication workers of a rank; the algorithm may use fewer
  * @param predictedNs what the simulator says a call takes; NaN where it was not asked
  * @param measuredNs what a call took when it was tried; NaN where it was not
  * @param chosen whether it is the one that is run

@@ -13,9 +13,9 @@ import java.util.AbstractList;
 import java.util.List;
 
 /**
- * Plans as a machine runs them. Its own all-gather, which a sequential plan leaves the gather to,
- * goes round where links do, and round the hosts of a network; and a kernel may take rows in an
- * order of its own. Immutable: any thread may use it.
+ * Writes plans the way a machine runs them. A sequential plan leaves the gather to the machine's
+ * own all-gather, which is a ring where the links form rings and between hosts. A kernel may also
+ * take rows in an order of its own. Immutable: any thread may use it.
  */
 public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWriter {
 

@@ -26,12 +26,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The search for the plan that is fastest for a problem on a machine: which algorithms and cuts
- * come into question, and what the simulator says that they take. Immutable and deterministic: any
- * thread may use it; a price takes as long as its simulation.
+ * The search for the fastest plan for a problem on a machine: which algorithms and cuts are
+ * candidates, and how long the simulator says they take. Immutable and deterministic: any thread
+ * may use it. A price takes as long as its simulation.
  *
- * @param problem whose ranks the machine must be able to hold: whatever needs to know how they lie
- *     on hosts throws {@link IllegalArgumentException} otherwise
+ * @param problem its ranks must fit on the machine; if not, methods that need to know how they lie
+ *     on hosts throw {@link IllegalArgumentException}
  */
 public record PlanSearch(Machine machine, Problem problem) {
 
@@ -54,12 +54,12 @@ public record PlanSearch(Machine machine, Problem problem) {
                     Algorithm.SEQUENTIAL);
 
     /**
-     * How many prices a search may take.
+     * How many candidates a search may price.
      *
-     * <p>Every algorithm that the machine can do is priced in every cut, direct in the first alone,
-     * since nothing travels. A cut into so many chunks that their transfers exceed the budget is
-     * left out, unless it is the coarsest. Past 64 ranks all algorithms are compared in the middle
-     * cut, and only the best of them and sequential are priced in the others.
+     * <p>Every algorithm that the machine can run is priced in every cut, except direct, which
+     * moves no chunks: the first cut is enough. A cut into so many chunks that their transfers
+     * exceed the budget is left out, unless it is the coarsest. Past 64 ranks all algorithms are
+     * compared in the middle cut, and only the best of them and sequential in the others.
      */
     public enum Budget {
         /** For a search while others wait: three cuts, none of which takes long to price. */

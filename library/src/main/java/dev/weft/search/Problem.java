@@ -9,17 +9,17 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * One call of an operator, as far as the choice of its plan depends on it. Immutable: any thread
- * may use it.
+ * What the choice of a plan depends on: the sizes, types and settings of an operator's call.
+ * Immutable: any thread may use it.
  *
  * @param k columns of A
- * @param columns N of each product of the widest rank; none for a gather alone
+ * @param columns N of each product, on the rank with the widest; empty for a gather alone
  * @param keepGathered whether gathered A is left for the caller
  * @param workers compute threads of a rank; 0 for its share of the cores
  * @param lanes communication workers of a rank; 0 for as many as suit the algorithm
  * @param cut how shards are to be cut; {@link Cut#AUTOMATIC} leaves it to the search
  * @param hosts how the ranks lie on hosts; null for as many on each as a node of the machine has
- * @param slowRanks how many times as long some ranks take
+ * @param slowRanks for each slow rank, how many times as long it takes
  */
 public record Problem(
         Shards shards,

@@ -1,11 +1,11 @@
 package dev.weft.search;
 
 /**
- * How a kernel cuts a product, as far as the cut of what arrives depends on it.
+ * How a kernel cuts a product into tiles, as far as an arrival cut depends on it.
  *
  * @param rows of C that one worker computes at once
  * @param width columns of C in a full tile
- * @param narrowWidth columns of a narrow tile; the same where the kernel has but one width
+ * @param narrowWidth columns of a narrow tile; the same where the kernel has only one width
  * @param workers that run at the same time
  * @param kBlock columns of A that a kernel loads at once: slices are multiples of it
  */

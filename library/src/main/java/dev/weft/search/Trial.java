@@ -1,7 +1,7 @@
 package dev.weft.search;
 
 /**
- * How candidates are tried: made into something that can be called. Its methods are collective; all
+ * Makes candidates into something that can be called and timed. The methods are collective: all
  * ranks call them in the same order.
  *
  * @param <T> what a candidate becomes

@@ -1,8 +1,8 @@
 /**
- * Which plan to run. A {@link dev.weft.search.PlanSearch} prices every algorithm and cut that comes
- * into question for a {@link dev.weft.search.Problem} on a {@link dev.weft.sim.Machine}: the same
- * search for {@link dev.weft.plan.Algorithm#AUTO}, which then tries the cheapest, for {@code weft
- * plan} and for simulated runs. A cluster can be planned before it is bought:
+ * Finds which plan to run. A {@link dev.weft.search.PlanSearch} prices every algorithm and cut that
+ * qualifies for a {@link dev.weft.search.Problem} on a {@link dev.weft.sim.Machine}. The same
+ * search serves {@link dev.weft.plan.Algorithm#AUTO}, which then tries the cheapest, {@code weft
+ * plan} and simulated runs. A cluster can be planned before it is bought:
  *
  * {@snippet :
  * Machine cluster = Machines.of("h200-nvlink8");
@@ -15,7 +15,7 @@
  *         best.algorithm().label(), search.chunkRows(best), best.predictedNs() / 1e6);
  * }
  *
- * <p>Invariant: pure, but for {@link dev.weft.search.AutoChoice}, which has candidates tried by
- * whoever asks.
+ * <p>Invariant: pure, except for {@link dev.weft.search.AutoChoice}, which has its caller try
+ * candidates.
  */
 package dev.weft.search;

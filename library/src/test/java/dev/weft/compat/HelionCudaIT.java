@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.DeviceBuffer;
-import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.StallException;

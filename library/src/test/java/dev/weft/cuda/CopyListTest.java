@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.CopyList.Copy;
-import dev.weft.cuda.RowRange.Piece;
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.exec.TileShape;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.ArrivalCut;
 import dev.weft.plan.ArrivalCut.Block;

@@ -2,7 +2,9 @@ package dev.weft.cuda;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.cuda.RowRange.Piece;
+import dev.weft.cuda.exec.CublasProduct;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.tensor.DType;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.exec.GatedProduct;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.StallWord;
+import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;

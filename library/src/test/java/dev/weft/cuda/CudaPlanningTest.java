@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.CudaPlanning;
+import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;

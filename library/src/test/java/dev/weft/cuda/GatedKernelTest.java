@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.exec.KernelVariants;
+import dev.weft.cuda.exec.TileShape;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import org.junit.jupiter.api.Test;

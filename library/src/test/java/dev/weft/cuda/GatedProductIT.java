@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.op.View;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.HostSteps;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Region;

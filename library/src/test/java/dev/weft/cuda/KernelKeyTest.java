@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.KernelKey;
+import dev.weft.cuda.exec.KernelSources;
+import dev.weft.cuda.exec.KernelVariants;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;

@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.cuda.RowRange.Piece;
+import dev.weft.cuda.exec.RowRange;
+import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.cuda.exec.TileSchedule;
+import dev.weft.cuda.exec.TileShape;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

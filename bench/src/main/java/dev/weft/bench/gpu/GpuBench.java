@@ -1,8 +1,8 @@
 package dev.weft.bench.gpu;
 
-import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceCheck;
 import java.time.Duration;
 import java.util.List;
 

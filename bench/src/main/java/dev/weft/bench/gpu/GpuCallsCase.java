@@ -2,7 +2,7 @@ package dev.weft.bench.gpu;
 
 import dev.weft.bench.measure.BenchRow;
 import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.DeviceCheck;
+import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.plan.Shards;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;

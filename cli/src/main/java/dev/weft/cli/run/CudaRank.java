@@ -5,10 +5,10 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
-import dev.weft.cuda.DeviceCheck;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
@@ -19,7 +19,7 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Optional;
 
-/** A rank on a GPU. */
+/** The site of a rank on a GPU. */
 final class CudaRank implements RankSite<DeviceMatrix> {
 
     private final ProblemSpec problem;

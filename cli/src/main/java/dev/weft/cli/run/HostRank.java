@@ -16,7 +16,7 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 
-/** A rank on the CPU. */
+/** The site of a rank on the CPU. */
 final class HostRank implements RankSite<Matrix> {
 
     private final ProblemSpec problem;

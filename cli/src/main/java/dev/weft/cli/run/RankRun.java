@@ -13,12 +13,12 @@ import dev.weft.plan.RankPlan;
 import java.io.IOException;
 
 /**
- * One rank's whole job, wherever its matrices live: prepare, warm up, measure the views, one
- * functional call on a poisoned output, judge it, write it. The views take turns, so that a
- * disturbance of the machine meets all of them.
+ * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a functional
+ * call on a poisoned output, judge the product and write it. The views take turns, so that a
+ * disturbance of the machine affects all of them.
  *
- * <p>All ranks meet before each call: what allocates, frees or loads on a GPU may wait for the
- * grids that run there, and those must not wait for it.
+ * <p>All ranks meet before each call. On a GPU, allocating, freeing and loading may wait for the
+ * grids that run there, so no grid may wait for a rank that is still doing so.
  */
 final class RankRun {
 

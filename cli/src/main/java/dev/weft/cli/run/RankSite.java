@@ -7,10 +7,10 @@ import dev.weft.tensor.Matrix;
 import java.io.IOException;
 
 /**
- * Where a rank's matrices live, and what depends on it: how an operator is described, how shards
- * get into its memory, and how its product is judged. Used by the rank's thread.
+ * The place where a rank's matrices live, and what depends on it: how an operator is described, how
+ * shards get into its memory, and how its product is judged. Used by the rank's thread.
  *
- * @param <M> the matrices: in host memory, or on a GPU
+ * @param <M> the type of matrix: in host memory, or on a GPU
  */
 interface RankSite<M> extends AutoCloseable {
 

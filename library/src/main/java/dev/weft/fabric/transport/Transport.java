@@ -5,12 +5,12 @@ import dev.weft.fabric.FabricException;
 import java.util.function.IntConsumer;
 
 /**
- * What operators ask of a fabric: regions of memory that peers reach, words to signal and to wait
- * for, and movers of chunks. {@link #split} and {@link #allocate} are collective, like those of
- * {@link Fabric}. Any thread may call {@link #signal}, {@link #publish} and {@link #await}.
+ * A fabric as operators use it: regions of memory that peers can reach, words to signal and to wait
+ * for, and movers of chunks. {@link #split}, {@link #allocate} and {@link #rowGather} are
+ * collective. Any thread may call {@link #signal}, {@link #publish} and {@link #await}.
  *
  * <p>Ranks of one host share memory: each sees the others' parts of a region. Parts on another host
- * are reached by {@link #signal}, {@link #publish} and a {@link ChunkMover} alone.
+ * can be reached only by {@link #signal}, {@link #publish} and a {@link ChunkMover}.
  */
 public interface Transport extends Fabric {
 

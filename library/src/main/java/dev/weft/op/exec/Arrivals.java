@@ -6,8 +6,8 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 
 /**
- * For every chunk that arrives at a rank: where it lands, and who raises its flag, as what a wait
- * for it says when it does not come. Immutable, shared by the rank's workers.
+ * Where each chunk that arrives at a rank lands, and who raises its flag: an {@link Awaited}, which
+ * names both in an error if the chunk does not come. Immutable, shared by the rank's workers.
  */
 public final class Arrivals {
 

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.function.IntUnaryOperator;
 
 /**
- * How things stand with a rank whose call ends in an error, for that error. Reads words that the
- * protocol sets anyway, and costs nothing before. Any worker tells what it waited for; the caller
- * puts it together once all workers have ended.
+ * Reports how things stand on a rank whose call ends in an error, as part of that error. It reads
+ * words that the protocol sets anyway, so it costs nothing until then. Each worker says what it was
+ * waiting for; the caller puts the report together once all workers have ended.
  */
 public final class CallReport {
 
@@ -20,7 +20,7 @@ public final class CallReport {
     private final Call call;
     private final List<FailureReport.Wait> waits = new ArrayList<>();
 
-    /** What an operator knows of its latest call, asked once nothing of it runs. */
+    /** What an operator knows of its latest call. Asked once nothing of the call runs any more. */
     public interface Call {
 
         /** The name of the operator's memory, the same on every rank. */

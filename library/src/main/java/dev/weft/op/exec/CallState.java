@@ -4,8 +4,8 @@ import dev.weft.op.View;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What the workers of one rank share during a call. Set by the caller before the team starts, which
- * makes it visible to them.
+ * The state of a call that the workers of one rank share. The caller sets it before it starts the
+ * team, which makes it visible to them.
  */
 public final class CallState {
 

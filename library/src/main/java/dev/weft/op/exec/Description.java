@@ -13,8 +13,8 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 
 /**
- * What a caller wants of an operator, wherever it runs. All ranks want the same, but for B. Zeros
- * and nulls stand for Weft's own choice.
+ * What a caller wants of an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
+ * Zeros and nulls leave the choice to Weft.
  *
  * @param k columns of A
  * @param outType of the products

@@ -10,8 +10,8 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 
 /**
- * In place of lanes where the fabric brings an all-gather of its own and nothing is to overlap: one
- * collective call, after which all flags are raised at once.
+ * Gathers all shards by one collective call, then raises all flags at once. It takes the place of
+ * lanes where the fabric has an all-gather of its own and nothing has to overlap.
  */
 public final class GatherWorker implements Runnable {
 

@@ -4,7 +4,7 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.op.View;
 import java.util.List;
 
-/** What the words of an operator's host memory tell of its latest call. */
+/** An operator's latest call, as the words in its host memory show it. */
 public record LaneCall(Workspace workspace, List<LaneWorker> lanes) implements CallReport.Call {
 
     @Override

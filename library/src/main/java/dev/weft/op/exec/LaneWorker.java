@@ -14,10 +14,10 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 
 /**
- * Executes one lane: for each transfer in order, waits for what it needs and gives it to a mover,
- * which moves the chunk and raises its flag at the destination. The flag's release pairs with the
- * acquire of whoever waits for the chunk: the destination's compute workers, and lanes that
- * forward.
+ * Executes one lane: for each transfer in order, waits for what it needs and hands it to a mover,
+ * which moves the chunk and raises its flag at the destination. Raising the flag is a release. It
+ * pairs with the acquire of whoever waits for the chunk: the destination's compute workers, and
+ * lanes that forward.
  */
 public final class LaneWorker implements Runnable, AutoCloseable {
 

@@ -13,8 +13,8 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
 /**
- * An operator's memory that peers can reach, besides a shared B. Each rank's part, as a map of
- * bytes:
+ * An operator's memory that peers can reach, except for a shared B. The layout of each rank's part,
+ * with the byte or the alignment at which each item starts:
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
@@ -22,16 +22,16 @@ import dev.weft.tensor.Matrix;
  *                           over all calls (only where they come one by one, from a GPU)
  * byte 128    4 bytes       release word: shards that this rank is done with, over all calls (only
  *                           where shards land in ping-pong buffers)
- * byte 256    4 bytes each  progress flags, one per chunk: the number of the latest call in which it
- *                           arrived; the flags of one source start on their own 128 bytes
- * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only where
- *                           they are wanted)
+ * byte 256    4 bytes each  progress flags, one per chunk: the number of the latest call in which
+ *                           it arrived; each source's flags are aligned to 128 bytes
+ * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only
+ *                           where they are wanted)
  * page        2 slots       this rank's shard, [rows, K]
  * page        2 slots       what lands here: gathered A, or two ping-pong buffers, or nothing
  * </pre>
  *
- * Words at bytes 32 and 48 are left to operators on GPUs. The owner writes its words and its
- * shards; a flag and its chunk's place are written by the one rank whose lane delivers that chunk.
+ * Bytes 32 and 48 hold words of operators on GPUs. The owner writes its own words and its shards; a
+ * flag and its chunk's place are written by the one rank whose lane delivers that chunk.
  */
 public final class OperatorMemory {
 

@@ -9,10 +9,10 @@ import dev.weft.plan.Transfer;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * Gives ping-pong buffers back. A remote shard is released once its rows are multiplied and
- * forwarded and every shard that came before it is released; the release word counts them over all
- * calls. Its release pairs with the acquire of the lane that then overwrites the buffer. Does
- * nothing where every shard has a place of its own.
+ * Gives ping-pong buffers back to the lanes that fill them. A remote shard is released once its
+ * rows are multiplied and forwarded and every shard before it is released. The release word counts
+ * released shards over all calls. Publishing it pairs with the acquire of the lane that then
+ * overwrites the buffer. Does nothing where every shard has a place of its own.
  */
 public final class Releases {
 

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
 
-/** What a lane has moved, chunks that follow each other told as one run. */
+/** Sums up what a lane has moved: consecutive chunks become one run. */
 public final class SentRuns {
 
     /** What an error tells of a lane that has moved very many pieces. */

@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One worker's spans of the call under way, in arrays made beforehand: recording costs two clock
- * reads and ten stores, and allocates nothing, so it is always on. Written by its worker only, read
+ * One worker's spans of the call under way, in preallocated arrays. Recording costs two clock reads
+ * and ten stores and allocates nothing, so it is always on. Only the worker writes it; it is read
  * once the call has ended.
  */
 public final class SpanLog {

@@ -7,10 +7,10 @@ import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
 
 /**
- * Counters of what each lane has delivered, as an alternative to several flags per row block.
- * Counter (initiator, lane) at a destination is written by that lane alone; after chunk i of the n
- * that the lane brings there in a call it holds (call - 1) n + i. The numbers follow from the
- * call's, so calls that move nothing leave no gap. Since a block comes by one lane whole, one
+ * Counters of what each lane has delivered, as an alternative to several flags per row block. A
+ * counter at a destination belongs to one lane of one rank, its only writer. After chunk i of the n
+ * that the lane brings there in a call, it holds (call - 1) n + i. This value follows from the
+ * call's number, so calls that move nothing leave no gap. A whole block comes by one lane, so one
  * counter covers it.
  */
 public final class Summaries {

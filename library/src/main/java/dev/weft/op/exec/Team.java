@@ -6,11 +6,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * A fixed team of threads that runs the same tasks call after call. Starting and ending a round
- * allocates nothing. One thread starts rounds and awaits them.
+ * A fixed team of threads that runs the same tasks once per round. Starting and ending a round
+ * allocates nothing. One thread at a time starts and awaits rounds.
  *
- * <p>Order: what the starter wrote before {@link #start} is visible to the tasks (volatile {@code
- * round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
+ * <p>Memory order: what the starter wrote before {@link #start} is visible to the tasks (volatile
+ * {@code round}); what the tasks wrote is visible after {@link #await} (volatile {@code finished}).
  * Waiting for the team needs no deadline of its own: each task's waits have theirs.
  */
 public final class Team implements AutoCloseable {

@@ -3,7 +3,7 @@ package dev.weft.op.exec;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.RankPlan;
 
-/** What all workers of one rank work with. */
+/** What the workers of one rank share: the plan, the memory and the state of the call. */
 public record Workspace(
         RankPlan plan,
         Transport fabric,

@@ -1,0 +1,212 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.StallException;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.ffi.CudaStreams;
+import dev.weft.plan.RankPlan;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+
+/**
+ * Begin and end of a call on the device, and the host's wait for it, which has a deadline: the
+ * gate's own, in the kernel, and one on the host for all else that a stream can wait for. One
+ * thread at a time.
+ */
+public final class CallEvents implements AutoCloseable {
+
+    private static final System.Logger LOG = System.getLogger("dev.weft");
+    private static final long MARGIN_NS = 1_000_000_000;
+
+    /** No card multiplies slower: 1 TFLOP/s. A long product is no stall. */
+    private static final double SLOWEST_PER_NS = 1000;
+
+    private final RankPlan plan;
+    private final CopyList list;
+    private final Peers peers;
+    private final CudaBuffers buffers;
+    private final Runnable heartbeat;
+    private final long deadlineNs;
+    private final long limitNs;
+    private final long[] begin = timed();
+    private final long[] gathered = timed();
+    private final long[] end = timed();
+    private final GpuStream rescue = GpuStream.urgent();
+    private final long looked = CudaStreams.createEvent(false, false);
+
+    /** Where the flags are copied to when a call has failed, once. */
+    private final PinnedBuffer seen;
+
+    private boolean hasLooked;
+
+    /**
+     * @param heartbeat tells the peers that this rank lives
+     * @param work floating-point operations of a call's products
+     */
+    public CallEvents(
+            RankPlan plan,
+            CopyList list,
+            Peers peers,
+            CudaBuffers buffers,
+            Runnable heartbeat,
+            long deadlineNs,
+            double work) {
+        this.plan = plan;
+        this.list = list;
+        this.peers = peers;
+        this.buffers = buffers;
+        this.heartbeat = heartbeat;
+        this.seen = PinnedBuffer.allocate(4L * Math.max(1, buffers.flagCount()));
+        this.deadlineNs = deadlineNs;
+        this.limitNs = deadlineNs + deadlineNs / 2 + MARGIN_NS + productNs(work);
+    }
+
+    /** What no card takes longer for than so many floating-point operations. */
+    public static long productNs(double work) {
+        return (long) (work / SLOWEST_PER_NS);
+    }
+
+    /** Two of a kind, for calls of either parity. */
+    private static long[] timed() {
+        return new long[] {
+            CudaStreams.createEvent(true, false), CudaStreams.createEvent(true, false)
+        };
+    }
+
+    public void begin(int call, GpuStream stream) {
+        CudaStreams.record(begin[call & 1], stream.handle());
+    }
+
+    public void gathered(int call, GpuStream stream) {
+        CudaStreams.record(gathered[call & 1], stream.handle());
+    }
+
+    public void end(int call, GpuStream stream) {
+        CudaStreams.record(end[call & 1], stream.handle());
+    }
+
+    /** The event at the end of the latest call of this parity. */
+    public long endOf(int call) {
+        return end[call & 1];
+    }
+
+    public long elapsedNs(int call) {
+        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], end[call & 1]));
+    }
+
+    public long gatherNs(int call) {
+        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]));
+    }
+
+    /**
+     * Returns when the call has ended, or throws if something that it waits for never comes. What
+     * the caller has queued before it takes as long as it takes.
+     *
+     * @param latest the latest call that was started
+     */
+    public void await(int call, int latest) {
+        waitFor(begin[call & 1], Long.MAX_VALUE);
+        // The gate's deadline is the first to pass; this one is for what waits outside the kernel.
+        if (!waitFor(end[call & 1], limitNs)) {
+            release(latest);
+            waitFor(end[call & 1], limitNs);
+            throw stalled("the end of the call", -1, -1);
+        }
+        buffers.stall()
+                .raised()
+                .ifPresent(
+                        stall -> {
+                            throw describe(stall);
+                        });
+    }
+
+    /**
+     * Before memory is freed: nothing may be left that waits or reads.
+     *
+     * @param failed whether what is queued may wait for what will not come
+     */
+    public void drain(int latest, boolean failed) {
+        if (latest == 0) {
+            return;
+        }
+        if (failed) {
+            release(latest);
+        }
+        if (!waitFor(end[latest & 1], limitNs)) {
+            release(latest);
+            waitFor(end[latest & 1], limitNs);
+        }
+    }
+
+    private boolean waitFor(long event, long forNs) {
+        return EventWait.isDoneWithin(event, forNs, heartbeat);
+    }
+
+    /**
+     * Whether the pieces of a chunk had arrived when the call failed. Flags that cannot be read,
+     * since the device is at fault, count for none.
+     */
+    public boolean hasArrived(int source, int chunk, int call) {
+        look();
+        boolean all = true;
+        for (int flag = 0; flag < list.flags(); flag++) {
+            CopyList.Origin origin = list.origins().get(flag);
+            if (origin.source() == source && origin.chunk() == chunk) {
+                all &= seen.segment().get(ValueLayout.JAVA_INT, 4L * flag) - call >= 0;
+            }
+        }
+        return all;
+    }
+
+    private void look() {
+        if (hasLooked) {
+            return;
+        }
+        hasLooked = true;
+        try {
+            long bytes = 4L * buffers.flagCount();
+            if (bytes > 0) {
+                CudaMemory.copyAsync(seen.address(), buffers.flags(), bytes, rescue.handle());
+                CudaStreams.record(looked, rescue.handle());
+                waitFor(looked, MARGIN_NS);
+            }
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.DEBUG, "the flags on the device cannot be read", e);
+        }
+    }
+
+    /** Publishes every flag, so that streams and grids that wait for them end. */
+    private void release(int call) {
+        look();
+        for (int flag = 0; flag < buffers.flagCount(); flag++) {
+            CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
+        }
+    }
+
+    private StallException describe(StallWord.Stall stall) {
+        CopyList.Origin origin = list.origins().get(stall.flag());
+        return stalled(
+                "chunk " + origin.chunk() + " of rank " + peers.worldRank(origin.source()),
+                origin.source(),
+                origin.chunk());
+    }
+
+    private StallException stalled(String awaited, int source, int chunk) {
+        int rank = peers.worldRank(plan.rank());
+        int peer = source < 0 ? rank : peers.worldRank(source);
+        return new StallException(
+                rank, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));
+    }
+
+    @Override
+    public void close() {
+        for (int parity = 0; parity < 2; parity++) {
+            CudaStreams.destroyEvent(begin[parity]);
+            CudaStreams.destroyEvent(gathered[parity]);
+            CudaStreams.destroyEvent(end[parity]);
+        }
+        rescue.close();
+        CudaStreams.destroyEvent(looked);
+        seen.close();
+    }
+}

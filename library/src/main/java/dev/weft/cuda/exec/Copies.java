@@ -1,0 +1,65 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.FailureReport;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.op.Timeline;
+import java.util.List;
+
+/**
+ * What brings the peers' rows to this GPU, and this rank's rows to them, in one call after the
+ * other. Used by the thread that calls the operator.
+ */
+public interface Copies extends AutoCloseable {
+
+    /** Copies that a call of this rank issues. */
+    int count();
+
+    /**
+     * Starts a call's copies: those that can be queued at once are.
+     *
+     * @param stream comes here once this rank's rows are in its buffer
+     * @param free event after which this call's buffer is free
+     */
+    void begin(int call, GpuStream stream, long free);
+
+    /** Returns when all of the call's copies are queued. */
+    void issueRest(int call);
+
+    /** As {@link #begin}, as far as it must go before {@link #awaitArrival} is called. */
+    void beginForArrivals(int call, GpuStream stream, long free);
+
+    /** {@code stream} goes on when all of the call's copies have ended; they are queued. */
+    void join(GpuStream stream);
+
+    /** Lets {@code stream} wait for the rows of a flag, by an event that is recorded. */
+    void awaitArrival(int flag, int call, GpuStream stream);
+
+    /** What each lane has been given of the latest call's copies, for an error. */
+    List<FailureReport.Sent> sent();
+
+    /** What threads of the host did for the latest call, from {@code startNs} on. */
+    List<Timeline.Track> tracks(long startNs);
+
+    @Override
+    void close();
+
+    /** All of a call's copies. */
+    default void issue(int call, GpuStream stream, long free) {
+        begin(call, stream, free);
+        issueRest(call);
+    }
+
+    /**
+     * Queues the copy of a rectangle between places of the same pitch.
+     *
+     * @param width bytes of each row
+     */
+    static void copyRows(long to, long from, long pitch, long width, long rows, GpuStream on) {
+        if (width == pitch) {
+            CudaMemory.copyAsync(to, from, rows * pitch, on.handle());
+        } else {
+            CudaMemory.copy2dAsync(to, pitch, from, pitch, width, rows, on.handle());
+        }
+    }
+}

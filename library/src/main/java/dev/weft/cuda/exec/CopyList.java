@@ -1,0 +1,241 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.ArrivalCut.Block;
+import dev.weft.plan.Chunk;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
+import dev.weft.plan.Transfer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A rank's plan as copies on streams: what every lane copies, under which flag it is published, and
+ * which flags the rows of the product wait for. A chunk's flag has the chunk's tag; the pieces of a
+ * chunk that is cut have flags of their own behind them. Pure.
+ *
+ * @param lanes copies that this rank issues, by lane
+ * @param ranges the rows in the order of consumption
+ * @param origins by flag: whose rows it tells of
+ */
+public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origin> origins) {
+
+    /**
+     * One copy of a rectangle of one shard.
+     *
+     * @param from rank whose memory is read
+     * @param to rank whose memory is written and whose flag is published
+     * @param source rank that owns the rows
+     * @param firstRow relative to the shard
+     * @param flag at {@code to}
+     * @param awaitedFlag this rank's flag that must be there first, or -1
+     */
+    public record Copy(
+            int from,
+            int to,
+            int source,
+            long firstRow,
+            long rows,
+            long firstCol,
+            long cols,
+            int flag,
+            int awaitedFlag) {}
+
+    /**
+     * @param source rank that owns the rows
+     * @param chunk number of the chunk within its shard
+     */
+    public record Origin(int source, int chunk) {}
+
+    public CopyList {
+        origins = List.copyOf(origins);
+        lanes = lanes.stream().map(List::copyOf).toList();
+        ranges = List.copyOf(ranges);
+    }
+
+    /** Number of flags. */
+    public int flags() {
+        return origins.size();
+    }
+
+    /** Whether every row block is one chunk. */
+    public static boolean takesChunksOneByOne(RankPlan plan) {
+        return plan.consumption().stream()
+                .allMatch(
+                        block ->
+                                block.chunkCount() == 1
+                                        && plan.chunks()
+                                                        .chunk(block.source(), block.firstChunk())
+                                                        .rows()
+                                                == block.rows());
+    }
+
+    public static CopyList of(RankPlan plan) {
+        return new Writer(plan).write();
+    }
+
+    private static final class Writer {
+        private final RankPlan plan;
+        private final Chunks chunks;
+        private final ArrivalCut cut;
+
+        /** Whether rows wait for flags; otherwise they are multiplied after everything. */
+        private final boolean gated;
+
+        private final Map<Integer, List<Part>> parts = new HashMap<>();
+        private final List<Origin> origins = new ArrayList<>();
+
+        /** Rows of a chunk that are multiplied together, and the pieces that bring them. */
+        private record Part(long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
+
+        Writer(RankPlan plan) {
+            this.plan = plan;
+            this.chunks = plan.chunks();
+            this.cut = plan.pacing().arrivalCut();
+            this.gated = !plan.pacing().gatherFirst();
+            for (int source = 0; source < plan.ranks(); source++) {
+                for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+                    origins.add(new Origin(source, chunk));
+                }
+            }
+        }
+
+        CopyList write() {
+            requireCutThatFits();
+            List<List<Copy>> lanes = new ArrayList<>();
+            for (Lane lane : plan.lanes()) {
+                List<Copy> copies = new ArrayList<>();
+                for (Transfer transfer : lane.transfers()) {
+                    if (cut == null) {
+                        copies.add(copy(transfer));
+                    } else {
+                        addCut(copies, transfer, cut.chunks().get(parts.size()));
+                    }
+                }
+                lanes.add(copies);
+            }
+            return new CopyList(lanes, ranges(), origins);
+        }
+
+        /** A cut knows chunks by their turn, so they must come one by one and be multiplied so. */
+        private void requireCutThatFits() {
+            if (cut == null) {
+                return;
+            }
+            long arriving = plan.lanes().stream().mapToLong(l -> l.transfers().size()).sum();
+            boolean oneByOne = takesChunksOneByOne(plan);
+            if (!gated || !oneByOne || plan.lanes().size() > 1 || arriving != cut.chunks().size()) {
+                throw new IllegalArgumentException(
+                        "a cut of "
+                                + cut.chunks().size()
+                                + " chunks for "
+                                + arriving
+                                + " that arrive on "
+                                + plan.lanes().size()
+                                + " lanes: expected one lane, a block for each chunk, and as many"
+                                + " chunks");
+            }
+        }
+
+        private Copy copy(Transfer transfer) {
+            Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
+            return new Copy(
+                    transfer.from(),
+                    transfer.to(),
+                    transfer.source(),
+                    chunk.firstRow(),
+                    chunk.rows(),
+                    chunk.firstCol(),
+                    chunk.cols(),
+                    transfer.tag(),
+                    transfer.isForward() ? transfer.tag() : -1);
+        }
+
+        private void addCut(List<Copy> copies, Transfer transfer, List<Block> blocks) {
+            long row = chunks.chunk(transfer.source(), transfer.chunk()).firstRow();
+            List<Part> cutParts = new ArrayList<>();
+            for (Block block : blocks) {
+                List<Piece> pieces = new ArrayList<>();
+                long col = 0;
+                for (long cols : block.cols()) {
+                    // The first piece takes the chunk's own flag.
+                    boolean first = cutParts.isEmpty() && pieces.isEmpty();
+                    int flag = first ? transfer.tag() : origins.size();
+                    if (!first) {
+                        origins.add(new Origin(transfer.source(), transfer.chunk()));
+                    }
+                    copies.add(
+                            new Copy(
+                                    transfer.from(),
+                                    transfer.to(),
+                                    transfer.source(),
+                                    row,
+                                    block.rows(),
+                                    col,
+                                    cols,
+                                    flag,
+                                    -1));
+                    pieces.add(new Piece(row, block.rows(), col, flag));
+                    col += cols;
+                }
+                cutParts.add(new Part(row, block.rows(), pieces, block.narrow()));
+                row += block.rows();
+            }
+            parts.put(transfer.tag(), cutParts);
+        }
+
+        private List<RowRange> ranges() {
+            List<RowRange> ranges = new ArrayList<>();
+            for (RowBlock block : plan.consumption()) {
+                List<Part> cutParts = parts.get(chunks.tag(block.source(), block.firstChunk()));
+                if (cutParts == null || block.source() == plan.rank()) {
+                    ranges.add(
+                            range(
+                                    block.source(),
+                                    new Part(
+                                            block.firstRow(), block.rows(), pieces(block), false)));
+                } else {
+                    for (Part part : cutParts) {
+                        ranges.add(range(block.source(), part));
+                    }
+                }
+            }
+            return ranges;
+        }
+
+        private List<Piece> pieces(RowBlock block) {
+            boolean arrives =
+                    gated
+                            && block.source() != plan.rank()
+                            && plan.storage() == RankPlan.Storage.GATHERED;
+            List<Piece> pieces = new ArrayList<>();
+            int end = arrives ? block.firstChunk() + block.chunkCount() : block.firstChunk();
+            for (int c = block.firstChunk(); c < end; c++) {
+                Chunk chunk = chunks.chunk(block.source(), c);
+                pieces.add(
+                        new Piece(
+                                chunk.firstRow(),
+                                chunk.rows(),
+                                chunk.firstCol(),
+                                chunks.tag(block.source(), c)));
+            }
+            return pieces;
+        }
+
+        /** Rows are counted within their shard: that is how sources hold them. */
+        private RowRange range(int source, Part part) {
+            return new RowRange(
+                    source,
+                    part.firstRow(),
+                    chunks.shards().firstRow(source) + part.firstRow(),
+                    part.rows(),
+                    part.pieces(),
+                    part.narrow());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.Gpu;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.exec.Description;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.ArrivalCut;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.Pacing;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Transfer;
+import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.ArrivalCuts;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Machines;
+import dev.weft.sim.Part;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * Works out the plans of all ranks, in agreement with the other ranks, and how this rank cuts the
+ * rows that it gets. Used by the thread that prepares the operator.
+ *
+ * @param fabric null where the peers' rows lie in host memory
+ * @param staged whether rows travel through the ranks' host memory
+ */
+public record CudaPlanning(
+        Transport fabric,
+        boolean staged,
+        Gpu gpu,
+        int rank,
+        CudaEngine engine,
+        Description wanted) {
+
+    /**
+     * A chunk of at most so many bytes: smaller ones cost 4 us each on an H200 (2.5 for the copy, 2
+     * for its flag), larger ones leave the grid without work for longer.
+     */
+    private static final long CHUNK_BYTES = 16L << 20;
+
+    /** Through host memory a chunk makes three trips, one after the other: shorter ones. */
+    private static final long STAGED_CHUNK_BYTES = 4L << 20;
+
+    /** Whose rates the cut follows; on another GPU it is merely not the best one. */
+    private static final String MODEL = "h200-pcie";
+
+    /** Of ranks that reach each other's GPUs. */
+    private static final String LINKED_MODEL = "h200-nvlink8";
+
+    /** Rows that are worth a tile of their own. */
+    private static final long BLOCK_ROWS = 256;
+
+    /** What the ranks want must be the same; a mismatch names two of them. Collective. */
+    public void agree() {
+        if (fabric != null) {
+            Agreement agreement = new Agreement(fabric);
+            agreement.on("the engine's number", engine.ordinal());
+            agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
+            wanted.agree(agreement, fabric);
+            agreement.settle();
+        }
+    }
+
+    /** On one host all ways between GPUs are alike. */
+    private Hosts hosts() {
+        return staged ? fabric.hosts() : Hosts.one(wanted.shards().ranks());
+    }
+
+    /** What every rank does: as the caller says, or as the algorithm does it. Collective. */
+    public List<RankPlan> plans(PlanWriter algorithm) {
+        List<RankPlan> plans =
+                wanted.plans() == null
+                        ? algorithm.plans(cut(algorithm), lanes(), hosts())
+                        : wanted.plans();
+        checkFits(plans.get(rank));
+        return Description.agreed(plans, fabric, hosts());
+    }
+
+    private int lanes() {
+        return Math.max(1, wanted.commWorkers());
+    }
+
+    /** What is to be done, for the search for a plan. */
+    public Problem problem() {
+        return new Problem(
+                wanted.shards(),
+                wanted.k(),
+                wanted.columns(),
+                wanted.aType(),
+                wanted.outType(),
+                true,
+                0,
+                lanes(),
+                wanted.cut(),
+                hosts(),
+                Map.of());
+    }
+
+    /**
+     * What auto may choose from, the cheapest first, each algorithm in the cut that suits GPUs.
+     * Collective.
+     */
+    public List<Candidate> prices() {
+        boolean oneGpu = fabric != null && !staged && isShared();
+        Machine machine = Machines.named(fabric == null || staged ? MODEL : LINKED_MODEL);
+        PlanSearch search = new PlanSearch(machine, problem());
+        List<Candidate> all = new ArrayList<>();
+        for (Algorithm algorithm : algorithms(oneGpu)) {
+            Chunks chunks = cut(algorithm);
+            Cut cut = new Cut(chunks.chunkRows(0), 0, wanted.cut().chunkCols());
+            all.add(search.priced(search.candidate(algorithm, cut)));
+        }
+        if (oneGpu) {
+            // Nothing travels: what is left is the product.
+            Candidate product = all.getLast();
+            double ns = search.price(product, Part.PRODUCT).ns();
+            all.add(Candidate.of(Algorithm.DIRECT, product.cut(), 0, lanes()).priced(ns));
+        }
+        all.sort(Comparator.comparingDouble(Candidate::predictedNs));
+        return all;
+    }
+
+    private boolean isShared() {
+        long[] gpus = fabric.exchange(gpu.identity());
+        return Arrays.stream(gpus).allMatch(id -> id == gpu.identity());
+    }
+
+    /**
+     * Those that can run here, but direct. With peers in host memory this rank alone copies; on one
+     * GPU for all, copies only take the place of reading rows where they are.
+     */
+    private List<Algorithm> algorithms(boolean oneGpu) {
+        return fabric == null || oneGpu
+                ? List.of(Algorithm.MESH_PULL, Algorithm.SEQUENTIAL)
+                : List.of(
+                        Algorithm.MESH_PULL,
+                        Algorithm.MESH_PUSH,
+                        Algorithm.BIDIRECTIONAL_RING,
+                        Algorithm.RING,
+                        Algorithm.SEQUENTIAL);
+    }
+
+    /** Refuses what a GPU cannot run. */
+    private void checkFits(RankPlan plan) {
+        if (plan.chunks().chunkCols() < wanted.k()) {
+            checkCols(plan.chunks().chunkCols());
+        }
+        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+            throw new IllegalArgumentException(
+                    "a plan with ping-pong buffers on a GPU: expected one that gathers A");
+        }
+        if (plan.pacing().arrivalCut() != null) {
+            throw new IllegalArgumentException(
+                    "plan %s cuts what arrives: expected none, since that follows from the kernel"
+                            .formatted(plan.name()));
+        }
+        boolean getsForwards =
+                transfers(plan).anyMatch(t -> t.initiator() == Initiator.RECEIVER && t.isForward());
+        if (!staged && getsForwards) {
+            throw new IllegalArgumentException(
+                    "plan %s gets rows that their holder does not own: expected puts, since a GPU cannot see there that they have come"
+                            .formatted(plan.name()));
+        }
+        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
+            throw new IllegalArgumentException(
+                    "algorithm "
+                            + plan.name()
+                            + " with peers in host memory: expected mesh-pull or sequential, since"
+                            + " only this rank can copy");
+        }
+        if (staged && inPlace) {
+            throw new IllegalArgumentException(
+                    "algorithm "
+                            + plan.name()
+                            + " with rows that travel through host memory: expected ring,"
+                            + " bidirectional-ring, mesh-push, mesh-pull or sequential, since no"
+                            + " GPU reads another's rows");
+        }
+    }
+
+    private static void checkCols(long chunkCols) {
+        if (chunkCols % TileShape.K_BLOCK != 0) {
+            throw new IllegalArgumentException(
+                    "chunks of "
+                            + chunkCols
+                            + " columns on a GPU: expected a multiple of "
+                            + TileShape.K_BLOCK);
+        }
+    }
+
+    private static boolean getsAllFromOwners(RankPlan plan) {
+        return transfers(plan).allMatch(t -> t.initiator() == Initiator.RECEIVER && !t.isForward());
+    }
+
+    private static Stream<Transfer> transfers(RankPlan plan) {
+        return Stream.of(plan.lanes(), plan.arrivals())
+                .flatMap(List::stream)
+                .flatMap(lane -> lane.transfers().stream());
+    }
+
+    /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
+    private Chunks cut(PlanWriter chosen) {
+        Cut cut = wanted.cut();
+        checkCols(cut.chunkCols());
+        if (!cut.givesRows()) {
+            cut = new Cut(automaticRows(chosen), 0, cut.chunkCols());
+        }
+        long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
+        int count = Chunks.MIN_CHUNKS_PER_SOURCE;
+        return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows, count);
+    }
+
+    /** Whole shards where {@link ArrivalCuts} cuts them further. */
+    private long automaticRows(PlanWriter chosen) {
+        if (engine == CudaEngine.GATED && chosen == Algorithm.MESH_PULL && cutsWhatItGets()) {
+            return Math.max(1, wanted.shards().maxRows());
+        }
+        long most = staged ? STAGED_CHUNK_BYTES : CHUNK_BYTES;
+        long rows = most / (wanted.k() * wanted.aType().bytes());
+        return Math.max(1, rows / BLOCK_ROWS) * BLOCK_ROWS;
+    }
+
+    /** Whether a rank may decide by itself how what it gets is cut. */
+    private boolean cutsWhatItGets() {
+        return !staged
+                && wanted.plans() == null
+                && wanted.commWorkers() <= 1
+                && wanted.cut().equals(new Cut(0, 0, 0));
+    }
+
+    /**
+     * The plan with its arrivals cut for the kernel, where the rank gets all of them itself.
+     *
+     * @param n columns of the first product
+     * @param shape of the gated kernel's tiles; null where there is none
+     */
+    public RankPlan refined(RankPlan plan, long n, TileShape shape) {
+        Pacing pacing = plan.pacing();
+        boolean cuts =
+                shape != null
+                        && cutsWhatItGets()
+                        && !pacing.gatherFirst()
+                        && plan.lanes().size() == 1
+                        && CopyList.takesChunksOneByOne(plan)
+                        && getsAllFromOwners(plan);
+        return cuts
+                ? plan.with(
+                        plan.name(),
+                        new Pacing(false, false, pacing.stepRows(), arrivalCut(plan, n, shape)))
+                : plan;
+    }
+
+    private ArrivalCut arrivalCut(RankPlan plan, long n, TileShape shape) {
+        List<Long> arriving =
+                plan.lanes().stream()
+                        .flatMap(lane -> lane.transfers().stream())
+                        .map(t -> plan.chunks().chunk(t.source(), t.chunk()).rows())
+                        .toList();
+        return ArrivalCuts.of(
+                Machines.named(MODEL),
+                shape.grid(),
+                wanted.aType(),
+                plan.chunks().cols(),
+                n,
+                wanted.shards().rows(rank),
+                arriving);
+    }
+}

@@ -1,0 +1,108 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.op.Result;
+import dev.weft.op.Timeline;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** What a call on a GPU gave; one for all calls of an operator. */
+public final class DeviceResult implements Result<DeviceMatrix> {
+
+    private final RankPlan plan;
+    private final CudaBuffers buffers;
+    private final DeviceOperands operands;
+    private final Copies copies;
+    private int gatheredCall;
+    private long endNs;
+    private long elapsedNs;
+    private long gatherNs;
+    private boolean alone;
+
+    public DeviceResult(
+            RankPlan plan, CudaBuffers buffers, DeviceOperands operands, Copies copies) {
+        this.plan = plan;
+        this.buffers = buffers;
+        this.operands = operands;
+        this.copies = copies;
+    }
+
+    /** Rows are being gathered for this call, into the buffer of its parity. */
+    public void gathers(int call) {
+        gatheredCall = call;
+    }
+
+    /** The latest call that gathered. */
+    public int gatheredCall() {
+        return gatheredCall;
+    }
+
+    /**
+     * A call has been awaited.
+     *
+     * @param gatheredNs how long the gather took where it came first, otherwise 0
+     * @param last whether no later call is under way
+     */
+    public void ended(long tookNs, long gatheredNs, boolean last) {
+        endNs = System.nanoTime();
+        elapsedNs = tookNs;
+        gatherNs = gatheredNs;
+        alone = last;
+    }
+
+    @Override
+    public DeviceMatrix product(int index) {
+        return operands.product(index);
+    }
+
+    @Override
+    public Optional<DeviceMatrix> gathered() {
+        return plan.storage() == RankPlan.Storage.IN_PLACE && plan.ranks() > 1
+                ? Optional.empty()
+                : Optional.of(buffers.gathered(gatheredCall & 1));
+    }
+
+    @Override
+    public long elapsedNs() {
+        return elapsedNs;
+    }
+
+    @Override
+    public long gatherNs() {
+        return gatherNs;
+    }
+
+    /**
+     * The device tells when the call began and ended, and in between only where it gathers first.
+     * Where rows go through host memory, the lanes between hosts tell of every chunk.
+     */
+    @Override
+    public Timeline timeline() {
+        int rank = plan.rank();
+        Shards shards = plan.chunks().shards();
+        long startNs = endNs - elapsedNs;
+        List<Timeline.Track> tracks = new ArrayList<>();
+        if (!plan.lanes().isEmpty()) {
+            long peerRows = shards.totalRows() - shards.rows(rank);
+            long end = gatherNs > 0 ? gatherNs : elapsedNs;
+            tracks.add(track("copies", Timeline.Kind.TRANSFER, peerRows, 0, end));
+        }
+        long rows = shards.totalRows();
+        tracks.add(track("compute", Timeline.Kind.COMPUTE, rows, gatherNs, elapsedNs));
+        if (alone) {
+            // A later call would have left its spans there instead.
+            tracks.addAll(copies.tracks(startNs));
+        }
+        return new Timeline(rank, startNs, elapsedNs, tracks);
+    }
+
+    private Timeline.Track track(
+            String name, Timeline.Kind kind, long rows, long startNs, long finishNs) {
+        int rank = plan.rank();
+        return new Timeline.Track(
+                name, List.of(Timeline.Span.local(kind, rank, rank, 0, rows, startNs, finishNs)));
+    }
+}

@@ -1,0 +1,117 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.time.WaitTime;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Keeps the host threads of an operator's ranks in step, by words at the beginning of each rank's
+ * part of a region:
+ *
+ * <pre>
+ *  0  the latest call that this rank has announced
+ * 32  the latest call of which this rank has queued everything
+ * 48  1 once this rank's work is drained, 2 once it has closed what it opened of its peers
+ * </pre>
+ *
+ * <p>No rank queues work that waits on the device before all ranks have announced the call, and no
+ * rank returns to its caller before all have queued theirs. So nothing that a caller does between
+ * calls waits for work that a peer has yet to queue, not even {@code cuMemFree}, which waits for
+ * the whole device and holds up every thread of the process.
+ *
+ * <p>Used by the thread that calls the operator.
+ */
+public final class HostSteps {
+
+    /** Where the rest of a part begins, which others use. */
+    public static final int BYTES = 64;
+
+    private static final int ANNOUNCED_AT = 0;
+    private static final int QUEUED_AT = 32;
+    private static final int RELEASED_AT = 48;
+    private static final int DRAINED = 1;
+    private static final int UNMAPPED = 2;
+
+    /** Peers of a rank that has failed close soon, or never. */
+    private static final long PATIENCE_NS = 5_000_000_000L;
+
+    private static final long PARK_NS = 50_000;
+
+    private final Transport fabric;
+    private final Region region;
+    private final Awaited[] awaited;
+
+    public HostSteps(Transport fabric, Region region) {
+        this.fabric = fabric;
+        this.region = region;
+        this.awaited = new Awaited[fabric.size()];
+        for (int r = 0; r < awaited.length; r++) {
+            awaited[r] = Awaited.of(Awaited.START, r);
+        }
+    }
+
+    /** The name of the memory that the words lie in, the same on every rank. */
+    public String name() {
+        return region.name();
+    }
+
+    public boolean isAnnounced(int rank, int call) {
+        return fabric.reached(region, rank, ANNOUNCED_AT, call);
+    }
+
+    /** Returns when every rank has announced the call. */
+    public void announce(int call) {
+        // Release: pairs with the acquire in awaitAll on every peer.
+        fabric.publish(region, ANNOUNCED_AT, call);
+        awaitAll(ANNOUNCED_AT, call);
+    }
+
+    /** All that this rank does for the call is queued. */
+    public void queued(int call) {
+        // Release: pairs with the acquire in awaitAll on every peer.
+        fabric.publish(region, QUEUED_AT, call);
+    }
+
+    /** Returns when every rank has queued all that it does for the call. */
+    public void awaitQueued(int call) {
+        awaitAll(QUEUED_AT, call);
+    }
+
+    private void awaitAll(int word, int call) {
+        for (int r = 0; r < awaited.length; r++) {
+            fabric.await(region, r, word, call, awaited[r]);
+        }
+    }
+
+    /** Whether every rank has drained its work, within the deadline or, after a failure, soon. */
+    public boolean awaitDrained(boolean failed) {
+        return awaitStage(DRAINED, failed ? PATIENCE_NS : Long.MAX_VALUE);
+    }
+
+    /** Whether every rank has soon closed what others have opened to it. */
+    public boolean awaitUnmapped() {
+        return awaitStage(UNMAPPED, PATIENCE_NS);
+    }
+
+    /** By the words alone: the fabric's own waits end as soon as one rank has failed. */
+    private boolean awaitStage(int stage, long mostNs) {
+        fabric.publish(region, RELEASED_AT, stage);
+        long limitNs = Math.min(mostNs, deadlineNs());
+        long start = System.nanoTime();
+        for (int r = 0; r < awaited.length; r++) {
+            while (!fabric.reached(region, r, RELEASED_AT, stage)) {
+                if (System.nanoTime() - start > limitNs) {
+                    return false;
+                }
+                LockSupport.parkNanos(PARK_NS);
+            }
+        }
+        return true;
+    }
+
+    public long deadlineNs() {
+        return WaitTime.nanoseconds(fabric.deadline());
+    }
+}

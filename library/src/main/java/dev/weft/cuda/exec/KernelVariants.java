@@ -1,0 +1,97 @@
+package dev.weft.cuda.exec;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Every way in which a kernel source is compiled: the switches of each source, and which of them
+ * {@code weft dist} compiles beforehand. Pure; any thread may call it.
+ */
+public final class KernelVariants {
+
+    /** For cards with Hopper's instructions; its code runs on no other architecture. */
+    public static final String HOPPER_GEMM = "hopper_gemm.cu";
+
+    /** For all other cards, from sm_80 on. */
+    public static final String MMA_GEMM = "mma_gemm.cu";
+
+    /** Fills inputs and judges products. */
+    public static final String CHECK = "check.cu";
+
+    /** All files that make up the kernels: the sources and the headers that they include. */
+    public static final List<String> FILES =
+            List.of(CHECK, HOPPER_GEMM, MMA_GEMM, "schedule.cuh", "wgmma.cuh");
+
+    private static final String HOPPER = "sm_90a";
+    private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
+    private static final List<Integer> CLUSTERS = List.of(1, 2);
+
+    private KernelVariants() {}
+
+    /** The gated product with Hopper's instructions; {@code cluster} blocks share their loads. */
+    public static KernelKey hopperGemm(Operands operands, int cluster) {
+        if (!CLUSTERS.contains(cluster)) {
+            throw new IllegalArgumentException(
+                    "cluster " + cluster + ": expected one of " + CLUSTERS);
+        }
+        List<String> options = operands.options();
+        options.add("-DCLUSTER=" + cluster);
+        return new KernelKey(HOPPER_GEMM, options, HOPPER);
+    }
+
+    /** The gated product for any card from sm_80 on. */
+    public static KernelKey mmaGemm(Operands operands, String architecture) {
+        return new KernelKey(MMA_GEMM, operands.options(), architecture);
+    }
+
+    /** The kernels that fill and judge. */
+    public static KernelKey check(Operands operands, String architecture) {
+        return new KernelKey(CHECK, operands.options(), architecture);
+    }
+
+    /** Those that {@code weft dist} compiles beforehand; every other one is left to NVRTC. */
+    public static List<KernelKey> ready() {
+        List<KernelKey> ready = new ArrayList<>();
+        for (Operands operands : Operands.all()) {
+            for (int cluster : CLUSTERS) {
+                ready.add(hopperGemm(operands, cluster));
+            }
+            for (String architecture : READY_ARCHITECTURES) {
+                ready.add(mmaGemm(operands, architecture));
+                ready.add(check(operands, architecture));
+            }
+        }
+        return List.copyOf(ready);
+    }
+
+    /**
+     * The switches that all sources have.
+     *
+     * @param bf16 A and B are bf16, else fp16
+     * @param fp32Out C is fp32, else of the type of A and B
+     * @param transposedB B is [N, K], else [K, N]
+     */
+    public record Operands(boolean bf16, boolean fp32Out, boolean transposedB) {
+
+        private static List<Operands> all() {
+            List<Boolean> both = List.of(false, true);
+            List<Operands> all = new ArrayList<>();
+            for (boolean bf16 : both) {
+                for (boolean fp32Out : both) {
+                    for (boolean transposedB : both) {
+                        all.add(new Operands(bf16, fp32Out, transposedB));
+                    }
+                }
+            }
+            return all;
+        }
+
+        private List<String> options() {
+            return new ArrayList<>(
+                    List.of(
+                            "-DIN_BF16=" + (bf16 ? 1 : 0),
+                            "-DOUT_FP32=" + (fp32Out ? 1 : 0),
+                            "-DB_TRANSPOSED=" + (transposedB ? 1 : 0)));
+        }
+    }
+}

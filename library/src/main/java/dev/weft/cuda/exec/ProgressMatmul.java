@@ -1,0 +1,291 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.DeviceProgress;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.RowRange.Piece;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.StallException;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.time.WaitTime;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * C = A x B by the gated kernel on a caller's matrices, with rows that wait for a caller's
+ * progress: word r x splits + split says that this share of the elements of rank r's rows has
+ * arrived. Every row waits for all words of the shares that it has a part in.
+ *
+ * <p>A wait lasts no longer than the group's deadline; past it the kernel ends, C is worthless, and
+ * {@link #await} and {@link #check} throw a {@link StallException}, after which it can only be
+ * closed. The bits of C depend on A and B alone. One thread at a time.
+ */
+public final class ProgressMatmul implements AutoCloseable {
+
+    private final Fabric group;
+    private final Gpu gpu;
+    private final int splits;
+    private final boolean empty;
+    private final StallWord stall;
+    private final GatedProduct product;
+    private final EndEvent end = new EndEvent();
+    private boolean closed;
+
+    private ProgressMatmul(
+            Fabric group,
+            Gpu gpu,
+            int splits,
+            boolean empty,
+            StallWord stall,
+            GatedProduct product) {
+        this.group = group;
+        this.gpu = gpu;
+        this.splits = splits;
+        this.empty = empty;
+        this.stall = stall;
+        this.product = product;
+    }
+
+    /**
+     * Loads the kernel and takes its schedule to the device; best before anything waits there. All
+     * matrices and the progress must stay.
+     *
+     * @param a [M, K] fp16 or bf16, the equal shards of the group's ranks below each other
+     * @param b [K, N], or [N, K] if {@code bTransposed}, of A's type
+     * @param c [M, N], of A's type or fp32
+     * @param splitsPerRank divides the elements of a shard
+     * @param rank rows are taken from the shard after this rank's on, its own ones last
+     */
+    public static ProgressMatmul prepare(
+            Fabric group,
+            Gpu gpu,
+            DeviceMatrix a,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            DeviceProgress progress,
+            int splitsPerRank,
+            int rank) {
+        int ranks = group.size();
+        check(a, b, bTransposed, c);
+        check(a, progress, splitsPerRank, ranks, rank);
+        gpu.bind();
+        // Its own shard is copied within the GPU too, and where there are fewer GPUs than ranks all
+        // of them may be on this one.
+        GatedKernel kernel =
+                GatedKernel.load(
+                        gpu,
+                        a.dtype(),
+                        c.dtype(),
+                        bTransposed,
+                        Shards.even(a.rows(), ranks),
+                        0,
+                        Gpu.count() < ranks ? ranks : 1);
+        TileSchedule schedule =
+                TileSchedule.of(
+                        ranges(
+                                a.rows() / ranks,
+                                a.cols(),
+                                ranks,
+                                splitsPerRank,
+                                rank,
+                                kernel.shape().rows()),
+                        c.cols(),
+                        kernel.shape());
+        StallWord stall = stallWord();
+        try {
+            GatedProduct product =
+                    new GatedProduct(
+                            kernel,
+                            schedule,
+                            List.of(List.of(a)),
+                            b,
+                            bTransposed,
+                            c,
+                            progress.address(),
+                            stall,
+                            WaitTime.nanoseconds(group.deadline()));
+            boolean empty = schedule.tileCount() == 0;
+            return new ProgressMatmul(group, gpu, splitsPerRank, empty, stall, product);
+        } catch (RuntimeException | Error e) {
+            stall.close();
+            throw e;
+        }
+    }
+
+    private static StallWord stallWord() {
+        try (GpuStream stream = GpuStream.create()) {
+            return new StallWord(stream);
+        }
+    }
+
+    public static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {
+        long k = bTransposed ? b.cols() : b.rows();
+        long n = bTransposed ? b.rows() : b.cols();
+        boolean types =
+                a.dtype() != DType.FP32
+                        && b.dtype() == a.dtype()
+                        && (c.dtype() == a.dtype() || c.dtype() == DType.FP32);
+        if (!types || k != a.cols() || k < 1 || n < 1 || c.rows() != a.rows() || c.cols() != n) {
+            throw new IllegalArgumentException(
+                    "A "
+                            + a.describe()
+                            + ", B "
+                            + b.describe()
+                            + (bTransposed ? " transposed" : "")
+                            + ", C "
+                            + c.describe()
+                            + ": expected [M, K], [K, N] and [M, N], A and B of one type, fp16 or"
+                            + " bf16, C of the same or fp32");
+        }
+        if (a.rows() > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    a.rows() + " rows: expected at most " + Integer.MAX_VALUE + " on a GPU");
+        }
+        aligned("A", a);
+        aligned("B", b);
+    }
+
+    private static void aligned(String name, DeviceMatrix matrix) {
+        if (!matrix.isAligned()) {
+            throw new IllegalArgumentException(
+                    name
+                            + " "
+                            + matrix.describe()
+                            + " at "
+                            + matrix.address()
+                            + " with rows "
+                            + matrix.pitchBytes()
+                            + " bytes apart: expected multiples of 16 bytes for both");
+        }
+    }
+
+    public static void check(
+            DeviceMatrix a, DeviceProgress progress, int splitsPerRank, int ranks, int rank) {
+        if (a.rows() % ranks != 0
+                || splitsPerRank < 1
+                || a.rows() / ranks * a.cols() % splitsPerRank != 0) {
+            throw new IllegalArgumentException(
+                    "A "
+                            + a.describe()
+                            + " of "
+                            + ranks
+                            + " ranks in "
+                            + splitsPerRank
+                            + " splits each: expected ranks that divide the rows, and splits that"
+                            + " divide the elements of a shard");
+        }
+        if (progress.size() < (long) ranks * splitsPerRank || rank < 0 || rank >= ranks) {
+            throw new IllegalArgumentException(
+                    "progress of "
+                            + progress.size()
+                            + " words, rank "
+                            + rank
+                            + ": expected at least "
+                            + (long) ranks * splitsPerRank
+                            + " words and rank 0 to "
+                            + (ranks - 1));
+        }
+    }
+
+    /**
+     * The rows in the order in which they arrive: shard by shard, and within one as its splits
+     * come, but never less than a tile at once.
+     */
+    public static List<RowRange> ranges(
+            long shardRows, long k, int ranks, int splits, int rank, int tileRows) {
+        List<RowRange> ranges = new ArrayList<>();
+        for (int step = 0; step < ranks; step++) {
+            int source = ProgressGather.source(rank, step, ranks);
+            long base = source * shardRows;
+            List<Piece> pieces = pieces(base, shardRows, k, splits, source * splits);
+            long first = 0;
+            for (Piece piece : pieces) {
+                long here = piece.firstRow() + piece.rows() - base;
+                long end = Math.min(shardRows, Math.ceilDiv(here, tileRows) * tileRows);
+                if (end > first) {
+                    long row = base + first;
+                    long rows = end - first;
+                    List<Piece> awaited =
+                            pieces.stream().filter(p -> p.touches(row, rows)).toList();
+                    ranges.add(new RowRange(0, row, row, rows, awaited, false));
+                    first = end;
+                }
+            }
+        }
+        return ranges;
+    }
+
+    /** The rows that each split has a part in; a split may begin and end inside a row. */
+    private static List<Piece> pieces(
+            long base, long shardRows, long k, int splits, int firstFlag) {
+        List<Piece> pieces = new ArrayList<>();
+        long elements = shardRows * k / splits;
+        for (int split = 0; split < splits; split++) {
+            long first = split * elements / k;
+            long end = Math.ceilDiv((split + 1) * elements, k);
+            pieces.add(new Piece(base + first, end - first, 0, firstFlag + split));
+        }
+        return pieces;
+    }
+
+    /** Queues the product on a stream; at most one is under way. */
+    public void launch(GpuStream stream) {
+        if (closed || stall.raised().isPresent()) {
+            throw new IllegalStateException(
+                    closed ? "the product is closed" : "the product has stalled");
+        }
+        gpu.bind();
+        if (!empty) {
+            product.launch(0, DeviceProgress.ARRIVED, stream);
+        }
+        end.record(stream);
+    }
+
+    /** Blocks until the product that was launched last has ended, and checks it. */
+    public void await() {
+        gpu.bind();
+        end.await(group);
+        check();
+    }
+
+    /**
+     * Once the stream has come past the product: throws if it waited too long for some split.
+     *
+     * @throws StallException that names the rank and, as chunk, the split
+     */
+    public void check() {
+        stall.raised()
+                .ifPresent(
+                        raised -> {
+                            throw describe(raised);
+                        });
+    }
+
+    private StallException describe(StallWord.Stall raised) {
+        int source = group.worldRank(raised.flag() / splits);
+        int split = raised.flag() % splits;
+        return new StallException(
+                group.worldRank(group.rank()),
+                source,
+                source,
+                split,
+                "split " + split + " of rank " + source + " on the GPU",
+                group.deadline());
+    }
+
+    /** Waits for a product under way and frees what was reserved; the matrices stay. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            gpu.bind();
+            end.await(group);
+            end.close();
+            product.close();
+            stall.close();
+        }
+    }
+}

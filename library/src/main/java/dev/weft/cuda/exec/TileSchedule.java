@@ -1,0 +1,199 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.exec.RowRange.Piece;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * The tiles of a product in the order in which the grid takes them, and the gates that each has to
+ * pass. Worker w takes tiles w, w + workers, w + 2 x workers, ... No tile is wider than one before
+ * it, as the kernels want. Pure: the same arguments give the same schedule, and any thread may
+ * call.
+ *
+ * @param tiles {@value #TILE_INTS} numbers each, as the kernels' struct Tile
+ * @param gates {@value #GATE_INTS} numbers each, as the kernels' struct Gate, those of a tile by
+ *     ascending K block
+ */
+public record TileSchedule(int[] tiles, int[] gates) {
+
+    public static final int TILE_INTS = 8;
+    public static final int GATE_INTS = 2;
+
+    /**
+     * Rows of tiles that are taken column by column, so that B's columns and A's rows are both used
+     * several times while they are in L2. 2, 4, 8 and 16 measured the same within 1% on an H200.
+     */
+    private static final int ROWS_OF_TILES = 4;
+
+    public int tileCount() {
+        return tiles.length / TILE_INTS;
+    }
+
+    /** The schedule of {@code ranges}, in this order, for C of {@code n} columns. */
+    public static TileSchedule of(List<RowRange> ranges, long n, TileShape shape) {
+        Builder builder = new Builder(n, shape);
+        for (RowRange range : ranges) {
+            builder.add(range);
+        }
+        return builder.build();
+    }
+
+    /** One tile before it becomes numbers. */
+    private record Tile(
+            long row,
+            long rows,
+            long col,
+            int width,
+            int source,
+            long sourceRow,
+            int gate,
+            int gates) {
+
+        Tile moved(long toCol, int toWidth) {
+            return new Tile(row, rows, toCol, toWidth, source, sourceRow, gate, gates);
+        }
+    }
+
+    private static final class Builder {
+        private final long n;
+        private final TileShape shape;
+        private final List<Tile> tiles = new ArrayList<>();
+        private final List<int[]> gates = new ArrayList<>();
+        private int lastSuperRows;
+
+        Builder(long n, TileShape shape) {
+            this.n = n;
+            this.shape = shape;
+        }
+
+        /** Superblocks of some rows of tiles; within one, columns outside and rows inside. */
+        void add(RowRange range) {
+            int width = range.narrow() ? shape.narrowWidth() : shape.width();
+            int across = shape.across(n, width);
+            long perSuper = Math.max(ROWS_OF_TILES, Math.ceilDiv(shape.workers(), across));
+            long superRows = perSuper * shape.rows();
+            for (long first = 0; first < range.rows(); first += superRows) {
+                addSuper(range, first, Math.min(superRows, range.rows() - first), width);
+            }
+        }
+
+        private void addSuper(RowRange range, long first, long rows, int width) {
+            int count = Math.toIntExact(Math.ceilDiv(rows, shape.rows()));
+            lastSuperRows = count;
+            int[][] ranges = new int[count][];
+            for (int i = 0; i < count; i++) {
+                long from = first + (long) i * shape.rows();
+                ranges[i] = addGates(range, from, Math.min(shape.rows(), first + rows - from));
+            }
+            for (long col = 0; col < n; col += width) {
+                for (int i = 0; i < count; i++) {
+                    long from = first + (long) i * shape.rows();
+                    tiles.add(
+                            new Tile(
+                                    range.row() + from,
+                                    Math.min(shape.rows(), first + rows - from),
+                                    col,
+                                    width,
+                                    range.source(),
+                                    range.sourceRow() + from,
+                                    ranges[i][0],
+                                    ranges[i][1]));
+                }
+            }
+        }
+
+        /** First gate and number of gates of some rows; tiles side by side share them. */
+        private int[] addGates(RowRange range, long from, long rows) {
+            int first = gates.size();
+            range.pieces().stream()
+                    .filter(piece -> piece.touches(range.sourceRow() + from, rows))
+                    .sorted(Comparator.comparingLong(Piece::firstCol).thenComparingInt(Piece::flag))
+                    .forEach(
+                            piece ->
+                                    gates.add(
+                                            new int[] {
+                                                Math.toIntExact(
+                                                        piece.firstCol() / TileShape.K_BLOCK),
+                                                piece.flag()
+                                            }));
+            return new int[] {first, gates.size() - first};
+        }
+
+        TileSchedule build() {
+            evenOut();
+            int[] numbers = new int[tiles.size() * TILE_INTS];
+            int at = 0;
+            for (Tile tile : tiles) {
+                numbers[at++] = Math.toIntExact(tile.row());
+                numbers[at++] = (int) tile.rows();
+                numbers[at++] = Math.toIntExact(tile.col());
+                numbers[at++] = tile.width();
+                numbers[at++] = tile.source();
+                numbers[at++] = Math.toIntExact(tile.sourceRow());
+                numbers[at++] = tile.gate();
+                numbers[at++] = tile.gates();
+            }
+            return new TileSchedule(
+                    numbers, gates.stream().flatMapToInt(java.util.Arrays::stream).toArray());
+        }
+
+        /**
+         * Where the last round of full tiles would leave workers idle, its tiles are cut narrower,
+         * so that more workers take part and the round is shorter: to half the width if that many
+         * fit, else to three quarters. 4096 x 16384 x 6656 took 5% less so on an H200, 16384 x 4096
+         * x 4096 took 2% less.
+         */
+        private void evenOut() {
+            int rest = tiles.size() % shape.workers();
+            boolean narrower = shape.narrowWidth() < shape.width();
+            if (rest == 0
+                    || !narrower
+                    || tiles.getLast().width() < shape.width()
+                    || waitsWithin(tiles.getLast())) {
+                return;
+            }
+            if (rest * 2 <= shape.workers()) {
+                List<Tile> last = tiles.subList(tiles.size() - rest, tiles.size());
+                List<Tile> halves = new ArrayList<>();
+                for (Tile tile : last) {
+                    long end = Math.min(n, tile.col() + tile.width());
+                    for (long col = tile.col(); col < end; col += shape.narrowWidth()) {
+                        halves.add(tile.moved(col, shape.narrowWidth()));
+                    }
+                }
+                last.clear();
+                tiles.addAll(halves);
+            } else {
+                cutLastColumns(rest);
+            }
+        }
+
+        /**
+         * Whether a tile waits for slices of its columns. A worker must not have two such tiles:
+         * the second would start when the last slice has come.
+         */
+        private boolean waitsWithin(Tile tile) {
+            return tile.gates() > 0 && gates.get(tile.gate() + tile.gates() - 1)[0] > 0;
+        }
+
+        /** The last columns of tiles of the last superblock, at least {@code rest} tiles. */
+        private void cutLastColumns(int rest) {
+            long left = Math.ceilDiv(rest, lastSuperRows);
+            long firstCol = (shape.across(n, shape.width()) - left) * shape.width();
+            int first = Math.toIntExact(tiles.size() - left * lastSuperRows);
+            long across = Math.ceilDiv(n - firstCol, shape.middleWidth());
+            long lastRound = across * lastSuperRows - (left * lastSuperRows - rest);
+            if (firstCol < 0 || lastRound > shape.workers()) {
+                return;
+            }
+            List<Tile> column = List.copyOf(tiles.subList(first, first + lastSuperRows));
+            tiles.subList(first, tiles.size()).clear();
+            for (long col = firstCol; col < n; col += shape.middleWidth()) {
+                for (Tile tile : column) {
+                    tiles.add(tile.moved(col, shape.middleWidth()));
+                }
+            }
+        }
+    }
+}
