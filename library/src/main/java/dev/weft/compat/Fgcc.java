@@ -130,33 +130,20 @@ public final class Fgcc implements AutoCloseable {
         }
         if (numGroups < 1 || (long) tpDegree * numGroups != world.size()) {
             throw new IllegalArgumentException(
-                    "tp_degree "
-                            + tpDegree
-                            + " times num_groups "
-                            + numGroups
-                            + " is "
-                            + (long) tpDegree * numGroups
-                            + ": expected the "
-                            + world.size()
-                            + " ranks of the world");
+                    "tp_degree %s times num_groups %s is %s: expected the %s ranks of the world"
+                            .formatted(
+                                    tpDegree,
+                                    numGroups,
+                                    (long) tpDegree * numGroups,
+                                    world.size()));
         }
     }
 
     private static void checkInner(long m, long k, DType aType, Matrix rhs) {
         if (k != rhs.rows()) {
             throw new IllegalArgumentException(
-                    "lhs ["
-                            + m
-                            + ", "
-                            + k
-                            + "] "
-                            + aType.label()
-                            + " and rhs "
-                            + rhs.describe()
-                            + " differ in K: "
-                            + k
-                            + " and "
-                            + rhs.rows());
+                    "lhs [%s, %s] %s and rhs %s differ in K: %s and %s"
+                            .formatted(m, k, aType.label(), rhs.describe(), k, rhs.rows()));
         }
     }
 
@@ -165,16 +152,8 @@ public final class Fgcc implements AutoCloseable {
         for (int rank = 0; rank < all.length; rank++) {
             if (all[rank] != mine) {
                 throw new IllegalArgumentException(
-                        what
-                                + " is "
-                                + mine
-                                + " on rank "
-                                + world.rank()
-                                + " and "
-                                + all[rank]
-                                + " on rank "
-                                + rank
-                                + ": expected the same on all");
+                        "%s is %s on rank %s and %s on rank %s: expected the same on all"
+                                .formatted(what, mine, world.rank(), all[rank], rank));
             }
         }
     }

@@ -37,22 +37,17 @@ record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc
         int slices = programs * channels;
         if (m % slices != 0) {
             throw new IllegalArgumentException(
-                    "M = "
-                            + Math.multiplyExact(m, (long) ranks)
-                            + " (m = "
-                            + m
-                            + " on each of R = "
-                            + ranks
-                            + " ranks) is not divisible by R*L*C = "
-                            + ranks
-                            + "*"
-                            + programs
-                            + "*"
-                            + channels
-                            + " = "
-                            + ranks * slices
-                            + ": expected m to be a multiple of "
-                            + slices);
+                    ("M = %s (m = %s on each of R = %s ranks) is not divisible by R*L*C ="
+                                    + " %s*%s*%s = %s: expected m to be a multiple of %s")
+                            .formatted(
+                                    Math.multiplyExact(m, (long) ranks),
+                                    m,
+                                    ranks,
+                                    ranks,
+                                    programs,
+                                    channels,
+                                    ranks * slices,
+                                    slices));
         }
         return new FgccLayout(path, ranks, programs, channels, m / slices, cols);
     }

@@ -198,9 +198,8 @@ public final class Helion {
         HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
         if (splitsPerRank < 1 || splitsPerRank != progress.splitsPerRank()) {
             throw new IllegalArgumentException(
-                    splitsPerRank
-                            + " splits per rank: the present round of progress has "
-                            + progress.splitsPerRank());
+                    "%s splits per rank: the present round of progress has %s"
+                            .formatted(splitsPerRank, progress.splitsPerRank()));
         }
         HelionChecks.divisible(aShared.rows(), aShared.cols(), splitsPerRank);
         HelionChecks.rank(rank, aShared.group().size());

@@ -29,12 +29,9 @@ final class HelionChecks {
     static void sameGroup(Fabric group, Fabric other, String name) {
         if (group != other) {
             throw new IllegalArgumentException(
-                    name
-                            + " was made on another group, of "
-                            + other.size()
-                            + " ranks: expected the group of "
-                            + group.size()
-                            + " ranks that gathers");
+                    ("%s was made on another group, of %s ranks: expected the group of %s"
+                                    + " ranks that gathers")
+                            .formatted(name, other.size(), group.size()));
         }
     }
 
@@ -57,16 +54,11 @@ final class HelionChecks {
         int unit = DEVICE_ALIGNMENT_BYTES / dtype.bytes();
         if (rows < 0 || cols < 1 || cols % unit != 0 || dtype == DType.FP32) {
             throw new IllegalArgumentException(
-                    "a symmetric matrix of ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] "
-                            + dtype.label()
-                            + " on a GPU: expected zero or more rows, a multiple of "
-                            + unit
-                            + " columns so that rows start at multiples of 16 bytes, and fp16 or"
-                            + " bf16");
+                    """
+                    a symmetric matrix of [%s, %s] %s on a GPU: expected zero \
+                    or more rows, a multiple of %s columns so that rows start \
+                    at multiples of 16 bytes, and fp16 or bf16"""
+                            .formatted(rows, cols, dtype.label(), unit));
         }
     }
 
@@ -92,15 +84,8 @@ final class HelionChecks {
     static void longEnough(int size, int ranks, int splitsPerRank) {
         if (size < (long) ranks * splitsPerRank) {
             throw new IllegalArgumentException(
-                    "progress for "
-                            + size
-                            + " chunks: expected at least "
-                            + (long) ranks * splitsPerRank
-                            + ", "
-                            + ranks
-                            + " ranks x "
-                            + splitsPerRank
-                            + " splits");
+                    "progress for %s chunks: expected at least %s, %s ranks x %s splits"
+                            .formatted(size, (long) ranks * splitsPerRank, ranks, splitsPerRank));
         }
     }
 
@@ -120,14 +105,9 @@ final class HelionChecks {
     static void divisible(long rows, long cols, int splitsPerRank) {
         if (rows * cols % splitsPerRank != 0) {
             throw new IllegalArgumentException(
-                    rows * cols
-                            + " elements of ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] in "
-                            + splitsPerRank
-                            + " splits: expected a number of splits that divides them");
+                    ("%s elements of [%s, %s] in %s splits: expected a number of splits that"
+                                    + " divides them")
+                            .formatted(rows * cols, rows, cols, splitsPerRank));
         }
     }
 
@@ -190,16 +170,13 @@ final class HelionChecks {
         for (int r = 1; r < values.length; r++) {
             if (values[r] != values[0]) {
                 throw new IllegalArgumentException(
-                        what
-                                + ": "
-                                + values[0]
-                                + " on rank "
-                                + group.worldRank(0)
-                                + " and "
-                                + values[r]
-                                + " on rank "
-                                + group.worldRank(r)
-                                + ", expected the same on all");
+                        "%s: %s on rank %s and %s on rank %s, expected the same on all"
+                                .formatted(
+                                        what,
+                                        values[0],
+                                        group.worldRank(0),
+                                        values[r],
+                                        group.worldRank(r)));
             }
         }
     }

@@ -77,15 +77,9 @@ public final class HelionProgress implements AutoCloseable {
     private long word(int source, int split) {
         if (source < 0 || source >= group.size() || split < 0 || split >= splits) {
             throw new IllegalArgumentException(
-                    "chunk "
-                            + split
-                            + " of rank "
-                            + source
-                            + ": expected one of "
-                            + splits
-                            + " chunks of one of "
-                            + group.size()
-                            + " ranks, in a round that was begun");
+                    ("chunk %s of rank %s: expected one of %s chunks of one of %s ranks, in"
+                                    + " a round that was begun")
+                            .formatted(split, source, splits, group.size()));
         }
         return (long) Integer.BYTES * (source * splits + split);
     }

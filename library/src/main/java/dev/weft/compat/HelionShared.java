@@ -30,11 +30,9 @@ public final class HelionShared implements AutoCloseable {
     static HelionShared create(Fabric group, long rows, long cols, DType dtype) {
         if (rows < 0 || cols < 1) {
             throw new IllegalArgumentException(
-                    "a symmetric matrix of ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "]: expected zero or more rows and at least one column");
+                    ("a symmetric matrix of [%s, %s]: expected zero or more rows and at"
+                                    + " least one column")
+                            .formatted(rows, cols));
         }
         HelionChecks.agreed(group, "rows", rows);
         HelionChecks.agreed(group, "columns", cols);

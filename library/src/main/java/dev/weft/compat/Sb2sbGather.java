@@ -221,15 +221,8 @@ public final class Sb2sbGather implements AutoCloseable {
     private void check(String name, Matrix matrix, long rows, long cols) {
         if (matrix.rows() != rows || matrix.cols() != cols || matrix.dtype() != shape.dtype()) {
             throw new IllegalArgumentException(
-                    name
-                            + " is "
-                            + matrix.describe()
-                            + ": expected ["
-                            + rows
-                            + ", "
-                            + cols
-                            + "] "
-                            + shape.dtype().label());
+                    "%s is %s: expected [%s, %s] %s"
+                            .formatted(name, matrix.describe(), rows, cols, shape.dtype().label()));
         }
     }
 

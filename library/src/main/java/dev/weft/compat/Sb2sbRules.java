@@ -18,12 +18,9 @@ final class Sb2sbRules {
     static void groups(int ranks, int replicaGroups, int tpDegree) {
         if (replicaGroups < 1 || tpDegree < 1 || (long) replicaGroups * tpDegree != ranks) {
             throw new IllegalArgumentException(
-                    replicaGroups
-                            + " replica groups of "
-                            + tpDegree
-                            + " ranks in a world of "
-                            + ranks
-                            + ": groups x tp degree must be the ranks of the world");
+                    ("%s replica groups of %s ranks in a world of %s: groups x tp degree"
+                                    + " must be the ranks of the world")
+                            .formatted(replicaGroups, tpDegree, ranks));
         }
     }
 
@@ -37,11 +34,8 @@ final class Sb2sbRules {
     static void partitions(long h) {
         if (h > Sb2sbGather.MAX_TILE_ROWS) {
             throw new IllegalArgumentException(
-                    "H is "
-                            + h
-                            + ": expected at most "
-                            + Sb2sbGather.MAX_TILE_ROWS
-                            + " rows; the tiled gather takes more");
+                    "H is %s: expected at most %s rows; the tiled gather takes more"
+                            .formatted(h, Sb2sbGather.MAX_TILE_ROWS));
         }
     }
 
@@ -49,17 +43,9 @@ final class Sb2sbRules {
         long bytes = Matrix.contiguousBytes(dtype, h, w);
         if (bytes > onChipBytes) {
             throw new IllegalArgumentException(
-                    "the input ["
-                            + h
-                            + ", "
-                            + w
-                            + "] "
-                            + dtype.label()
-                            + " is "
-                            + bytes
-                            + " bytes: expected at most the on-chip capacity of "
-                            + onChipBytes
-                            + "; the tiled gather takes more");
+                    ("the input [%s, %s] %s is %s bytes: expected at most the on-chip"
+                                    + " capacity of %s; the tiled gather takes more")
+                            .formatted(h, w, dtype.label(), bytes, onChipBytes));
         }
     }
 
@@ -81,14 +67,8 @@ final class Sb2sbRules {
         long tiles = m / tileRows;
         if (lnc < 1 || tiles % programs(m, lnc) != 0) {
             throw new IllegalArgumentException(
-                    tiles
-                            + " tiles of "
-                            + tileRows
-                            + " rows (M is "
-                            + m
-                            + ") for "
-                            + lnc
-                            + " LNC programs: expected one tile, or tiles that the programs divide");
+                    "%s tiles of %s rows (M is %s) for %s LNC programs: expected one tile, or tiles that the programs divide"
+                            .formatted(tiles, tileRows, m, lnc));
         }
     }
 }

@@ -21,16 +21,9 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
         Objects.requireNonNull(dtype, "dtype");
         if (address == 0 || rows < 0 || cols < 0 || rowPitch < cols) {
             throw new IllegalArgumentException(
-                    "device matrix of "
-                            + rows
-                            + " x "
-                            + cols
-                            + " with row pitch "
-                            + rowPitch
-                            + " at "
-                            + address
-                            + ": expected an address, no negative size, and a pitch of at least the"
-                            + " columns");
+                    ("device matrix of %s x %s with row pitch %s at %s: expected an address,"
+                                    + " no negative size, and a pitch of at least the columns")
+                            .formatted(rows, cols, rowPitch, address));
         }
     }
 

@@ -17,12 +17,9 @@ public record DeviceProgress(long address, int size) {
     public DeviceProgress {
         if (address == 0 || address % Integer.BYTES != 0 || size < 1) {
             throw new IllegalArgumentException(
-                    "progress of "
-                            + size
-                            + " words at "
-                            + address
-                            + ": expected at least one word, at an address that is a multiple of"
-                            + " 4");
+                    ("progress of %s words at %s: expected at least one word, at an address"
+                                    + " that is a multiple of 4")
+                            .formatted(size, address));
         }
     }
 

@@ -117,13 +117,8 @@ public final class Gpu {
         }
         if (!CudaDevices.canAccessPeer(ordinal, peer.ordinal)) {
             throw new IllegalStateException(
-                    "GPU "
-                            + ordinal
-                            + " ("
-                            + name
-                            + ") cannot reach the memory of GPU "
-                            + peer.ordinal
-                            + ": --peers host needs no such link");
+                    "GPU %s (%s) cannot reach the memory of GPU %s: --peers host needs no such link"
+                            .formatted(ordinal, name, peer.ordinal));
         }
         bind();
         CudaDevices.enablePeerAccess(peer.context);

@@ -180,9 +180,8 @@ public record PlanSearch(Machine machine, Problem problem) {
         Hosts hosts = hosts();
         if (algorithm == Algorithm.DIRECT && !machine.node().direct()) {
             throw new IllegalArgumentException(
-                    "direct on "
-                            + machine.name()
-                            + ": its ranks cannot multiply rows in a peer's memory");
+                    "direct on %s: its ranks cannot multiply rows in a peer's memory"
+                            .formatted(machine.name()));
         }
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
             throw new IllegalArgumentException(

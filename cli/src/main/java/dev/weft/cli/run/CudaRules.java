@@ -47,9 +47,8 @@ final class CudaRules {
         }
         if (execution.hostPeers() && problem.groups() > 1) {
             throw new UsageException(
-                    "--peers host with --groups "
-                            + problem.groups()
-                            + ": expected one group, since rank 0 alone runs");
+                    "--peers host with --groups %s: expected one group, since rank 0 alone runs"
+                            .formatted(problem.groups()));
         }
     }
 

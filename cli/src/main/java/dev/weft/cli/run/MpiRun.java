@@ -101,11 +101,9 @@ final class MpiRun {
         System.err.println(
                 RankFailure.isHeardByStarter()
                         ? MpiRankMessages.signal(rank, signal)
-                        : "weft: rank "
-                                + rank
-                                + ": ended by "
-                                + signal
-                                + " before the run was over; has another rank died?");
+                        : ("weft: rank %s: ended by %s before the run was over; has another rank"
+                                        + " died?")
+                                .formatted(rank, signal));
     }
 
     /**

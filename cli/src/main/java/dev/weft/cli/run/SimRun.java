@@ -81,16 +81,13 @@ final class SimRun {
         }
         if (options.fromFiles() && !options.verify) {
             throw new UsageException(
-                    "--a "
-                            + options.a
-                            + " with --run-mode sim: expected --verify, since prices need no"
-                            + " numbers");
+                    "--a %s with --run-mode sim: expected --verify, since prices need no numbers"
+                            .formatted(options.a));
         }
         if (options.problem.groups != 1) {
             throw new UsageException(
-                    "--groups "
-                            + options.problem.groups
-                            + " with --run-mode sim: expected 1, since one group is simulated");
+                    "--groups %s with --run-mode sim: expected 1, since one group is simulated"
+                            .formatted(options.problem.groups));
         }
     }
 
@@ -98,10 +95,8 @@ final class SimRun {
     static void checkReal(RunOptions options) {
         if (!options.slow.isEmpty()) {
             throw new UsageException(
-                    "--slow "
-                            + options.slow
-                            + " slows simulated ranks: it needs --run-mode sim, not "
-                            + options.execution.runMode);
+                    "--slow %s slows simulated ranks: it needs --run-mode sim, not %s"
+                            .formatted(options.slow, options.execution.runMode));
         }
     }
 

@@ -112,20 +112,17 @@ record PlanReport(
         Candidate candidate = best.cheapest();
         // Of the cuts that are tried, the Ascend example's rule alone cuts columns.
         boolean ascend = candidate.cut().chunkCols() > 0;
-        return "./weft run -r sim -v "
-                + nameOrFile
-                + text(" -n %d --gm %d --gk %d --gn %d", best.ranks(), m, k, n)
-                + " --dtype "
-                + problem.aType().label()
-                + " --out-dtype "
-                + problem.outType().label()
-                + " --rhs "
-                + rhs()
-                + " --algorithm "
-                + candidate.algorithm().label()
-                + (ascend
-                        ? " --chunk-rule ascend"
-                        : " --chunk-rows " + best.search().chunkRows(candidate));
+        return "./weft run -r sim -v %s%s --dtype %s --out-dtype %s --rhs %s --algorithm %s%s"
+                .formatted(
+                        nameOrFile,
+                        text(" -n %d --gm %d --gk %d --gn %d", best.ranks(), m, k, n),
+                        problem.aType().label(),
+                        problem.outType().label(),
+                        rhs(),
+                        candidate.algorithm().label(),
+                        ascend
+                                ? " --chunk-rule ascend"
+                                : " --chunk-rows " + best.search().chunkRows(candidate));
     }
 
     private String byRows() {
@@ -142,11 +139,8 @@ record PlanReport(
         while (!gains.get(paying).pays()) {
             paying++;
         }
-        return "at M = "
-                + rows(gains.get(paying - 1))
-                + "; pays from "
-                + rows(gains.get(paying))
-                + " on";
+        return "at M = %s; pays from %s on"
+                .formatted(rows(gains.get(paying - 1)), rows(gains.get(paying)));
     }
 
     private static String rows(PlanAnswer.Gain gain) {

@@ -226,9 +226,8 @@ public final class SweepCommand implements Callable<Integer> {
                         SimOptions.columnSharded(rhs));
         if (sweep.combinations() > Sweep.MOST_COMBINATIONS) {
             throw new UsageException(
-                    sweep.combinations()
-                            + " combinations: expected at most "
-                            + Sweep.MOST_COMBINATIONS);
+                    "%s combinations: expected at most %s"
+                            .formatted(sweep.combinations(), Sweep.MOST_COMBINATIONS));
         }
         return sweep;
     }

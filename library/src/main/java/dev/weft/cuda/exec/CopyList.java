@@ -131,14 +131,9 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             boolean oneByOne = takesChunksOneByOne(plan);
             if (!gated || !oneByOne || plan.lanes().size() > 1 || arriving != cut.chunks().size()) {
                 throw new IllegalArgumentException(
-                        "a cut of "
-                                + cut.chunks().size()
-                                + " chunks for "
-                                + arriving
-                                + " that arrive on "
-                                + plan.lanes().size()
-                                + " lanes: expected one lane, a block for each chunk, and as many"
-                                + " chunks");
+                        ("a cut of %s chunks for %s that arrive on %s lanes: expected one lane,"
+                                        + " a block for each chunk, and as many chunks")
+                                .formatted(cut.chunks().size(), arriving, plan.lanes().size()));
             }
         }
 

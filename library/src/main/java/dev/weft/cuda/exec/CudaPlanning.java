@@ -175,10 +175,9 @@ public record CudaPlanning(
         boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
         if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
             throw new IllegalArgumentException(
-                    "algorithm "
-                            + plan.name()
-                            + " with peers in host memory: expected mesh-pull or sequential, since"
-                            + " only this rank can copy");
+                    ("algorithm %s with peers in host memory: expected mesh-pull or"
+                                    + " sequential, since only this rank can copy")
+                            .formatted(plan.name()));
         }
         if (staged && inPlace) {
             throw new IllegalArgumentException(
@@ -193,10 +192,8 @@ public record CudaPlanning(
     private static void checkCols(long chunkCols) {
         if (chunkCols % TileShape.K_BLOCK != 0) {
             throw new IllegalArgumentException(
-                    "chunks of "
-                            + chunkCols
-                            + " columns on a GPU: expected a multiple of "
-                            + TileShape.K_BLOCK);
+                    "chunks of %s columns on a GPU: expected a multiple of %s"
+                            .formatted(chunkCols, TileShape.K_BLOCK));
         }
     }
 

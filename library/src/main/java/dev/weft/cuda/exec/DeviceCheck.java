@@ -87,17 +87,8 @@ public final class DeviceCheck implements AutoCloseable {
         long n = bTransposed ? b.rows() : b.cols();
         if (c.rows() != a.rows() || c.cols() != n) {
             throw new IllegalArgumentException(
-                    "product "
-                            + c.describe()
-                            + " of "
-                            + a.describe()
-                            + " and "
-                            + b.describe()
-                            + ": expected ["
-                            + a.rows()
-                            + ", "
-                            + n
-                            + "]");
+                    "product %s of %s and %s: expected [%s, %s]"
+                            .formatted(c.describe(), a.describe(), b.describe(), a.rows(), n));
         }
         if (c.rows() == 0) {
             return new Verdict(0, -1, 0);

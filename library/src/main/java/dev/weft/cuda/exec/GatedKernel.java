@@ -68,11 +68,9 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
                             : Kind.valueOf(forced.toUpperCase(Locale.ROOT));
             if (gpu.capability() < 80 || kind == HOPPER && !gpu.hasHopperInstructions()) {
                 throw new IllegalStateException(
-                        gpu
-                                + " has no instructions for the kernel "
-                                + kind.source
-                                + ": expected compute capability "
-                                + (kind == HOPPER ? "9.0" : "8.0 or later"));
+                        "%s has no instructions for the kernel %s: expected compute capability %s"
+                                .formatted(
+                                        gpu, kind.source, kind == HOPPER ? "9.0" : "8.0 or later"));
             }
             return kind;
         }
@@ -109,22 +107,19 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
         }
         if (fitting < cluster) {
             throw new IllegalArgumentException(
-                    share
-                            + " ranks that copy within "
-                            + gpu
-                            + ": expected fewer, or algorithm direct or sequential");
+                    ("%s ranks that copy within %s: expected fewer, or algorithm direct or"
+                                    + " sequential")
+                            .formatted(share, gpu));
         }
         if (blocks > fitting || blocks > 0 && blocks < cluster) {
             throw new IllegalArgumentException(
-                    blocks
-                            + " compute blocks: expected "
-                            + cluster
-                            + " to "
-                            + fitting
-                            + ", as many as "
-                            + gpu
-                            + " holds at once"
-                            + (share > 1 ? " for each of " + share + " ranks" : ""));
+                    "%s compute blocks: expected %s to %s, as many as %s holds at once%s"
+                            .formatted(
+                                    blocks,
+                                    cluster,
+                                    fitting,
+                                    gpu,
+                                    share > 1 ? " for each of " + share + " ranks" : ""));
         }
         int grid = blocks == 0 ? fitting : blocks / cluster * cluster;
         return new GatedKernel(kind, function, cluster, grid);

@@ -115,12 +115,8 @@ public final class KernelCache {
                 .ifPresent(
                         why -> {
                             throw new IllegalStateException(
-                                    "no ready kernel "
-                                            + key.source()
-                                            + " for "
-                                            + key.architecture()
-                                            + ", and none can be compiled: "
-                                            + why);
+                                    "no ready kernel %s for %s, and none can be compiled: %s"
+                                            .formatted(key.source(), key.architecture(), why));
                         });
         Map<String, String> headers = new TreeMap<>(sources());
         String text = headers.remove(key.source());

@@ -56,15 +56,13 @@ public final class ProgressGather implements AutoCloseable {
         long partBytes = partBytes(to, group.size(), splitsPerRank);
         if (partBytes > from.bytes() || progress.size() < (long) group.size() * splitsPerRank) {
             throw new IllegalArgumentException(
-                    "parts of "
-                            + from.bytes()
-                            + " bytes and progress of "
-                            + progress.size()
-                            + " words: expected at least "
-                            + partBytes
-                            + " bytes and "
-                            + (long) group.size() * splitsPerRank
-                            + " words");
+                    ("parts of %s bytes and progress of %s words: expected at least %s bytes"
+                                    + " and %s words")
+                            .formatted(
+                                    from.bytes(),
+                                    progress.size(),
+                                    partBytes,
+                                    (long) group.size() * splitsPerRank));
         }
         long chunkBytes = partBytes / splitsPerRank;
         gpu.bind();
@@ -89,16 +87,10 @@ public final class ProgressGather implements AutoCloseable {
                 || splitsPerRank < 1
                 || bytes / ranks % splitsPerRank != 0) {
             throw new IllegalArgumentException(
-                    "gathered A "
-                            + to.describe()
-                            + " with row pitch "
-                            + to.rowPitch()
-                            + " of "
-                            + ranks
-                            + " ranks in "
-                            + splitsPerRank
-                            + " splits each: expected no gaps, ranks that divide the rows, and"
-                            + " splits that divide the bytes of a shard");
+                    """
+                    gathered A %s with row pitch %s of %s ranks in %s splits each: expected no \
+                    gaps, ranks that divide the rows, and splits that divide the bytes of a shard"""
+                            .formatted(to.describe(), to.rowPitch(), ranks, splitsPerRank));
         }
         return bytes / ranks;
     }

@@ -130,15 +130,13 @@ public final class ProgressMatmul implements AutoCloseable {
                         && (c.dtype() == a.dtype() || c.dtype() == DType.FP32);
         if (!types || k != a.cols() || k < 1 || n < 1 || c.rows() != a.rows() || c.cols() != n) {
             throw new IllegalArgumentException(
-                    "A "
-                            + a.describe()
-                            + ", B "
-                            + b.describe()
-                            + (bTransposed ? " transposed" : "")
-                            + ", C "
-                            + c.describe()
-                            + ": expected [M, K], [K, N] and [M, N], A and B of one type, fp16 or"
-                            + " bf16, C of the same or fp32");
+                    ("A %s, B %s%s, C %s: expected [M, K], [K, N] and [M, N], A and B of one"
+                                    + " type, fp16 or bf16, C of the same or fp32")
+                            .formatted(
+                                    a.describe(),
+                                    b.describe(),
+                                    bTransposed ? " transposed" : "",
+                                    c.describe()));
         }
         if (a.rows() > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
@@ -151,14 +149,12 @@ public final class ProgressMatmul implements AutoCloseable {
     private static void aligned(String name, DeviceMatrix matrix) {
         if (!matrix.isAligned()) {
             throw new IllegalArgumentException(
-                    name
-                            + " "
-                            + matrix.describe()
-                            + " at "
-                            + matrix.address()
-                            + " with rows "
-                            + matrix.pitchBytes()
-                            + " bytes apart: expected multiples of 16 bytes for both");
+                    "%s %s at %s with rows %s bytes apart: expected multiples of 16 bytes for both"
+                            .formatted(
+                                    name,
+                                    matrix.describe(),
+                                    matrix.address(),
+                                    matrix.pitchBytes()));
         }
     }
 
@@ -168,25 +164,18 @@ public final class ProgressMatmul implements AutoCloseable {
                 || splitsPerRank < 1
                 || a.rows() / ranks * a.cols() % splitsPerRank != 0) {
             throw new IllegalArgumentException(
-                    "A "
-                            + a.describe()
-                            + " of "
-                            + ranks
-                            + " ranks in "
-                            + splitsPerRank
-                            + " splits each: expected ranks that divide the rows, and splits that"
-                            + " divide the elements of a shard");
+                    ("A %s of %s ranks in %s splits each: expected ranks that divide the"
+                                    + " rows, and splits that divide the elements of a shard")
+                            .formatted(a.describe(), ranks, splitsPerRank));
         }
         if (progress.size() < (long) ranks * splitsPerRank || rank < 0 || rank >= ranks) {
             throw new IllegalArgumentException(
-                    "progress of "
-                            + progress.size()
-                            + " words, rank "
-                            + rank
-                            + ": expected at least "
-                            + (long) ranks * splitsPerRank
-                            + " words and rank 0 to "
-                            + (ranks - 1));
+                    "progress of %s words, rank %s: expected at least %s words and rank 0 to %s"
+                            .formatted(
+                                    progress.size(),
+                                    rank,
+                                    (long) ranks * splitsPerRank,
+                                    ranks - 1));
         }
     }
 

@@ -18,15 +18,9 @@ public record TileShape(int rows, int width, int narrowWidth, int workers) {
     public TileShape {
         if (rows < 1 || width < 1 || narrowWidth < 1 || narrowWidth > width || workers < 1) {
             throw new IllegalArgumentException(
-                    "tiles of "
-                            + rows
-                            + " x "
-                            + width
-                            + " or "
-                            + narrowWidth
-                            + " on "
-                            + workers
-                            + " workers: expected at least one of each, narrow tiles not wider");
+                    ("tiles of %s x %s or %s on %s workers: expected at least one of each,"
+                                    + " narrow tiles not wider")
+                            .formatted(rows, width, narrowWidth, workers));
         }
     }
 

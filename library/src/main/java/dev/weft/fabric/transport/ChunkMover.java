@@ -1,7 +1,5 @@
 package dev.weft.fabric.transport;
 
-import dev.weft.fabric.Fabric;
-
 /**
  * Moves rectangles between the parts of regions, for one thread. Within a host a move is a copy,
  * done when {@link #move} returns. Between hosts it is sent, and several are under way at a time.
@@ -13,7 +11,7 @@ public interface ChunkMover extends AutoCloseable {
      * {@link Move#flagAt} is set to {@code flag} and {@link Move#counterAt}, if there is one, to
      * {@code counter}.
      *
-     * @param index the number that is passed to {@code ended} of {@link Fabric#mover}
+     * @param index the number that is passed to {@code ended} of {@link Transport#mover}
      */
     void move(int index, Move move, int flag, int counter);
 
