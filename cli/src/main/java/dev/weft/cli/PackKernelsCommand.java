@@ -7,11 +7,11 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cuda.exec.KernelKey;
 import dev.weft.cuda.exec.KernelSources;
 import dev.weft.cuda.exec.KernelVariants;
+import dev.weft.files.Folders;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -20,7 +20,6 @@ import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -60,7 +59,7 @@ final class PackKernelsCommand implements Callable<Integer> {
             }
             compileAll(sources, work);
         } finally {
-            remove(work);
+            Folders.delete(work);
         }
         return 0;
     }
@@ -126,15 +125,5 @@ final class PackKernelsCommand implements Callable<Integer> {
                 .findFirst()
                 .or(() -> lines.stream().findFirst())
                 .orElse("it said nothing");
-    }
-
-    private static void remove(Path folder) throws IOException {
-        List<Path> deepestFirst;
-        try (Stream<Path> files = Files.walk(folder)) {
-            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path file : deepestFirst) {
-            Files.deleteIfExists(file);
-        }
     }
 }

@@ -44,7 +44,7 @@ public record PageData(String title, Progress progress, List<ShownRun> runs, Swe
         return new PageData(title, null, List.of(), sweep);
     }
 
-    /** The same as a page that asks for news. */
+    /** The data of a page that asks for news. */
     public PageData live(Progress now) {
         return new PageData(title, now, runs, sweep);
     }

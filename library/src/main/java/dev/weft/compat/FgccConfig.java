@@ -24,12 +24,12 @@ public record FgccConfig(int lnc, long onChipBytes) {
         }
     }
 
-    /** The same with another number of programs per rank. */
+    /** A copy with another number of programs per rank. */
     public FgccConfig withLnc(int lnc) {
         return new FgccConfig(lnc, onChipBytes);
     }
 
-    /** The same with another capacity. */
+    /** A copy with another capacity. */
     public FgccConfig withOnChipBytes(long onChipBytes) {
         return new FgccConfig(lnc, onChipBytes);
     }

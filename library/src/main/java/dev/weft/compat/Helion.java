@@ -83,7 +83,7 @@ public final class Helion {
         return overlapped(aShared, b, bTransposed, gathered, progress, splitsPerRank);
     }
 
-    /** The same with a plain, contiguous A, which is first copied into symmetric memory. */
+    /** Takes a plain, contiguous A, which is first copied into symmetric memory. */
     public static HelionResult allGatherMatmul(
             Fabric group,
             Matrix a,

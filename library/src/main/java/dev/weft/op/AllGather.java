@@ -27,7 +27,7 @@ public final class AllGather implements AutoCloseable {
         return rows(fabric, shards, cols, dtype, algorithm, 0);
     }
 
-    /** The same in chunks of so many rows, or of Weft's own choice for 0. */
+    /** Shard below shard, in chunks of so many rows; 0 leaves the choice to Weft. */
     static AllGather rows(
             Fabric fabric,
             Shards shards,

@@ -12,7 +12,7 @@ import java.util.List;
  */
 public record Timeline(int rank, long startNs, long elapsedNs, List<Track> tracks) {
 
-    /** The same with the start told from {@code originNs} on. */
+    /** A copy whose start is counted from {@code originNs} on. */
     public Timeline since(long originNs) {
         return new Timeline(rank, startNs - originNs, elapsedNs, tracks);
     }

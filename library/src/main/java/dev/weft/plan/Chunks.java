@@ -8,9 +8,9 @@ import java.util.Objects;
  * How every shard is cut into chunks (what travels) and into row blocks (what is multiplied in one
  * go). A block never straddles half a chunk: either it is a whole number of chunks, or a chunk is a
  * whole number of blocks, the last one shorter where it does not come out even. The larger of the
- * two is a <em>span</em>, the unit that planners deal to lanes. Only two numbers per rank are kept;
- * the rest is worked out on demand, so that a plan for thousands of ranks costs no memory here.
- * Immutable: any thread may call it.
+ * two is a <em>segment</em>, the unit that planners deal to lanes. Only two numbers per rank are
+ * kept; the rest is worked out on demand, so that a plan for thousands of ranks costs no memory
+ * here. Immutable: any thread may call it.
  */
 public final class Chunks {
 
@@ -96,7 +96,10 @@ public final class Chunks {
         return automatic(shards, cols, rowQuantum, blockRows, MIN_CHUNKS_PER_SOURCE);
     }
 
-    /** The same with {@code chunksPerSource} to twice as many in place of 64 to 128. */
+    /**
+     * Cuts each shard into {@code chunksPerSource} to twice as many chunks, where its rows allow
+     * it.
+     */
     public static Chunks automatic(
             Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
         if (rowQuantum < 1 || chunksPerSource < 1) {
@@ -195,47 +198,48 @@ public final class Chunks {
         return Math.max(1, Math.ceilDiv(even, chunk)) * chunk;
     }
 
-    /** Rows of a full span of {@code source}. */
-    long spanRows(int source) {
+    /** Rows of a full segment of {@code source}. */
+    long segmentRows(int source) {
         return Math.max(blockRows(source), chunkRows[source]);
     }
 
-    /** The row of the shard that follows the last one of a span. */
-    long endRow(int source, int span) {
-        return Math.min((span + 1) * spanRows(source), shards.rows(source));
+    /** The row of the shard that follows the last one of a segment. */
+    long endRow(int source, int segment) {
+        return Math.min((segment + 1) * segmentRows(source), shards.rows(source));
     }
 
-    /** Spans of one shard: each is a whole number of chunks and a whole number of blocks. */
-    public int spans(int source) {
-        return Math.toIntExact(Math.ceilDiv(shards.rows(source), spanRows(source)));
+    /** Segments of one shard: each is a whole number of chunks and a whole number of blocks. */
+    public int segments(int source) {
+        return Math.toIntExact(Math.ceilDiv(shards.rows(source), segmentRows(source)));
     }
 
-    /** First chunk of a span; {@code spans(source)} gives the number of chunks. */
-    public int firstChunkOfSpan(int source, int span) {
-        if (span == spans(source)) {
+    /** First chunk of a segment; {@code segments(source)} gives the number of chunks. */
+    public int firstChunkOfSegment(int source, int segment) {
+        if (segment == segments(source)) {
             return count(source);
         }
-        checkIndex("span", source, span, spans(source));
-        return Math.toIntExact(span * (spanRows(source) / chunkRows[source]) * colChunks());
+        checkIndex("segment", source, segment, segments(source));
+        return Math.toIntExact(segment * (segmentRows(source) / chunkRows[source]) * colChunks());
     }
 
     /** Blocks of one shard. */
     public int blocks(int source) {
-        long span = spanRows(source);
+        long segment = segmentRows(source);
         long rows = shards.rows(source);
         return Math.toIntExact(
-                rows / span * blocksPerSpan(source) + Math.ceilDiv(rows % span, blockRows(source)));
+                rows / segment * blocksPerSegment(source)
+                        + Math.ceilDiv(rows % segment, blockRows(source)));
     }
 
     /** Block {@code index} of the shard of {@code source}, in row order. */
     public RowBlock block(int source, int index) {
         checkIndex("block", source, index, blocks(source));
-        long perSpan = blocksPerSpan(source);
-        long spanStart = index / perSpan * spanRows(source);
-        long firstRow = spanStart + index % perSpan * blockRows(source);
+        long perSegment = blocksPerSegment(source);
+        long segmentStart = index / perSegment * segmentRows(source);
+        long firstRow = segmentStart + index % perSegment * blockRows(source);
         long end =
                 Math.min(
-                        Math.min(firstRow + blockRows(source), spanStart + spanRows(source)),
+                        Math.min(firstRow + blockRows(source), segmentStart + segmentRows(source)),
                         shards.rows(source));
         int firstRowChunk = Math.toIntExact(firstRow / chunkRows[source]);
         int endRowChunk = Math.toIntExact(Math.ceilDiv(end, chunkRows[source]));
@@ -247,23 +251,23 @@ public final class Chunks {
                 (endRowChunk - firstRowChunk) * colChunks());
     }
 
-    /** The span that block {@code index} of {@code source} lies in. */
-    public int spanOfBlock(int source, int index) {
+    /** The segment that block {@code index} of {@code source} lies in. */
+    public int segmentOfBlock(int source, int index) {
         checkIndex("block", source, index, blocks(source));
-        return Math.toIntExact(index / blocksPerSpan(source));
+        return Math.toIntExact(index / blocksPerSegment(source));
     }
 
-    /** First block of a span; {@code spans(source)} gives the number of blocks. */
-    public int firstBlockOfSpan(int source, int span) {
-        if (span == spans(source)) {
+    /** First block of a segment; {@code segments(source)} gives the number of blocks. */
+    public int firstBlockOfSegment(int source, int segment) {
+        if (segment == segments(source)) {
             return blocks(source);
         }
-        checkIndex("span", source, span, spans(source));
-        return Math.toIntExact(span * blocksPerSpan(source));
+        checkIndex("segment", source, segment, segments(source));
+        return Math.toIntExact(segment * blocksPerSegment(source));
     }
 
-    private long blocksPerSpan(int source) {
-        return Math.ceilDiv(spanRows(source), blockRows(source));
+    private long blocksPerSegment(int source) {
+        return Math.ceilDiv(segmentRows(source), blockRows(source));
     }
 
     private static void checkIndex(String what, int source, int index, int count) {

@@ -50,12 +50,12 @@ final class ConsumptionOrder {
         return order;
     }
 
-    /** Own rows first, then span by span those that are named. */
-    static List<RowBlock> bySpans(Chunks chunks, int rank, List<Held> spans) {
+    /** Own rows first, then segment by segment those that are named. */
+    static List<RowBlock> bySegments(Chunks chunks, int rank, List<Held> segments) {
         List<RowBlock> order = new ArrayList<>();
         addShard(order, chunks, rank);
-        for (Held held : spans) {
-            addSpan(order, chunks, held.source(), held.span());
+        for (Held held : segments) {
+            addSegment(order, chunks, held.source(), held.segment());
         }
         return order;
     }
@@ -64,9 +64,9 @@ final class ConsumptionOrder {
         addBlocks(order, chunks, source, 0, chunks.blocks(source));
     }
 
-    private static void addSpan(List<RowBlock> order, Chunks chunks, int source, int span) {
-        int first = chunks.firstBlockOfSpan(source, span);
-        addBlocks(order, chunks, source, first, chunks.firstBlockOfSpan(source, span + 1));
+    private static void addSegment(List<RowBlock> order, Chunks chunks, int source, int segment) {
+        int first = chunks.firstBlockOfSegment(source, segment);
+        addBlocks(order, chunks, source, first, chunks.firstBlockOfSegment(source, segment + 1));
     }
 
     private static void addBlocks(
@@ -112,7 +112,7 @@ final class ConsumptionOrder {
         boolean advance() {
             Hop current = hops.get(hop);
             index++;
-            if (index < chunks.firstBlockOfSpan(current.source(), current.span() + 1)) {
+            if (index < chunks.firstBlockOfSegment(current.source(), current.segment() + 1)) {
                 load();
                 return true;
             }
@@ -127,7 +127,7 @@ final class ConsumptionOrder {
 
         private void enterHop() {
             Hop current = hops.get(hop);
-            index = chunks.firstBlockOfSpan(current.source(), current.span());
+            index = chunks.firstBlockOfSegment(current.source(), current.segment());
             load();
         }
 
@@ -135,8 +135,8 @@ final class ConsumptionOrder {
             Hop current = hops.get(hop);
             block = chunks.block(current.source(), index);
             Chunk last = chunks.chunk(block.source(), block.firstChunk() + block.chunkCount() - 1);
-            long spanStart = current.span() * chunks.spanRows(current.source());
-            rowsDelivered = rowsBeforeHop + last.firstRow() + last.rows() - spanStart;
+            long segmentStart = current.segment() * chunks.segmentRows(current.source());
+            rowsDelivered = rowsBeforeHop + last.firstRow() + last.rows() - segmentStart;
         }
     }
 }

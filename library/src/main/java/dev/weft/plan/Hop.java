@@ -1,7 +1,7 @@
 package dev.weft.plan;
 
 /**
- * One span's way from one rank to another: what a {@link Routing} deals to lanes. A span is never
- * divided between lanes, so one lane delivers all of a block.
+ * One segment's way from one rank to another: what a {@link Routing} deals to lanes. A segment is
+ * never divided between lanes, so one lane delivers all of a block.
  */
-record Hop(int from, int to, int source, int span) {}
+record Hop(int from, int to, int source, int segment) {}

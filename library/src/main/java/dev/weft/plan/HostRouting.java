@@ -7,20 +7,21 @@ import java.util.List;
 
 /**
  * Between hosts over the network, within a host through its memory. Another routing brings every
- * shard once to one rank of each host. What a rank holds, its own spans and after them those that
- * reach it over the network, it hands to its host mates in the order in which they are due; or they
- * get it there, where the network's routing is one of gets.
+ * shard once to one rank of each host. What a rank holds, its own segments and after them those
+ * that reach it over the network, it hands to its host mates in the order in which they are due; or
+ * they get it there, where the network's routing is one of gets.
  *
  * <p>Network and memory have lanes of their own, network first: copies between mates never queue
  * behind a slower network, and the network never waits for a mate. The network's lanes wait for
  * other hosts alone, so what they bring never waits for a memory lane. A memory lane serves some of
  * the mates, starting with the one that follows; with more lanes than mates every mate has the same
- * number, and the spans are dealt to them in turn. Lanes are left idle where a host is too small.
+ * number, and the segments are dealt to them in turn. Lanes are left idle where a host is too
+ * small.
  *
- * <p>When a span is due is told in rows: its last row within the shard if it starts on this host;
- * otherwise all rows of the group, plus those that its network lane has carried by then. So network
- * rows come after those of mates, and what a mate forwards is due as soon as that mate has it:
- * memory is taken to be faster than a network by so much that its copies cost nothing.
+ * <p>When a segment is due is told in rows: its last row within the shard if it starts on this
+ * host; otherwise all rows of the group, plus those that its network lane has carried by then. So
+ * network rows come after those of mates, and what a mate forwards is due as soon as that mate has
+ * it: memory is taken to be faster than a network by so much that its copies cost nothing.
  */
 final class HostRouting implements Routing {
 
@@ -108,7 +109,7 @@ final class HostRouting implements Routing {
             arrivals.addAll(held(holder(rank, distance)));
         }
         arrivals.sort(BY_DUE);
-        return ConsumptionOrder.bySpans(chunks, rank, arrivals);
+        return ConsumptionOrder.bySegments(chunks, rank, arrivals);
     }
 
     /** What one lane brings to {@code rank} from the mate at {@code distance}, as due. */
@@ -128,8 +129,8 @@ final class HostRouting implements Routing {
     /** All that {@code rank} hands to every mate, as due. */
     private List<Held> held(int rank) {
         List<Held> held = new ArrayList<>();
-        for (int span = 0; span < chunks.spans(rank); span++) {
-            held.add(new Held(rank, rank, span, chunks.endRow(rank, span)));
+        for (int segment = 0; segment < chunks.segments(rank); segment++) {
+            held.add(new Held(rank, rank, segment, chunks.endRow(rank, segment)));
         }
         held.addAll(overNetwork(rank));
         return held;
@@ -140,9 +141,9 @@ final class HostRouting implements Routing {
         for (Delivery delivery : network.deliveries(rank)) {
             long due = chunks.shards().totalRows() + delivery.rowsBefore();
             for (Hop hop : delivery.hops()) {
-                long firstRow = hop.span() * chunks.spanRows(hop.source());
-                due += chunks.endRow(hop.source(), hop.span()) - firstRow;
-                held.add(new Held(rank, hop.source(), hop.span(), due));
+                long firstRow = hop.segment() * chunks.segmentRows(hop.source());
+                due += chunks.endRow(hop.source(), hop.segment()) - firstRow;
+                held.add(new Held(rank, hop.source(), hop.segment(), due));
             }
         }
         held.sort(BY_DUE);
@@ -150,7 +151,7 @@ final class HostRouting implements Routing {
     }
 
     private static Hop hop(Held held, int to) {
-        return new Hop(held.holder(), to, held.source(), held.span());
+        return new Hop(held.holder(), to, held.source(), held.segment());
     }
 
     /** Whether the mate at {@code distance} is among those that a memory lane is for. */

@@ -11,7 +11,7 @@ import java.util.List;
  * permutation and no host is addressed by two.
  *
  * <p>With at least one lane per peer host, every peer has the same number of lanes, each of them a
- * contiguous range of spans. With fewer lanes the peers are dealt to them in turn.
+ * contiguous range of segments. With fewer lanes the peers are dealt to them in turn.
  *
  * <p>A mesh of ranks is one in which every rank has a host of its own.
  */
@@ -85,7 +85,7 @@ final class MeshRouting implements Routing {
     private void addPushed(List<Delivery> deliveries, int owner, int rank, int peer) {
         for (int part = 0; part < lanesPerPeer(); part++) {
             List<Hop> hops = new ArrayList<>();
-            addSpans(hops, owner, rank, part);
+            addSegments(hops, owner, rank, part);
             int lane = isShared() ? peer % lanes : peer * lanesPerPeer() + part;
             long turnsBefore = isShared() ? peer / lanes : 0;
             addDelivery(deliveries, lane, turnsBefore * chunks.shards().rows(owner), hops);
@@ -103,23 +103,23 @@ final class MeshRouting implements Routing {
     private void addHops(List<Hop> hops, int rank, int distance, int part) {
         int peer = peer(rank, distance);
         if (initiator == Initiator.SENDER) {
-            addSpans(hops, rank, hosts.gateway(rank, peer), part);
+            addSegments(hops, rank, hosts.gateway(rank, peer), part);
         } else {
             for (int owner : hosts.sources(rank, peer)) {
-                addSpans(hops, owner, rank, part);
+                addSegments(hops, owner, rank, part);
             }
         }
     }
 
-    private void addSpans(List<Hop> hops, int owner, int to, int part) {
-        int end = firstSpanOfPart(owner, part + 1);
-        for (int span = firstSpanOfPart(owner, part); span < end; span++) {
-            hops.add(new Hop(owner, to, owner, span));
+    private void addSegments(List<Hop> hops, int owner, int to, int part) {
+        int end = firstSegmentOfPart(owner, part + 1);
+        for (int segment = firstSegmentOfPart(owner, part); segment < end; segment++) {
+            hops.add(new Hop(owner, to, owner, segment));
         }
     }
 
-    private int firstSpanOfPart(int source, int part) {
-        return Math.toIntExact((long) chunks.spans(source) * part / lanesPerPeer());
+    private int firstSegmentOfPart(int source, int part) {
+        return Math.toIntExact((long) chunks.segments(source) * part / lanesPerPeer());
     }
 
     /** The host that lies {@code distance} hosts after that of {@code rank}. */

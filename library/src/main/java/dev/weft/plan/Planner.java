@@ -60,10 +60,10 @@ final class Planner {
     }
 
     /**
-     * The same for ranks on several hosts. Where some of them share memory and others do not, rings
-     * and meshes are of hosts: every chunk crosses the network once to each other host, to its
-     * {@link Hosts#gateway} there, and that forwards it to its host mates. {@link
-     * Algorithm#SEQUENTIAL} takes no notice of hosts, and {@link Algorithm#DIRECT} needs one.
+     * The plan of a rank. Where some ranks share memory and others do not, rings and meshes are of
+     * hosts: every chunk crosses the network once to each other host, to its {@link Hosts#gateway}
+     * there, and that forwards it to its host mates. {@link Algorithm#SEQUENTIAL} takes no notice
+     * of hosts, and {@link Algorithm#DIRECT} needs one.
      */
     static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
@@ -171,10 +171,10 @@ final class Planner {
     }
 
     /**
-     * The same for ranks on several hosts. Where some of them share memory and others do not, the
-     * network has lanes of its own, as a lane that forwards waits for what the network brings: two
-     * lanes at least, three for the bidirectional ring. Memory's lanes may find nothing to carry on
-     * a host of few ranks.
+     * Lanes that an algorithm uses of those requested. Where some ranks share memory and others do
+     * not, the network has lanes of its own, as a lane that forwards waits for what the network
+     * brings: two lanes at least, three for the bidirectional ring. Memory's lanes may find nothing
+     * to carry on a host of few ranks.
      */
     static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {

@@ -8,13 +8,13 @@ import java.util.List;
 
 /**
  * A ring of hosts. Every shard travels from host to host, from its {@link Hosts#gateway} on one to
- * its gateway on the next: a rank puts its own spans first, then what it received, nearest host
+ * its gateway on the next: a rank puts its own segments first, then what it received, nearest host
  * first. Where a host is smaller than another, a gateway has several shards of one host; they come
- * to it side by side, so it forwards them by rows and not shard after shard. A span stays in the
+ * to it side by side, so it forwards them by rows and not shard after shard. A segment stays in the
  * lane of the same index all the way round, so that what arrives first is forwarded first.
  *
  * <p>With lanes in both directions each shard takes the shorter way. On an even number of hosts the
- * one opposite to the owner's is equally far either way: it gets the first half of the spans
+ * one opposite to the owner's is equally far either way: it gets the first half of the segments
  * clockwise and the other half counter-clockwise, the odd one clockwise. Two hosts are opposite to
  * each other.
  *
@@ -96,26 +96,28 @@ final class RingRouting implements Routing {
             for (int source : hosts.sources(rank, sourceHost)) {
                 int to = hosts.gateway(source, next);
                 if (receiver == ANYONE || receiver == to) {
-                    addSpans(hops, rank, to, source, distance, lane);
+                    addSegments(hops, rank, to, source, distance, lane);
                     shards++;
                 }
             }
             if (shards > 1) {
                 hops.subList(start, hops.size())
-                        .sort(comparingLong(hop -> chunks.endRow(hop.source(), hop.span())));
+                        .sort(comparingLong(hop -> chunks.endRow(hop.source(), hop.segment())));
             }
         }
         return hops;
     }
 
-    private void addSpans(List<Hop> hops, int from, int to, int source, int distance, int lane) {
+    private void addSegments(List<Hop> hops, int from, int to, int source, int distance, int lane) {
         boolean clockwise = isClockwise(lane);
         int width = width(lane);
         int turn = clockwise ? lane : lane - clockwiseLanes;
-        int first = firstSpan(source, distance, clockwise);
-        int end = endSpan(source, distance, clockwise);
-        for (int span = first + Math.floorMod(turn - first, width); span < end; span += width) {
-            hops.add(new Hop(from, to, source, span));
+        int first = firstSegment(source, distance, clockwise);
+        int end = endSegment(source, distance, clockwise);
+        for (int segment = first + Math.floorMod(turn - first, width);
+                segment < end;
+                segment += width) {
+            hops.add(new Hop(from, to, source, segment));
         }
     }
 
@@ -137,13 +139,15 @@ final class RingRouting implements Routing {
         return counterLanes == 0 ? hosts.count() - 1 : hosts.count() / 2;
     }
 
-    /** First span of {@code source} that travels to the given distance in the given direction. */
-    private int firstSpan(int source, int distance, boolean clockwise) {
+    /**
+     * First segment of {@code source} that travels to the given distance in the given direction.
+     */
+    private int firstSegment(int source, int distance, boolean clockwise) {
         return isSplit(distance) && !clockwise ? half(source) : 0;
     }
 
-    private int endSpan(int source, int distance, boolean clockwise) {
-        return isSplit(distance) && clockwise ? half(source) : chunks.spans(source);
+    private int endSegment(int source, int distance, boolean clockwise) {
+        return isSplit(distance) && clockwise ? half(source) : chunks.segments(source);
     }
 
     private boolean isSplit(int distance) {
@@ -151,6 +155,6 @@ final class RingRouting implements Routing {
     }
 
     private int half(int source) {
-        return Math.ceilDiv(chunks.spans(source), 2);
+        return Math.ceilDiv(chunks.segments(source), 2);
     }
 }

@@ -49,8 +49,8 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
     private Lane lane(int index, List<Hop> hops) {
         List<Transfer> transfers = new ArrayList<>();
         for (Hop hop : hops) {
-            int end = chunks.firstChunkOfSpan(hop.source(), hop.span() + 1);
-            int first = chunks.firstChunkOfSpan(hop.source(), hop.span());
+            int end = chunks.firstChunkOfSegment(hop.source(), hop.segment() + 1);
+            int first = chunks.firstChunkOfSegment(hop.source(), hop.segment());
             for (int chunk = first; chunk < end; chunk++) {
                 transfers.add(transfer(hop, chunk));
             }

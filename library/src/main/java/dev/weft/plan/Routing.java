@@ -4,8 +4,8 @@ import dev.weft.plan.Transfer.Initiator;
 import java.util.List;
 
 /**
- * How one family of algorithms deals spans to the lanes of the ranks. Both views of a rank cost no
- * more than what passes through that rank. Pure: any thread may call it.
+ * How one family of algorithms deals segments to the lanes of the ranks. Both views of a rank cost
+ * no more than what passes through that rank. Pure: any thread may call it.
  */
 interface Routing {
 

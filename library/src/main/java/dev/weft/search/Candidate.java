@@ -35,7 +35,7 @@ public record Candidate(
         return new Candidate(algorithm, cut, chunksPerSource, lanes, predictedNs, ns, chosen);
     }
 
-    /** The same as the one that is run, or as one that is not. */
+    /** A copy that is marked as the one that is run, or as one that is not. */
     public Candidate asChosen(boolean isChosen) {
         return new Candidate(
                 algorithm, cut, chunksPerSource, lanes, predictedNs, measuredNs, isChosen);

@@ -175,7 +175,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return candidate(algorithm, problem.cut());
     }
 
-    /** The same in another cut. */
+    /** The problem as {@code algorithm} does it, in a cut of the caller's; not priced. */
     public Candidate candidate(PlanWriter algorithm, Cut cut) {
         Hosts hosts = hosts();
         if (algorithm == Algorithm.DIRECT && !machine.node().direct()) {

@@ -52,7 +52,7 @@ public record Problem(
                 shards, k, List.of(n), aType, outType, false, 0, 0, Cut.AUTOMATIC, null, Map.of());
     }
 
-    /** The same with another number of rows, evenly spread. */
+    /** A copy with another number of rows, evenly spread. */
     public Problem withRows(long rows) {
         return new Problem(
                 Shards.even(rows, shards.ranks()),

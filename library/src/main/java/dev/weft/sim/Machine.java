@@ -172,7 +172,7 @@ public record Machine(
         return new Hosts(sizes);
     }
 
-    /** The same machine with links {@code factor} times as fast, within nodes and between them. */
+    /** A copy with links {@code factor} times as fast, within nodes and between them. */
     public Machine withLinksFaster(double factor) {
         return with(
                 engine,
@@ -181,23 +181,23 @@ public record Machine(
                 network == null ? null : network.faster(factor));
     }
 
-    /** The same machine with {@code factor} times the memory on the chip. */
+    /** A copy with {@code factor} times the memory on the chip. */
     public Machine withMoreOnChip(double factor) {
         Memory more = new Memory(memory.gbps(), memory.onChipMib() * factor);
         return with(engine, more, node, network);
     }
 
-    /** The same machine with an engine {@code factor} times as fast. */
+    /** A copy with an engine {@code factor} times as fast. */
     public Machine withEngineFaster(double factor) {
         return with(engine.faster(factor), memory, node, network);
     }
 
-    /** The same machine with another engine. */
+    /** A copy with another engine. */
     public Machine withEngine(Engine other) {
         return with(other, memory, node, network);
     }
 
-    /** The same machine as one of several nodes that a network joins. */
+    /** A copy as one of several nodes that a network joins. */
     public Machine withNetwork(int newRanksPerNode, Wiring newNetwork) {
         return new Machine(
                 name,

@@ -20,7 +20,7 @@ public final class Simulator {
         return run(machine, scenario, part, null);
     }
 
-    /** The same with every rank simulated, and told to {@code sink} (null for none). */
+    /** Simulates every rank, and tells {@code sink} what each does (null for none). */
     public static Prediction runEveryRank(
             Machine machine, Scenario scenario, Part part, SpanSink sink) {
         check(machine, scenario);

@@ -20,17 +20,31 @@ public record Effort(
         Duration mostPerType,
         Runnable heartbeat) {
 
+    /** How long, where it is not to be three seconds; tests, which prepare many, set it low. */
+    private static final String BOUND_MS = "WEFT_AUTO_MEASURE_MS";
+
     /** Takes up to three seconds for each type of A: enough to rank plans. */
     public static Effort quick(Runnable heartbeat) {
         return new Effort(
                 List.of(new long[] {1024, 64}, new long[] {512, 512}, new long[] {2048, 512}),
                 32L << 20,
                 3,
-                Duration.ofSeconds(3),
+                bound(System.getenv(BOUND_MS)),
                 heartbeat);
     }
 
-    /** The same within another time, of which more lets disturbed rounds be repeated. */
+    private static Duration bound(String ms) {
+        if (ms == null) {
+            return Duration.ofSeconds(3);
+        }
+        if (!ms.matches("[0-9]{1,6}")) {
+            throw new IllegalArgumentException(
+                    "environment variable %s is %s: expected milliseconds".formatted(BOUND_MS, ms));
+        }
+        return Duration.ofMillis(Long.parseLong(ms));
+    }
+
+    /** A copy with another bound; more time lets disturbed rounds be repeated. */
     public Effort within(Duration most) {
         return new Effort(inners, bufferBytes, rounds, most, heartbeat);
     }

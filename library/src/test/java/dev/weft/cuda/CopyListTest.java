@@ -18,6 +18,7 @@ import dev.weft.plan.Pacing;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.search.ArrivalCuts;
+import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -107,9 +108,11 @@ class CopyListTest {
             return Shards.of(rows);
         }
 
+        private static final Machine H200 = Machines.named("h200-pcie");
+
         private static ArrivalCut priced(RankPlan plan, TileShape shape) {
             return ArrivalCuts.of(
-                    Machines.named("h200-pcie"),
+                    H200,
                     shape.grid(),
                     DType.FP16,
                     plan.chunks().cols(),

@@ -13,8 +13,10 @@ import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.StallWord;
 import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.op.Candidate;
 import dev.weft.op.PendingCall;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
@@ -211,11 +213,71 @@ class CudaAllGatherMatmulIT {
                                                 FabricException.class,
                                                 () -> op.call(op.nextShard()));
                                 assertEquals(1, end.peer(), end.getMessage());
+                                assertReport(end, fabric.rank(), algorithm == Algorithm.DIRECT);
                             }
                         }
                     });
         }
         hostPeersGiveTheProduct(DType.FP16, DType.FP16, false, 512, 256, 384);
+    }
+
+    /** How things stood in the second call, which rank 1 did not start. */
+    private static void assertReport(FabricException end, int rank, boolean inPlace) {
+        FailureReport report = end.report().orElseThrow();
+        assertEquals(rank, report.rank());
+        assertEquals(2, report.call());
+        assertEquals(inPlace ? 0 : 2, report.received().size(), report.table());
+        assertTrue(report.received().stream().allMatch(r -> r.arrived() == 0), report.table());
+        assertTrue(report.sent().stream().allMatch(s -> s.done() == 0), report.table());
+        assertTrue(
+                report.peers().stream().anyMatch(p -> p.rank() == 1 && p.call() == 1),
+                report.table());
+    }
+
+    /** What was chosen was no slower in its trial than sequential, which is always tried. */
+    @Test
+    void autoIsTriedBesideSequential() {
+        try (Arena arena = Arena.ofShared()) {
+            DeviceProblem problem =
+                    DeviceProblem.random(
+                            arena, Shards.of(900, 700), 512, 320, DType.FP16, DType.FP16, false);
+            try (CudaAllGatherMatmul alone =
+                    problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0)).prepare()) {
+                assertTried(alone);
+                alone.peerShard(1).copyFrom(problem.shard(1));
+                callPoisoned(alone, problem.shard(0));
+                assertRight(problem, alone);
+            }
+            try (World world = World.threads(2, DEADLINE)) {
+                world.run(
+                        fabric -> {
+                            gpu.bind();
+                            try (CudaAllGatherMatmul op =
+                                    problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                            .prepare()) {
+                                assertTried(op);
+                                callPoisoned(op, problem.shard(fabric.rank()));
+                                fabric.barrier();
+                                assertRight(problem, op);
+                                fabric.barrier();
+                            }
+                        });
+            }
+        }
+    }
+
+    private static void assertTried(CudaAllGatherMatmul op) {
+        Candidate chosen =
+                op.candidates().stream().filter(Candidate::chosen).findFirst().orElseThrow();
+        Candidate sequential =
+                op.candidates().stream()
+                        .filter(c -> c.algorithm() == Algorithm.SEQUENTIAL)
+                        .findFirst()
+                        .orElseThrow();
+        assertEquals(chosen.algorithm().label(), op.plan().name());
+        assertTrue(chosen.measuredNs() <= sequential.measuredNs(), op.candidates().toString());
+        assertTrue(chosen.predictedNs() > 0, op.candidates().toString());
+        assertThrows(IllegalStateException.class, op::lastResult);
     }
 
     /** Inputs change with every call, and two calls are queued behind each other. */

@@ -11,6 +11,7 @@ import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.PendingCall;
+import dev.weft.op.Timeline;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -93,6 +94,11 @@ class StagedRanksIT {
         assertEquals(0, check.equal(op.gathered().orElseThrow(), a).mismatches());
         DeviceCheck.Verdict verdict = check.product(a, b, problem.transposed(), op.product(0));
         assertTrue(verdict.passed(), verdict.toString());
+        for (Timeline.Track track : op.lastResult().timeline().tracks()) {
+            for (Timeline.Span span : track.spans()) {
+                assertTrue(0 <= span.startNs() && span.startNs() <= span.endNs(), span.toString());
+            }
+        }
     }
 
     private void runCalls(DeviceProblem problem, Request request) {
@@ -323,6 +329,7 @@ class StagedRanksIT {
                                                 FabricException.class,
                                                 () -> op.call(op.nextShard()));
                                 assertEquals(1, end.peer(), end.getMessage());
+                                assertEquals(2, end.report().orElseThrow().call());
                             }
                         }
                     });

@@ -11,7 +11,7 @@ import java.util.List;
  *   <li>No directed link carries more rows than its algorithm's optimum. Ring: to the successor,
  *       all but the receiver's own shard. Bidirectional ring: to either neighbour, every shard for
  *       which that is the strictly shorter way, and of the shard that is equally far both ways
- *       half, plus one span at most; between two ranks, the sender's own shard. Mesh push, mesh
+ *       half, plus one segment at most; between two ranks, the sender's own shard. Mesh push, mesh
  *       pull, sequential: from anyone to anyone, the sender's own shard. Direct, and every other
  *       link: nothing. On hosts of which some have several ranks, the same holds with hosts in
  *       place of ranks, where every shard takes the link from its {@link Hosts#gateway} on one host

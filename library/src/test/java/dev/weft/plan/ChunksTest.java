@@ -86,25 +86,28 @@ class ChunksTest {
     }
 
     @Test
-    void spansAreWholeChunksAndWholeBlocks() {
+    void segmentsAreWholeChunksAndWholeBlocks() {
         forRandomCases(
                 (chunks, message) -> {
                     for (int source = 0; source < chunks.shards().ranks(); source++) {
-                        int spans = chunks.spans(source);
-                        assertEquals(chunks.count(source), chunks.firstChunkOfSpan(source, spans));
-                        assertEquals(chunks.blocks(source), chunks.firstBlockOfSpan(source, spans));
-                        for (int span = 0; span < spans; span++) {
-                            assertSpan(chunks, source, span, message);
+                        int segments = chunks.segments(source);
+                        assertEquals(
+                                chunks.count(source), chunks.firstChunkOfSegment(source, segments));
+                        assertEquals(
+                                chunks.blocks(source),
+                                chunks.firstBlockOfSegment(source, segments));
+                        for (int segment = 0; segment < segments; segment++) {
+                            assertSegment(chunks, source, segment, message);
                         }
                     }
                 });
     }
 
-    private static void assertSpan(Chunks chunks, int source, int span, String message) {
-        int firstChunk = chunks.firstChunkOfSpan(source, span);
-        int endChunk = chunks.firstChunkOfSpan(source, span + 1);
-        int firstBlock = chunks.firstBlockOfSpan(source, span);
-        int endBlock = chunks.firstBlockOfSpan(source, span + 1);
+    private static void assertSegment(Chunks chunks, int source, int segment, String message) {
+        int firstChunk = chunks.firstChunkOfSegment(source, segment);
+        int endChunk = chunks.firstChunkOfSegment(source, segment + 1);
+        int firstBlock = chunks.firstBlockOfSegment(source, segment);
+        int endBlock = chunks.firstBlockOfSegment(source, segment + 1);
         assertTrue(firstChunk < endChunk && firstBlock < endBlock, message);
         assertEquals(firstChunk, chunks.block(source, firstBlock).firstChunk(), message);
         RowBlock lastBlock = chunks.block(source, endBlock - 1);
@@ -115,7 +118,7 @@ class ChunksTest {
                 lastBlock.firstRow() + lastBlock.rows(),
                 message);
         for (int block = firstBlock; block < endBlock; block++) {
-            assertEquals(span, chunks.spanOfBlock(source, block), message);
+            assertEquals(segment, chunks.segmentOfBlock(source, block), message);
         }
     }
 
@@ -192,9 +195,9 @@ class ChunksTest {
         refuses("chunk -1 of source 1", () -> chunks.chunk(1, -1));
         refuses("chunk 3 of source 1", () -> chunks.tag(1, 3));
         refuses("block 2 of source 1", () -> chunks.block(1, 2));
-        refuses("block 2 of source 1", () -> chunks.spanOfBlock(1, 2));
-        refuses("span 3 of source 1", () -> chunks.firstChunkOfSpan(1, 3));
-        refuses("span 3 of source 1", () -> chunks.firstBlockOfSpan(1, 3));
+        refuses("block 2 of source 1", () -> chunks.segmentOfBlock(1, 2));
+        refuses("segment 3 of source 1", () -> chunks.firstChunkOfSegment(1, 3));
+        refuses("segment 3 of source 1", () -> chunks.firstBlockOfSegment(1, 3));
     }
 
     private static void refuses(String message, Runnable call) {

@@ -84,7 +84,7 @@ class HostPlannerTest {
     }
 
     @Test
-    void memoryLanesShareMatesOrSpans() {
+    void memoryLanesShareMatesOrSegments() {
         Hosts hosts = Hosts.of(3, 1, 2);
         RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(6, 2), 4, 0, hosts);
         assertEquals(

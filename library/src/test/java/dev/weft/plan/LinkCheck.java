@@ -102,8 +102,8 @@ final class LinkCheck {
         for (int direction = -1; direction <= 1; direction += 2) {
             addWay(limits, source, direction, shorter, halfRows);
             if (count % 2 == 0) {
-                long span = Math.min(shards.rows(source), chunks.spanRows(source));
-                addStep(limits, source, direction, count / 2, halfRows / 2 + 2 * span);
+                long segment = Math.min(shards.rows(source), chunks.segmentRows(source));
+                addStep(limits, source, direction, count / 2, halfRows / 2 + 2 * segment);
             }
         }
     }

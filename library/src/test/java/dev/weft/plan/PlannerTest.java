@@ -26,7 +26,7 @@ class PlannerTest {
     }
 
     @Test
-    void ringLanesCarrySpansInTurn() {
+    void ringLanesCarrySegmentsInTurn() {
         Chunks chunks = Chunks.byRows(Shards.of(5, 5), 4, 1, 2);
         RankPlan plan = Planner.plan(Algorithm.RING, chunks, 2, 0);
         assertEquals(
@@ -187,7 +187,7 @@ class PlannerTest {
         assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 
-    /** The same number of rows on every rank; every row is a chunk, a block and a span. */
+    /** The same number of rows on every rank; every row is a chunk, a block and a segment. */
     static Chunks chunks(int ranks, int rowsPerRank) {
         return Chunks.byRows(Shards.even((long) ranks * rowsPerRank, ranks), 4, 1, 1);
     }

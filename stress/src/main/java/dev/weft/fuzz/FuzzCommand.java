@@ -1,19 +1,18 @@
 package dev.weft.fuzz;
 
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.files.Folders;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.function.LongPredicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -99,7 +98,7 @@ public final class FuzzCommand implements Callable<Integer> {
             List<Target> targets = chosen(all.all());
             return input == null ? fuzz(targets) : replay(targets.getFirst());
         } finally {
-            remove(folder);
+            Folders.delete(folder);
         }
     }
 
@@ -187,15 +186,5 @@ public final class FuzzCommand implements Callable<Integer> {
 
     private static String line(Object... cells) {
         return String.format(Locale.ROOT, "%-18s%10s%10s%10s%9s%10s", cells);
-    }
-
-    private static void remove(Path folder) throws IOException {
-        List<Path> deepestFirst;
-        try (Stream<Path> files = Files.walk(folder)) {
-            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path file : deepestFirst) {
-            Files.deleteIfExists(file);
-        }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.files.Folders;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -8,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 /**
  * What befalls the command itself: signals, ranks that die under it, no room on the disk or in
@@ -68,20 +68,10 @@ final class CommandFaults {
                         Files.createDirectory(folder.resolve("shared")),
                         Files.createDirectory(folder.resolve("data")));
             } finally {
-                try (Stream<Path> files = Files.walk(folder)) {
-                    files.sorted(Comparator.reverseOrder()).forEach(CommandFaults::delete);
-                }
+                Folders.delete(folder);
             }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot prepare a case: " + e.getMessage(), e);
-        }
-    }
-
-    private static void delete(Path file) {
-        try {
-            Files.deleteIfExists(file);
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot remove " + file, e);
         }
     }
 

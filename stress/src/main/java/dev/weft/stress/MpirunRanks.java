@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.files.Folders;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -55,7 +56,7 @@ final class MpirunRanks {
                     witnesses.add(rank, mpirun);
                 }
                 Ending ending = witnesses.await();
-                return ending.withLeft(mayStay(run) ? List.of() : Folders.list(shared));
+                return ending.withLeft(mayStay(run) ? List.of() : Leftovers.list(shared));
             } finally {
                 Folders.delete(shared);
             }

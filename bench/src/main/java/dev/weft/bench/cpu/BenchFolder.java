@@ -1,13 +1,11 @@
 package dev.weft.bench.cpu;
 
 import dev.weft.bench.peers.Children;
+import dev.weft.files.Folders;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.List;
-import java.util.stream.Stream;
 
 /**
  * A folder for one bench's own files. It is removed when it is closed, and when the JVM ends
@@ -35,28 +33,15 @@ final class BenchFolder implements AutoCloseable {
     private void removeAtEnd() {
         Children.endAll();
         try {
-            remove();
+            Folders.delete(path);
         } catch (IOException | UncheckedIOException e) {
             System.err.println("weft: cannot remove " + path + ": " + e.getMessage());
         }
     }
 
-    private void remove() throws IOException {
-        if (!Files.exists(path)) {
-            return;
-        }
-        List<Path> deepestFirst;
-        try (Stream<Path> files = Files.walk(path)) {
-            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path file : deepestFirst) {
-            Files.deleteIfExists(file);
-        }
-    }
-
     @Override
     public void close() throws IOException {
-        remove();
+        Folders.delete(path);
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {

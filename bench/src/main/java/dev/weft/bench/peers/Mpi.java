@@ -143,7 +143,7 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
         return startOnHosts(ranks, kind.onePerHost());
     }
 
-    /** The same with so many ranks on each host. */
+    /** A copy with so many ranks on each host. */
     public List<String> startOnHosts(int ranks, int ranksPerHost) {
         return startOnHosts(ranks, kind.perHost(ranksPerHost));
     }

@@ -1,11 +1,10 @@
 package dev.weft.cli.launch;
 
+import dev.weft.files.Folders;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -31,7 +30,7 @@ final class OpenMpiFiles {
             Path folder = Path.of(session);
             if (folder.endsWith("pid." + mpirun)
                     && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-                removeTree(folder);
+                Folders.delete(folder);
             }
         }
     }
@@ -49,16 +48,6 @@ final class OpenMpiFiles {
                         && Files.isWritable(file)) {
                     Files.deleteIfExists(file);
                 }
-            }
-        }
-    }
-
-    private static void removeTree(Path folder) throws IOException {
-        try (Stream<Path> files = Files.walk(folder)) {
-            List<Path> all = new ArrayList<>(files.toList());
-            Collections.reverse(all);
-            for (Path file : all) {
-                Files.deleteIfExists(file);
             }
         }
     }

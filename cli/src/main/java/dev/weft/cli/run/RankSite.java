@@ -17,7 +17,7 @@ interface RankSite<M> extends AutoCloseable {
     /** {@code cpu}, or {@code cuda:} and the GPU's name. */
     String device();
 
-    /** Collective; a GPU keeps gathered A whether it is asked to or not. */
+    /** Collective; a GPU keeps gathered A anyway, unless it reads rows in place. */
     Operator<M> prepare(PlanWriter algorithm, boolean keepGathered);
 
     /** Both slots of the operator get the shard, by a call each. Collective. */

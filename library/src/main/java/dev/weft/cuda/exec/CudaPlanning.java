@@ -109,10 +109,13 @@ public record CudaPlanning(
 
     /**
      * What auto may choose from, the cheapest first, each algorithm in the cut that suits GPUs.
-     * Collective.
+     * Collective; only the first rank gets prices.
      */
     public List<Candidate> prices() {
         boolean oneGpu = fabric != null && !staged && isShared();
+        if (fabric != null && fabric.rank() > 0) {
+            return List.of();
+        }
         Machine machine = Machines.named(fabric == null || staged ? MODEL : LINKED_MODEL);
         PlanSearch search = new PlanSearch(machine, problem());
         List<Candidate> all = new ArrayList<>();

@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
  * </pre>
  *
  * <p>No rank queues work that waits on the device before all ranks have announced the call, and no
- * rank returns to its caller before all have queued theirs. So nothing that a caller does between
+ * rank has awaited a call before all have queued theirs. So nothing that a caller does between
  * calls waits for work that a peer has yet to queue, not even {@code cuMemFree}, which waits for
  * the whole device and holds up every thread of the process.
  *

@@ -85,9 +85,14 @@ public final class SpanLog {
                             firstRows[i],
                             rowCounts[i],
                             bytes[i],
-                            starts[i] - originNs,
-                            ends[i] - originNs));
+                            sinceNs(starts[i], originNs),
+                            sinceNs(ends[i], originNs)));
         }
         return new Timeline.Track(name, spans);
+    }
+
+    /** A GPU's call begins, by its own clock, some microseconds after threads of the host do. */
+    private static long sinceNs(long ns, long originNs) {
+        return Math.max(0, ns - originNs);
     }
 }

@@ -4,14 +4,13 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Folders made for one case. */
-final class Folders {
+/** What is left in folders that were made for one case. */
+final class Leftovers {
 
-    private Folders() {}
+    private Leftovers() {}
 
     /** What lies in it, in words; a folder that is not there holds nothing. */
     static List<String> list(Path folder) {
@@ -22,14 +21,6 @@ final class Folders {
             return files.map(file -> file + " is still there").toList();
         } catch (IOException | UncheckedIOException e) {
             return List.of(folder + " cannot be read: " + e.getMessage());
-        }
-    }
-
-    static void delete(Path folder) throws IOException {
-        try (Stream<Path> files = Files.walk(folder)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
-            }
         }
     }
 }
