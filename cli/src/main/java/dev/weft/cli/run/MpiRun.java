@@ -167,7 +167,7 @@ final class MpiRun {
                             + ": "
                             + inputs.problem().describe());
             if (first) {
-                steps.storeModel(inputs.problem(), execution, world::worked);
+                steps.storeModel(inputs.problem(), execution, world::worked, console);
             }
             console.info("Running warmup...");
             RankReport report =

@@ -175,6 +175,7 @@ public final class RunCommand implements Callable<Integer> {
             if (execution.start() == ExecutionSpec.Launcher.THREADS) {
                 readAll(inputs);
             }
+            steps.storeModel(problem, execution, () -> {}, console);
             console.info("Running warmup...");
             List<RankReport> reports = steps.launch(inputs, execution, progress, listener);
             steps.tellOfUnusedOptions(reports.getFirst(), console);

@@ -1,7 +1,6 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
@@ -174,7 +173,8 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
      *
      * @param heartbeat for ranks that wait meanwhile
      */
-    void storeModel(ProblemSpec problem, ExecutionSpec execution, Runnable heartbeat) {
+    void storeModel(
+            ProblemSpec problem, ExecutionSpec execution, Runnable heartbeat, Console console) {
         boolean chooses =
                 execution.algorithm() == Algorithm.AUTO
                         && !execution.cuda()
@@ -182,15 +182,11 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
                         && problem.m() > 0;
         if (chooses) {
             StoredModel.storeIfMissing(Gemms.byName(execution.engine()), problem.aType(), heartbeat)
-                    .filter(file -> !options.quiet)
                     .ifPresent(
                             file ->
-                                    ErrorMessage.print(
-                                            err,
-                                            "measured this machine for auto, kept in "
-                                                    + file
-                                                    + "; ./weft calibrate does it more"
-                                                    + " thoroughly"));
+                                    console.info(
+                                            "Measured this machine for auto, kept in %s; ./weft calibrate does it more thoroughly"
+                                                    .formatted(file)));
         }
     }
 
@@ -200,7 +196,6 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
             Progress progress,
             RoundListener listener)
             throws IOException {
-        storeModel(inputs.problem(), execution, () -> {});
         if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();

@@ -40,18 +40,18 @@ class StoredModelIT {
         run(AUTO + "--algorithm ring");
         assertFalse(Files.exists(model()), "nothing was to be chosen");
         ChildProcess first = run(AUTO + "--dtype fp32 --launcher processes");
-        assertTrue(first.err().contains("measured this machine for auto"), first::toString);
+        assertTrue(first.out().contains("Measured this machine for auto"), first::toString);
         assertTrue(MachineFile.readCached(model()).engine().knows(DType.FP32));
         byte[] stored = Files.readAllBytes(model());
         ChildProcess second = run(AUTO + "--dtype fp32");
-        assertFalse(second.err().contains("measured this machine"), second::toString);
+        assertFalse(second.out().contains("Measured this machine"), second::toString);
         assertEquals(-1, java.util.Arrays.mismatch(stored, Files.readAllBytes(model())));
     }
 
     @Test
     void aQuietRunStoresInSilence() throws Exception {
         ChildProcess quiet = run(AUTO + "--quiet");
-        assertFalse(quiet.err().contains("measured this machine"), quiet::toString);
+        assertFalse(quiet.out().contains("Measured this machine"), quiet::toString);
         assertTrue(Files.exists(model()));
     }
 }
