@@ -133,7 +133,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
 
         @Override
         public List<FailureReport.Sent> sent() {
-            return copies.sent();
+            return copies.sent(started());
         }
     }
 

@@ -319,6 +319,7 @@ class StagedRanksIT {
                                 CudaAllGatherMatmul op =
                                         problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
                                                 .staged()
+                                                .algorithm(Algorithm.MESH_PUSH)
                                                 .prepare()) {
                             fabric.barrier();
                             callPoisoned(fabric, problem, op, check, stream);

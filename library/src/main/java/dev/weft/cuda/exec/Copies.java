@@ -35,8 +35,8 @@ public interface Copies extends AutoCloseable {
     /** Lets {@code stream} wait for the rows of a flag, by an event that is recorded. */
     void awaitArrival(int flag, int call, GpuStream stream);
 
-    /** What each lane has been given of the latest call's copies, for an error. */
-    List<FailureReport.Sent> sent();
+    /** What each lane has been given of a call's copies, for an error; none before they begin. */
+    List<FailureReport.Sent> sent(int call);
 
     /** What threads of the host did for the latest call, from {@code startNs} on. */
     List<Timeline.Track> tracks(long startNs);

@@ -51,6 +51,9 @@ public final class CopyStreams implements Copies {
 
     private final long deadlineNs;
 
+    /** The latest call whose copies have begun. */
+    private int begun;
+
     /**
      * @param arrivals whether {@link #awaitArrival} will be called
      */
@@ -106,6 +109,7 @@ public final class CopyStreams implements Copies {
      */
     @Override
     public void begin(int call, GpuStream stream, long free) {
+        begun = call;
         long after = linked == null ? free : entered;
         if (linked != null) {
             CudaStreams.record(entered, stream.handle());
@@ -241,9 +245,9 @@ public final class CopyStreams implements Copies {
     }
 
     @Override
-    public List<FailureReport.Sent> sent() {
+    public List<FailureReport.Sent> sent(int call) {
         List<FailureReport.Sent> all = new ArrayList<>();
-        for (int lane = 0; lane < lanes.size(); lane++) {
+        for (int lane = 0; begun == call && lane < lanes.size(); lane++) {
             List<Copy> copies = lanes.get(lane);
             all.add(
                     SentRuns.of(

@@ -277,8 +277,9 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
-    public List<FailureReport.Sent> sent() {
-        return new LaneCall(workspace, lanes).sent();
+    public List<FailureReport.Sent> sent(int call) {
+        boolean begun = workspace.state().call == call;
+        return begun ? new LaneCall(workspace, lanes).sent() : List.of();
     }
 
     @Override
