@@ -11,7 +11,6 @@ import dev.weft.cuda.exec.CudaPlanning;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceProduct;
-import dev.weft.cuda.exec.DeviceTrial;
 import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.HostPeers;
@@ -23,8 +22,10 @@ import dev.weft.cuda.exec.TileSchedule;
 import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaMemory;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
@@ -186,13 +187,13 @@ public final class CudaAllGatherMatmulBuilder
                     new AutoChoice(fabric, planning.problem(), settings)
                             .choose(
                                     planning::prices,
-                                    new DeviceTrial(
-                                            fabric,
+                                    new OperatorTrial<>(
                                             one ->
                                                     operator(
                                                             planning,
                                                             planning.plans(one.algorithm()),
-                                                            shared)));
+                                                            shared),
+                                            shard -> fill(shard, stream)));
             CudaAllGatherMatmul operator =
                     choice.prepared() == null
                             ? operator(
@@ -202,6 +203,18 @@ public final class CudaAllGatherMatmulBuilder
         } catch (RuntimeException | Error e) {
             shared.close();
             throw e;
+        }
+    }
+
+    /** Something to multiply in a trial. All ranks meet afterwards, since this needs the GPU. */
+    private void fill(DeviceMatrix shard, GpuStream stream) {
+        long bytes = shard.rows() * shard.pitchBytes();
+        if (bytes > 0) {
+            CudaMemory.fill8Async(shard.address(), OperatorTrial.ORDINARY, bytes, stream.handle());
+            stream.synchronize();
+        }
+        if (fabric != null) {
+            fabric.barrier();
         }
     }
 

@@ -10,6 +10,7 @@ import dev.weft.gemm.Gemms;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorMemory;
+import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -165,7 +166,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
                         () -> prices(planning.problem(), engine),
-                        new OperatorTrial(candidate -> tried(prepared, planning.plans(candidate))));
+                        new OperatorTrial<>(
+                                candidate -> tried(prepared, planning.plans(candidate)),
+                                shard -> shard.data().fill(OperatorTrial.ORDINARY)));
     }
 
     /** Collective where there is a network to measure; only the first rank gets prices. */

@@ -16,6 +16,7 @@ import dev.weft.sim.Wiring;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tune.HostModel;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -72,7 +73,7 @@ final class AutoMachine {
                 fabric.barrier();
                 gather.call(gather.nextShard());
                 long own = gather.timeline().elapsedNs();
-                ns[Math.max(0, round)] = GroupTimes.slowestNs(fabric, own);
+                ns[Math.max(0, round)] = Arrays.stream(fabric.exchange(own)).max().orElseThrow();
             }
             return Quantiles.median(ns);
         }

@@ -15,9 +15,6 @@ import java.lang.foreign.Arena;
  */
 final class CudaInputs implements AutoCloseable {
 
-    /** Rows that start so are multiplied where they lie. */
-    private static final int ALIGNMENT_BYTES = 16;
-
     private final DeviceBuffer aMemory;
     private final DeviceBuffer bMemory;
     private final DeviceMatrix a;
@@ -57,16 +54,11 @@ final class CudaInputs implements AutoCloseable {
     }
 
     private static DeviceBuffer memory(DType type, long rows, long cols) {
-        return DeviceBuffer.allocate(Math.max(1, rows) * pitch(type, cols) * type.bytes());
+        return DeviceBuffer.allocate(DeviceMatrix.alignedBytes(type, rows, cols));
     }
 
     private static DeviceMatrix matrix(DeviceBuffer memory, DType type, long rows, long cols) {
-        return new DeviceMatrix(memory.address(), type, rows, cols, pitch(type, cols));
-    }
-
-    private static long pitch(DType type, long cols) {
-        long unit = ALIGNMENT_BYTES / type.bytes();
-        return Math.ceilDiv(cols, unit) * unit;
+        return DeviceMatrix.in(memory, type, rows, cols);
     }
 
     @Override
