@@ -16,12 +16,12 @@ void main() {
         b.fill(new Random(100)::nextGaussian);
         world.run(fabric -> {
             Matrix aOut = Matrix.allocate(arena, DType.BF16, m, k);
-            try (HelionShared a = Helion.empty(fabric, m / ranks, k, DType.BF16);
+            try (HelionShared<Matrix> a = Helion.empty(fabric, m / ranks, k, DType.BF16);
                     HelionProgress progress = Helion.progress(fabric, splits)) {
                 Random random = new Random(fabric.rank());
                 for (int call = 0; call < 3; call++) {
                     a.local().fill(random::nextGaussian);
-                    HelionResult result =
+                    HelionResult<Matrix> result =
                             Helion.allGatherMatmul(fabric, a, b, true, aOut, progress, splits);
                     check(aOut, b, result.c());
                     if (fabric.rank() == 0) {

@@ -17,7 +17,7 @@ void main() {
         Matrix b = Matrix.allocate(arena, DType.FP32, 32, 8);
         b.fill(new Random(100)::nextGaussian);
         world.run(fabric -> {
-            try (HelionShared a = Helion.empty(fabric, 16, 32, DType.FP32)) {
+            try (HelionShared<Matrix> a = Helion.empty(fabric, 16, 32, DType.FP32)) {
                 a.local().fill(new Random(fabric.rank())::nextGaussian);
                 Matrix c = Helion.allGatherMatmul(fabric, a, b).c();
                 IO.println("rank " + System.getenv("RANK") + " of " + System.getenv("WORLD_SIZE")

@@ -147,7 +147,8 @@ class PackageExamplesTest {
     }
 
     static Matrix product(Fabric fabric, Matrix rows, Matrix b) {
-        try (HelionShared a = Helion.empty(fabric, rows.rows(), rows.cols(), rows.dtype())) {
+        try (HelionShared<Matrix> a =
+                Helion.empty(fabric, rows.rows(), rows.cols(), rows.dtype())) {
             a.local().copyFrom(rows);
             return Helion.allGatherMatmul(fabric, a, b).c();
         }

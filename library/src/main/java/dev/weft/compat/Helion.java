@@ -25,8 +25,8 @@ public final class Helion {
     private Helion() {}
 
     /** Collective: a symmetric [rows, cols] on each rank of the group, zero at first. */
-    public static HelionShared empty(Fabric group, long rows, long cols, DType dtype) {
-        return HelionChecks.orFail(group, () -> HelionShared.create(group, rows, cols, dtype));
+    public static HelionShared<Matrix> empty(Fabric group, long rows, long cols, DType dtype) {
+        return HelionChecks.orFail(group, () -> new HelionHostShared(group, rows, cols, dtype));
     }
 
     /** Collective: progress for {@code splitsPerRank} chunks of every rank, usable many times. */
@@ -40,7 +40,8 @@ public final class Helion {
     }
 
     /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
-    public static HelionResult allGatherMatmul(Fabric group, HelionShared aShared, Matrix b) {
+    public static HelionResult<Matrix> allGatherMatmul(
+            Fabric group, HelionShared<Matrix> aShared, Matrix b) {
         return allGatherMatmul(group, aShared, b, false, null, null, 1);
     }
 
@@ -53,9 +54,9 @@ public final class Helion {
      * @param progress tells of the chunks; null for one of the call's own, on all ranks or none
      * @param splitsPerRank chunks of each shard; must divide its number of elements
      */
-    public static HelionResult allGatherMatmul(
+    public static HelionResult<Matrix> allGatherMatmul(
             Fabric group,
-            HelionShared aShared,
+            HelionShared<Matrix> aShared,
             Matrix b,
             boolean bTransposed,
             Matrix aOut,
@@ -84,7 +85,7 @@ public final class Helion {
     }
 
     /** Takes a plain, contiguous A, which is first copied into symmetric memory. */
-    public static HelionResult allGatherMatmul(
+    public static HelionResult<Matrix> allGatherMatmul(
             Fabric group,
             Matrix a,
             Matrix b,
@@ -98,19 +99,19 @@ public final class Helion {
                     HelionChecks.contiguous("A", a);
                     return a;
                 });
-        try (HelionShared shared = empty(group, a.rows(), a.cols(), a.dtype())) {
+        try (HelionShared<Matrix> shared = empty(group, a.rows(), a.cols(), a.dtype())) {
             shared.local().copyFrom(a);
             return allGatherMatmul(group, shared, b, bTransposed, aOut, progress, splitsPerRank);
         }
     }
 
-    private static Matrix freshGathered(HelionShared aShared) {
+    private static Matrix freshGathered(HelionShared<Matrix> aShared) {
         long rows = Math.multiplyExact(aShared.rows(), (long) aShared.group().size());
         return Matrix.allocate(Arena.ofAuto(), aShared.dtype(), rows, aShared.cols());
     }
 
-    private static HelionResult overlapped(
-            HelionShared aShared,
+    private static HelionResult<Matrix> overlapped(
+            HelionShared<Matrix> aShared,
             Matrix b,
             boolean bTransposed,
             Matrix aOut,
@@ -132,7 +133,7 @@ public final class Helion {
             throw e;
         }
         gather.await();
-        return new HelionResult(aOut, c);
+        return new HelionResult.OnHost(aOut, c);
     }
 
     /** Where the copy engine failed by itself, the product only noticed. */
@@ -158,18 +159,18 @@ public final class Helion {
      * @param progress starts a new round: no chunk is ready when this returns but those just copied
      */
     public static HelionGather copyEngineAllGatherWithProgress(
-            Matrix output, HelionShared inp, HelionProgress progress, int splitsPerRank) {
+            Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
         return HelionChecks.orFail(
                 inp.group(),
                 () -> {
                     checkGather(output, inp, splitsPerRank);
                     HelionChecks.sameGroup(inp.group(), progress.group(), "progress");
                     HelionChecks.longEnough(progress.size(), inp.group().size(), splitsPerRank);
-                    return HelionGather.start(output, inp, progress, splitsPerRank);
+                    return HelionHostGather.start(output, inp, progress, splitsPerRank);
                 });
     }
 
-    private static void checkGather(Matrix output, HelionShared inp, int splitsPerRank) {
+    private static void checkGather(Matrix output, HelionShared<Matrix> inp, int splitsPerRank) {
         HelionChecks.splits(splitsPerRank);
         HelionChecks.divisible(inp.rows(), inp.cols(), splitsPerRank);
         HelionChecks.gathered("aOut", output, inp);
@@ -187,7 +188,7 @@ public final class Helion {
      */
     public static Matrix matmulWithProgress(
             Matrix a,
-            HelionShared aShared,
+            HelionShared<Matrix> aShared,
             Matrix b,
             boolean bTransposed,
             HelionProgress progress,

@@ -112,7 +112,7 @@ final class HelionChecks {
     }
 
     /** Gathered A, whoever made it. */
-    static void gathered(String name, Matrix gathered, HelionShared shard) {
+    static void gathered(String name, Matrix gathered, HelionShared<Matrix> shard) {
         long rows = shard.rows() * shard.group().size();
         if (gathered.rows() != rows
                 || gathered.cols() != shard.cols()

@@ -1,14 +1,11 @@
 package dev.weft.compat;
 
-import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
@@ -31,15 +28,19 @@ public final class HelionCuda {
     private HelionCuda() {}
 
     /** Collective: a symmetric [rows, cols] on each rank's GPU, zero at first. */
-    public static HelionDeviceShared empty(
+    public static HelionShared<DeviceMatrix> empty(
             Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
         return HelionChecks.orFail(
-                group, () -> HelionDeviceShared.create(group, gpu, rows, cols, dtype));
+                group, () -> new HelionDeviceShared(group, gpu, rows, cols, dtype));
     }
 
     /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
-    public static HelionDeviceResult allGatherMatmul(
-            Fabric group, Gpu gpu, HelionDeviceShared aShared, DeviceMatrix b, GpuStream stream) {
+    public static HelionResult<DeviceMatrix> allGatherMatmul(
+            Fabric group,
+            Gpu gpu,
+            HelionShared<DeviceMatrix> aShared,
+            DeviceMatrix b,
+            GpuStream stream) {
         return allGatherMatmul(group, gpu, aShared, b, false, null, null, 1, stream);
     }
 
@@ -54,10 +55,10 @@ public final class HelionCuda {
      *     the call's own
      * @param splitsPerRank chunks of each shard; must divide its number of elements
      */
-    public static HelionDeviceResult allGatherMatmul(
+    public static HelionResult<DeviceMatrix> allGatherMatmul(
             Fabric group,
             Gpu gpu,
-            HelionDeviceShared aShared,
+            HelionShared<DeviceMatrix> aShared,
             DeviceMatrix b,
             boolean bTransposed,
             DeviceMatrix aOut,
@@ -67,74 +68,21 @@ public final class HelionCuda {
         return HelionChecks.orFail(
                 group,
                 () -> {
-                    HelionChecks.sameGroup(group, aShared.group(), "aShared");
-                    HelionChecks.sameGpu(gpu, aShared.gpu());
-                    checkGather(aOut, aShared, progress, splitsPerRank);
-                    gpu.bind();
-                    List<DeviceBuffer> fresh = new ArrayList<>();
-                    try {
-                        DeviceMatrix gathered = aOut == null ? freshGathered(aShared, fresh) : aOut;
-                        DeviceProgress words =
-                                progress == null
-                                        ? freshProgress(group.size() * splitsPerRank, fresh)
-                                        : progress;
-                        return overlapped(
-                                aShared,
-                                b,
-                                bTransposed,
-                                gathered,
-                                words,
-                                splitsPerRank,
-                                stream,
-                                fresh);
-                    } catch (RuntimeException | Error e) {
-                        fresh.forEach(DeviceBuffer::close);
-                        throw e;
-                    }
+                    HelionDeviceShared shared = (HelionDeviceShared) aShared;
+                    HelionChecks.sameGroup(group, shared.group(), "aShared");
+                    HelionChecks.sameGpu(gpu, shared.gpu());
+                    checkGather(aOut, shared, progress, splitsPerRank);
+                    // All is loaded and reserved before the first product can wait on the GPU.
+                    return HelionDeviceResult.prepare(
+                                    aOut,
+                                    shared,
+                                    b,
+                                    bTransposed,
+                                    progress,
+                                    splitsPerRank,
+                                    group.rank())
+                            .gatherAndLaunch(shared, splitsPerRank, stream);
                 });
-    }
-
-    private static DeviceMatrix freshGathered(
-            HelionDeviceShared aShared, List<DeviceBuffer> fresh) {
-        long rows = Math.multiplyExact(aShared.rows(), (long) aShared.group().size());
-        long bytes = Math.max(1, rows) * aShared.local().pitchBytes();
-        fresh.add(DeviceBuffer.allocate(bytes));
-        return new DeviceMatrix(
-                fresh.getLast().address(), aShared.dtype(), rows, aShared.cols(), aShared.cols());
-    }
-
-    private static DeviceProgress freshProgress(int words, List<DeviceBuffer> fresh) {
-        fresh.add(DeviceBuffer.allocate((long) Integer.BYTES * words));
-        return new DeviceProgress(fresh.getLast().address(), words);
-    }
-
-    private static HelionDeviceResult overlapped(
-            HelionDeviceShared aShared,
-            DeviceMatrix b,
-            boolean bTransposed,
-            DeviceMatrix aOut,
-            DeviceProgress progress,
-            int splits,
-            GpuStream stream,
-            List<DeviceBuffer> fresh) {
-        int rank = aShared.group().rank();
-        // Everything is loaded and reserved before the first product can wait on the device.
-        HelionDeviceProduct product =
-                HelionDeviceProduct.prepare(aOut, aShared, b, bTransposed, progress, splits, rank);
-        HelionDeviceGather gather = null;
-        try {
-            progress.reset(stream);
-            gather = HelionDeviceGather.start(aOut, aShared, progress, splits, stream);
-            product.launch(stream);
-            gather.join(stream);
-            return new HelionDeviceResult(aOut, gather, product, fresh);
-        } catch (RuntimeException | Error e) {
-            if (gather != null) {
-                gather.close();
-            }
-            product.close();
-            throw e;
-        }
     }
 
     /**
@@ -145,9 +93,9 @@ public final class HelionCuda {
      * @param progress word {@code source * splits + split} tells of a chunk; not reset here
      * @return the backend stream that copies, which every rank awaits and closes
      */
-    public static HelionDeviceGather copyEngineAllGatherWithProgress(
+    public static HelionGather copyEngineAllGatherWithProgress(
             DeviceMatrix output,
-            HelionDeviceShared inp,
+            HelionShared<DeviceMatrix> inp,
             DeviceProgress progress,
             int splitsPerRank,
             GpuStream stream) {
@@ -155,13 +103,18 @@ public final class HelionCuda {
                 inp.group(),
                 () -> {
                     checkGather(output, inp, progress, splitsPerRank);
-                    inp.gpu().bind();
-                    return HelionDeviceGather.start(output, inp, progress, splitsPerRank, stream);
+                    HelionDeviceShared shared = (HelionDeviceShared) inp;
+                    shared.gpu().bind();
+                    return HelionDeviceGather.start(
+                            output, shared, progress, splitsPerRank, stream);
                 });
     }
 
     private static void checkGather(
-            DeviceMatrix output, HelionDeviceShared inp, DeviceProgress progress, int splits) {
+            DeviceMatrix output,
+            HelionShared<DeviceMatrix> inp,
+            DeviceProgress progress,
+            int splits) {
         int ranks = inp.group().size();
         HelionChecks.deviceSplits(inp.rows(), inp.cols(), ranks, splits);
         if (output != null) {
@@ -182,9 +135,9 @@ public final class HelionCuda {
      * @param rank tiles are taken from the shard after this rank's on
      * @return {@code a} and the product, of A's type, which the caller awaits and closes
      */
-    public static HelionDeviceResult matmulWithProgress(
+    public static HelionResult<DeviceMatrix> matmulWithProgress(
             DeviceMatrix a,
-            HelionDeviceShared aShared,
+            HelionShared<DeviceMatrix> aShared,
             DeviceMatrix b,
             boolean bTransposed,
             DeviceProgress progress,
@@ -192,15 +145,8 @@ public final class HelionCuda {
             int rank,
             GpuStream stream) {
         HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
-        HelionDeviceProduct product =
-                HelionDeviceProduct.prepare(
-                        a, aShared, b, bTransposed, progress, splitsPerRank, rank);
-        try {
-            product.launch(stream);
-            return new HelionDeviceResult(a, null, product, List.of());
-        } catch (RuntimeException | Error e) {
-            product.close();
-            throw e;
-        }
+        HelionDeviceShared shared = (HelionDeviceShared) aShared;
+        return HelionDeviceResult.prepare(a, shared, b, bTransposed, progress, splitsPerRank, rank)
+                .launch(stream);
     }
 }

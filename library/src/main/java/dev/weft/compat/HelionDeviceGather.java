@@ -5,12 +5,10 @@ import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.ProgressGather;
 import dev.weft.fabric.Fabric;
+import java.util.Optional;
 
-/**
- * A gather under way on a stream of its own, the backend stream. Every rank awaits it, before the
- * next collective call on the group; then closes it. One thread at a time.
- */
-public final class HelionDeviceGather implements AutoCloseable {
+/** A gather under way on a stream of its own, the backend stream. One thread at a time. */
+final class HelionDeviceGather implements HelionGather {
 
     private final Fabric group;
     private final ProgressGather copies;
@@ -45,9 +43,9 @@ public final class HelionDeviceGather implements AutoCloseable {
         }
     }
 
-    /** The backend stream: what is queued on it comes after the copies. */
-    public GpuStream stream() {
-        return copies.stream();
+    @Override
+    public Optional<GpuStream> stream() {
+        return Optional.of(copies.stream());
     }
 
     /** {@code other} goes on when gathered A is complete. */
@@ -55,9 +53,7 @@ public final class HelionDeviceGather implements AutoCloseable {
         copies.join(other);
     }
 
-    /**
-     * Blocks until every rank's copies are done: from then on shards may be written. Collective.
-     */
+    @Override
     public void await() {
         if (!awaited) {
             awaited = true;
@@ -66,7 +62,6 @@ public final class HelionDeviceGather implements AutoCloseable {
         }
     }
 
-    /** Waits for this rank's copies and closes the stream. */
     @Override
     public void close() {
         copies.close();

@@ -1,93 +1,22 @@
 package dev.weft.compat;
 
-import dev.weft.fabric.Fabric;
-import dev.weft.tensor.Matrix;
-import dev.weft.threads.Uninterruptibly;
-import java.lang.foreign.MemorySegment;
+import dev.weft.cuda.GpuStream;
+import java.util.Optional;
 
 /**
- * A gather under way on a thread of its own, the copy engine: it pulls shard after shard, own one
- * last, tells of every chunk, and ends with a barrier. Until it has ended the rank makes no other
- * collective call on the group. Any thread may look and wait.
+ * A gather under way: a thread or a stream of its own pulls shard after shard, own one last, and
+ * tells of every chunk. Every rank awaits it before its next collective call on the group; then
+ * closes it.
  */
-public final class HelionGather {
+public interface HelionGather extends AutoCloseable {
 
-    private final Fabric group;
-    private final Matrix output;
-    private final HelionShared inp;
-    private final HelionProgress progress;
-    private final int splits;
-    private final Thread thread;
-    private volatile Throwable failure;
+    /** On a GPU the backend stream: what is queued on it comes after the copies. */
+    Optional<GpuStream> stream();
 
-    private HelionGather(
-            Matrix output, HelionShared inp, HelionProgress progress, int splitsPerRank) {
-        this.group = inp.group();
-        this.output = output;
-        this.inp = inp;
-        this.progress = progress;
-        this.splits = splitsPerRank;
-        this.thread =
-                Thread.ofPlatform()
-                        .daemon()
-                        .name("weft-" + group.worldRank(group.rank()) + "-copy-engine")
-                        .unstarted(this::run);
-    }
+    /** Blocks until every rank's copies are done: from then on shards may be written. */
+    void await();
 
-    /** Collective; the arguments are checked. Returns once every rank has come. */
-    static HelionGather start(
-            Matrix output, HelionShared inp, HelionProgress progress, int splitsPerRank) {
-        HelionGather gather = new HelionGather(output, inp, progress, splitsPerRank);
-        progress.begin(splitsPerRank);
-        // Shards that peers wrote before they came are visible afterwards.
-        inp.group().barrier();
-        gather.thread.start();
-        return gather;
-    }
-
-    /** The rank whose shard is pulled in step 0, 1, ...: the successor first, the own one last. */
-    static int source(int rank, int step, int ranks) {
-        return (rank + step + 1) % ranks;
-    }
-
-    private void run() {
-        try {
-            for (int step = 0; step < group.size(); step++) {
-                pull(source(group.rank(), step, group.size()));
-            }
-            // From here on the owners may write their shards again.
-            group.barrier();
-        } catch (Throwable e) {
-            failure = e;
-            group.fail(e);
-        }
-    }
-
-    private void pull(int source) {
-        Matrix shard = inp.of(source);
-        long chunkBytes = shard.elementBytes() / splits;
-        for (int split = 0; split < splits; split++) {
-            long from = split * chunkBytes;
-            long to = source * shard.elementBytes() + from;
-            MemorySegment.copy(shard.data(), from, output.data(), to, chunkBytes);
-            progress.publish(source, split);
-            group.worked();
-        }
-    }
-
-    public boolean isDone() {
-        return !thread.isAlive();
-    }
-
-    /** Waits for the end; its waits have the group's deadline, so this one needs none. */
-    public void await() {
-        // Peers depend on the gather: it goes on.
-        Uninterruptibly.join(thread);
-        switch (failure) {
-            case null -> {}
-            case RuntimeException e -> throw e;
-            case Error e -> throw e;
-            case Throwable e -> throw new IllegalStateException(e);
-        }
-    }
+    /** Waits for this rank's copies and frees what they needed. */
+    @Override
+    void close();
 }

@@ -63,7 +63,7 @@ final class HelionMatmul {
             int perShard = Math.toIntExact(Math.ceilDiv(shardRows, engine.blockRows()));
             int tiles = Math.multiplyExact(perShard, group.size());
             for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
-                int source = HelionGather.source(rank, i / perShard, group.size());
+                int source = HelionHostGather.source(rank, i / perShard, group.size());
                 tile(source, i % perShard * engine.blockRows(), scratch);
                 group.worked();
             }

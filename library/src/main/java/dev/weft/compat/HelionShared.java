@@ -1,76 +1,61 @@
 package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.transport.Region;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
 
 /**
- * A symmetric matrix: every rank of the group has one of the same shape, and every rank can read
- * every other one's. Contiguous. The owner writes its own; between the start of a gather and its
- * end nobody may.
+ * A symmetric matrix: every rank of the group has one of the same shape, and every rank, or its
+ * GPU, can read every other one's. Contiguous. The owner writes its own; between the start of a
+ * gather and its end nobody may. Any thread may look.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
  */
-public final class HelionShared implements AutoCloseable {
+public abstract sealed class HelionShared<M> implements AutoCloseable
+        permits HelionHostShared, HelionDeviceShared {
 
     private final Fabric group;
-    private final Region region;
-    private final Matrix[] parts;
-
-    private HelionShared(Fabric group, long rows, long cols, DType dtype) {
-        this.group = group;
-        this.region = Transport.of(group).allocate(Matrix.contiguousBytes(dtype, rows, cols));
-        this.parts = new Matrix[group.size()];
-        for (int r = 0; r < parts.length; r++) {
-            parts[r] = Matrix.of(region.part(r), dtype, rows, cols);
-        }
-    }
+    private final long rows;
+    private final long cols;
+    private final DType dtype;
 
     /** Collective; refuses shapes or types that differ between the ranks. */
-    static HelionShared create(Fabric group, long rows, long cols, DType dtype) {
-        if (rows < 0 || cols < 1) {
-            throw new IllegalArgumentException(
-                    ("a symmetric matrix of [%s, %s]: expected zero or more rows and at"
-                                    + " least one column")
-                            .formatted(rows, cols));
-        }
+    HelionShared(Fabric group, long rows, long cols, DType dtype) {
         HelionChecks.agreed(group, "rows", rows);
         HelionChecks.agreed(group, "columns", cols);
         HelionChecks.agreed(group, "dtype (0 fp32, 1 fp16, 2 bf16)", dtype.ordinal());
-        return new HelionShared(group, rows, cols, dtype);
+        this.group = group;
+        this.rows = rows;
+        this.cols = cols;
+        this.dtype = dtype;
     }
 
     /** The ranks that share it. */
-    public Fabric group() {
+    public final Fabric group() {
         return group;
     }
 
     /** This rank's own, zero at first. */
-    public Matrix local() {
-        return parts[group.rank()];
+    public final M local() {
+        return of(group.rank());
     }
 
     /** The one of the group's rank {@code rank}, read in place. */
-    public Matrix of(int rank) {
-        return parts[rank];
-    }
+    public abstract M of(int rank);
 
     /** Rows on each rank. */
-    public long rows() {
-        return local().rows();
+    public final long rows() {
+        return rows;
     }
 
-    public long cols() {
-        return local().cols();
+    public final long cols() {
+        return cols;
     }
 
-    public DType dtype() {
-        return local().dtype();
+    public final DType dtype() {
+        return dtype;
     }
 
-    /** Lets go of it; no gather may be under way. */
+    /** Frees it. Collective on GPUs; no gather may be under way. */
     @Override
-    public void close() {
-        region.close();
-    }
+    public abstract void close();
 }

@@ -5,10 +5,10 @@ import dev.weft.plan.PlanWriter;
 import java.util.Objects;
 
 /**
- * What a gather of {@link Sb2sbGather} may be told beyond the arguments of the original.
+ * What a gather of {@link Sb2sb} may be told beyond the arguments of the original.
  *
  * @param algorithm how the bytes travel; the result is the same for each
- * @param onChipBytes the capacity that the input of {@link Sb2sbGather#untiled} must fit
+ * @param onChipBytes the capacity that the input of {@link Sb2sb#untiled} must fit
  */
 public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
 

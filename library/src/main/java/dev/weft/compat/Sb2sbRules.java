@@ -32,10 +32,10 @@ final class Sb2sbRules {
     }
 
     static void partitions(long h) {
-        if (h > Sb2sbGather.MAX_TILE_ROWS) {
+        if (h > Sb2sb.MAX_TILE_ROWS) {
             throw new IllegalArgumentException(
                     "H is %s: expected at most %s rows; the tiled gather takes more"
-                            .formatted(h, Sb2sbGather.MAX_TILE_ROWS));
+                            .formatted(h, Sb2sb.MAX_TILE_ROWS));
         }
     }
 
@@ -50,7 +50,7 @@ final class Sb2sbRules {
     }
 
     static long tileRows(long m) {
-        return Math.min(m, Sb2sbGather.MAX_TILE_ROWS);
+        return Math.min(m, Sb2sb.MAX_TILE_ROWS);
     }
 
     /** A single tile is one program's work; the others have none then. */

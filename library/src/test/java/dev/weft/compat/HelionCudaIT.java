@@ -52,7 +52,7 @@ class HelionCudaIT {
         private final Fabric fabric;
         final DeviceCheck check;
         final GpuStream stream;
-        final HelionDeviceShared shared;
+        final HelionShared<DeviceMatrix> shared;
 
         /** All of A, as every rank should gather it. */
         final DeviceMatrix a;
@@ -154,7 +154,7 @@ class HelionCudaIT {
         DeviceMatrix aOut = bench.matrix(bench.a.dtype(), bench.a.rows(), bench.a.cols());
         bench.check.poison(aOut);
         DeviceProgress progress = bench.progress(chunks + 3);
-        try (HelionDeviceResult result =
+        try (HelionResult<DeviceMatrix> result =
                 HelionCuda.allGatherMatmul(
                         bench.fabric,
                         gpu,
@@ -177,7 +177,7 @@ class HelionCudaIT {
 
     private void allFresh(Bench bench, int splits, long call) {
         bench.fill(call);
-        try (HelionDeviceResult result =
+        try (HelionResult<DeviceMatrix> result =
                 HelionCuda.allGatherMatmul(
                         bench.fabric,
                         gpu,
@@ -207,14 +207,14 @@ class HelionCudaIT {
                             bench.check.poison(output);
                             DeviceProgress progress = bench.progress(ranks * splits);
                             progress.reset(bench.stream);
-                            try (HelionDeviceGather gather =
+                            try (HelionGather gather =
                                             HelionCuda.copyEngineAllGatherWithProgress(
                                                     output,
                                                     bench.shared,
                                                     progress,
                                                     splits,
                                                     bench.stream);
-                                    HelionDeviceResult product =
+                                    HelionResult<DeviceMatrix> product =
                                             HelionCuda.matmulWithProgress(
                                                     output,
                                                     bench.shared,
@@ -252,7 +252,7 @@ class HelionCudaIT {
                                     progress.publish(split, bench.stream);
                                 }
                             }
-                            try (HelionDeviceResult product =
+                            try (HelionResult<DeviceMatrix> product =
                                     HelionCuda.matmulWithProgress(
                                             bench.a,
                                             bench.shared,

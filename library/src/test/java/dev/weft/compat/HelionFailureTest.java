@@ -28,7 +28,7 @@ class HelionFailureTest {
     /** A call with a shard of [6, 4] bf16 on each of two ranks. */
     @FunctionalInterface
     private interface Call {
-        void make(Fabric fabric, HelionShared shared, Arena arena);
+        void make(Fabric fabric, HelionShared<Matrix> shared, Arena arena);
     }
 
     private static Matrix zeros(Arena arena, long rows, long cols) {
@@ -139,7 +139,7 @@ class HelionFailureTest {
                 Arena arena = Arena.ofShared()) {
             world.run(
                     fabric -> {
-                        HelionShared shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                        HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
                         IllegalArgumentException refusal =
                                 assertThrows(
                                         IllegalArgumentException.class,
@@ -180,7 +180,7 @@ class HelionFailureTest {
                 Arena arena = Arena.ofShared()) {
             world.run(
                     fabric -> {
-                        HelionShared shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                        HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
                         HelionProgress progress = Helion.progress(fabric, 1);
                         RuntimeException refusal =
                                 assertThrows(
@@ -213,7 +213,7 @@ class HelionFailureTest {
                     Arena arena = Arena.ofShared()) {
                 world.run(
                         fabric -> {
-                            HelionShared shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                            HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
                             HelionProgress progress = Helion.progress(fabric, 3);
                             progress.begin(3);
                             for (int split = 0; split < 3; split++) {
@@ -250,7 +250,7 @@ class HelionFailureTest {
                             () ->
                                     world.run(
                                             fabric -> {
-                                                HelionShared shared =
+                                                HelionShared<Matrix> shared =
                                                         Helion.empty(fabric, 6, 4, DType.BF16);
                                                 if (fabric.rank() == 1) {
                                                     throw new IllegalStateException("no input");
@@ -278,7 +278,7 @@ class HelionFailureTest {
                             () ->
                                     world.run(
                                             fabric -> {
-                                                HelionShared shared =
+                                                HelionShared<Matrix> shared =
                                                         Helion.empty(fabric, 6, 4, DType.BF16);
                                                 if (fabric.rank() == 0) {
                                                     Helion.allGatherMatmul(

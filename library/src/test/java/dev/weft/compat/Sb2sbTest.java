@@ -104,8 +104,8 @@ class Sb2sbTest {
         try (World world = World.threads(2)) {
             world.run(
                     fabric -> {
-                        try (Sb2sbGather gather =
-                                Sb2sbGather.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
+                        try (Sb2sb gather =
+                                Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
                             assertEquals(3, gather.programs());
                             for (int p = 0; p < 3; p++) {
                                 Chunks tiles = gather.plan(p).chunks();
@@ -127,8 +127,8 @@ class Sb2sbTest {
             world.run(
                     fabric -> {
                         Matrix inp = Matrix.allocate(arena, DType.FP16, 256, 33);
-                        try (Sb2sbGather gather =
-                                Sb2sbGather.tiled(fabric, 256, 33, DType.FP16, 2, 3, 2, config)) {
+                        try (Sb2sb gather =
+                                Sb2sb.tiled(fabric, 256, 33, DType.FP16, 2, 3, 2, config)) {
                             for (int call = 0; call < 4; call++) {
                                 new NormalData(call, fabric.rank()).fill(inp);
                                 Matrix out = gather.call(inp);
@@ -215,7 +215,7 @@ class Sb2sbTest {
                 refusal(
                         "is 4096 bytes: expected at most the on-chip capacity of 4095",
                         (f, a) ->
-                                Sb2sbGather.untiled(
+                                Sb2sb.untiled(
                                         f,
                                         64,
                                         32,

@@ -1,8 +1,8 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
-import dev.weft.compat.Sb2sbGather;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
@@ -82,7 +82,7 @@ record GatherRun(
     Report run(Fabric world, Progress progress) {
         int tp = world.size() / groups;
         progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
-        try (Sb2sbGather gather = prepare(world, tp)) {
+        try (Sb2sb gather = prepare(world, tp)) {
             boolean exact = true;
             // Other data first, twice, since operators have two sets of buffers: what a measured
             // call failed to move would be seen.
@@ -126,11 +126,11 @@ record GatherRun(
         }
     }
 
-    private Sb2sbGather prepare(Fabric world, int tp) {
+    private Sb2sb prepare(Fabric world, int tp) {
         return switch (kind) {
-            case UNTILED -> Sb2sbGather.untiled(world, rows, cols, dtype, groups, tp, config);
-            case TILED -> Sb2sbGather.tiled(world, rows, cols, dtype, groups, tp, lnc, config);
-            case ROWS -> Sb2sbGather.rows(world, rows, cols, dtype, groups, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, groups, tp, config);
+            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, groups, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, groups, tp, config);
         };
     }
 

@@ -91,7 +91,7 @@ public final class HelionBench {
         long rows = m / fabric.size();
         long[] ns = new long[calls];
         try (Arena arena = Arena.ofShared();
-                HelionShared shared = Helion.empty(fabric, rows, k, DType.BF16);
+                HelionShared<Matrix> shared = Helion.empty(fabric, rows, k, DType.BF16);
                 HelionProgress progress = Helion.progress(fabric, splits)) {
             Matrix aOut = Matrix.allocate(arena, DType.BF16, m, k);
             shared.local().copyFrom(a.rows(fabric.rank() * rows, rows));
@@ -99,7 +99,7 @@ public final class HelionBench {
                 aOut.data().fill((byte) 0);
                 fabric.barrier();
                 long start = System.nanoTime();
-                HelionResult result =
+                HelionResult<Matrix> result =
                         Helion.allGatherMatmul(fabric, shared, b, true, aOut, progress, splits);
                 ns[call] = System.nanoTime() - start;
                 check(fabric, a, b, result);
@@ -109,7 +109,7 @@ public final class HelionBench {
     }
 
     /** Rank r looks at rows of its own choice, so that together they look at many. */
-    private void check(Fabric fabric, Matrix a, Matrix b, HelionResult result) {
+    private void check(Fabric fabric, Matrix a, Matrix b, HelionResult<Matrix> result) {
         if (!result.aOut().bitwiseEquals(a)) {
             throw new IllegalStateException("gathered A differs on rank " + fabric.rank());
         }

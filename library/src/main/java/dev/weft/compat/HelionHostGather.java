@@ -1,0 +1,102 @@
+package dev.weft.compat;
+
+import dev.weft.cuda.GpuStream;
+import dev.weft.fabric.Fabric;
+import dev.weft.tensor.Matrix;
+import dev.weft.threads.Uninterruptibly;
+import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+
+/**
+ * A gather under way on a thread of its own, the copy engine: it pulls shard after shard, own one
+ * last, tells of every chunk, and ends with a barrier. Until it has ended the rank makes no other
+ * collective call on the group. Any thread may wait.
+ */
+final class HelionHostGather implements HelionGather {
+
+    private final Fabric group;
+    private final Matrix output;
+    private final HelionShared<Matrix> inp;
+    private final HelionProgress progress;
+    private final int splits;
+    private final Thread thread;
+    private volatile Throwable failure;
+
+    private HelionHostGather(
+            Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
+        this.group = inp.group();
+        this.output = output;
+        this.inp = inp;
+        this.progress = progress;
+        this.splits = splitsPerRank;
+        this.thread =
+                Thread.ofPlatform()
+                        .daemon()
+                        .name("weft-" + group.worldRank(group.rank()) + "-copy-engine")
+                        .unstarted(this::run);
+    }
+
+    /** Collective; the arguments are checked. Returns once every rank has come. */
+    static HelionHostGather start(
+            Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
+        HelionHostGather gather = new HelionHostGather(output, inp, progress, splitsPerRank);
+        progress.begin(splitsPerRank);
+        // Shards that peers wrote before they came are visible afterwards.
+        inp.group().barrier();
+        gather.thread.start();
+        return gather;
+    }
+
+    /** The rank whose shard is pulled in step 0, 1, ...: the successor first, the own one last. */
+    static int source(int rank, int step, int ranks) {
+        return (rank + step + 1) % ranks;
+    }
+
+    private void run() {
+        try {
+            for (int step = 0; step < group.size(); step++) {
+                pull(source(group.rank(), step, group.size()));
+            }
+            // From here on the owners may write their shards again.
+            group.barrier();
+        } catch (Throwable e) {
+            failure = e;
+            group.fail(e);
+        }
+    }
+
+    private void pull(int source) {
+        Matrix shard = inp.of(source);
+        long chunkBytes = shard.elementBytes() / splits;
+        for (int split = 0; split < splits; split++) {
+            long from = split * chunkBytes;
+            long to = source * shard.elementBytes() + from;
+            MemorySegment.copy(shard.data(), from, output.data(), to, chunkBytes);
+            progress.publish(source, split);
+            group.worked();
+        }
+    }
+
+    @Override
+    public Optional<GpuStream> stream() {
+        return Optional.empty();
+    }
+
+    /** Its waits have the group's deadline, so this one needs none. */
+    @Override
+    public void await() {
+        // Peers depend on the gather: it goes on.
+        Uninterruptibly.join(thread);
+        switch (failure) {
+            case null -> {}
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            case Throwable e -> throw new IllegalStateException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        Uninterruptibly.join(thread);
+    }
+}
