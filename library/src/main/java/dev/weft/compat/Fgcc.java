@@ -105,8 +105,10 @@ public final class Fgcc implements AutoCloseable {
         try {
             checkGroups(world, tpDegree, numGroups);
             checkInner(m, k, aType, rhs);
+            int slices = config.lnc() * FgccLayout.channels(config.lnc(), tpDegree);
             FgccPath mine =
-                    FgccPath.choose(config, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
+                    FgccPath.choose(
+                            config, slices, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
             FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), m, rhs.cols());
             agree(world, "num_groups", numGroups);
             agree(world, "lnc", config.lnc());

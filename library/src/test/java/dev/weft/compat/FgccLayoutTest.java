@@ -40,45 +40,56 @@ class FgccLayoutTest {
         assertEquals(channels, FgccLayout.channels(programs, ranks));
     }
 
-    /** m, K, N, L; each pair lies on both sides of one edge of the rule. */
+    /** m, K, N of a rank, L on 4 ranks; each pair lies on both sides of one edge of the rule. */
     @ParameterizedTest
     @CsvSource({
-        // B takes 2 x 8 MiB of 24, which leaves room for 2 x 4 MiB of rows.
-        "1024, 4096, 1024, 2, SBUF",
-        "1026, 4096, 1024, 2, HBM",
-        "1024, 4096, 1024, 1, HBM",
+        // B takes 2 x 8 MiB of 24, which leaves room for two slices of 4 MiB.
+        "1536, 4096, 1024, 2, SBUF",
+        "2048, 4096, 1024, 2, SBUF",
+        "2052, 4096, 1024, 2, HBM",
+        "512, 4096, 1024, 1, SBUF",
+        "513, 4096, 1024, 1, HBM",
         // B of 2 x 4 MiB leaves 16.
-        "2048, 4096, 512, 2, SBUF",
-        "2050, 4096, 512, 2, HBM",
-        // B is too large to stay: two tiles of 512 columns, 2 x 8 MiB.
-        "1024, 4096, 8192, 2, SBUF",
-        "1026, 4096, 8192, 2, HBM",
-        // A single tile of B leaves nothing.
-        "4, 16384, 8192, 2, HBM",
+        "4096, 4096, 512, 2, SBUF",
+        "4100, 4096, 512, 2, HBM",
+        // B is too large to stay: 8 tiles of K by 4 of N, 2 x 4 MiB.
+        "4096, 4096, 8192, 2, SBUF",
+        "4100, 4096, 8192, 2, HBM",
+        // 8 tiles of K by one of N leave 22 MiB; 257 rows of a slice count as 384.
+        "1024, 16384, 8192, 2, SBUF",
+        "1028, 16384, 8192, 2, HBM",
         "0, 16, 16, 1, SBUF",
         "4611686018427387904, 4611686018427387904, 4611686018427387904, 2, HBM"
     })
     void thePathFollowsTheCapacity(long m, long k, long n, int lnc, FgccPath expected) {
         FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
-        assertEquals(expected, FgccPath.choose(config, m, k, n, DType.BF16, DType.BF16, false));
-        assertEquals(FgccPath.HBM, FgccPath.choose(config, m, k, n, DType.BF16, DType.BF16, true));
+        assertEquals(expected, path(config, 4, m, k, n, DType.BF16, false));
+        assertEquals(FgccPath.HBM, path(config, 4, m, k, n, DType.BF16, true));
+    }
+
+    private static FgccPath path(
+            FgccConfig config, int ranks, long m, long k, long n, DType type, boolean forceHbm) {
+        int slices = config.lnc() * FgccLayout.channels(config.lnc(), ranks);
+        return FgccPath.choose(config, slices, m, k, n, type, type, forceHbm);
     }
 
     @Test
     void aLargerElementOrASmallerChipTurnsToMemory() {
-        assertEquals(
-                FgccPath.HBM,
-                FgccPath.choose(TWO, 1024, 4096, 1024, DType.FP32, DType.FP32, false));
-        assertEquals(
-                FgccPath.HBM,
-                FgccPath.choose(
-                        TWO.withOnChipBytes(12 << 20),
-                        1024,
-                        4096,
-                        1024,
-                        DType.BF16,
-                        DType.BF16,
-                        false));
+        assertEquals(FgccPath.SBUF, path(TWO, 4, 4096, 4096, 512, DType.BF16, false));
+        assertEquals(FgccPath.HBM, path(TWO, 4, 4096, 4096, 512, DType.FP32, false));
+        FgccConfig small = TWO.withOnChipBytes(12 << 20);
+        assertEquals(FgccPath.HBM, path(small, 4, 4096, 4096, 512, DType.BF16, false));
+    }
+
+    /** By the source's tests; N is of all ranks together. */
+    @ParameterizedTest
+    @CsvSource({
+        "1024, 4096, 4096, 4, 2", "2048, 4096, 8192, 16, 2", "512, 8192, 32768, 64, 2",
+        "512, 1024, 1024, 64, 1", "256, 1024, 1024, 4, 1", "1024, 2048, 2048, 4, 2"
+    })
+    void theSourcesShapesFitTheChip(long m, long k, long n, int ranks, int lnc) {
+        FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
+        assertEquals(FgccPath.SBUF, path(config, ranks, m, k, n / ranks, DType.BF16, false));
     }
 
     @Test

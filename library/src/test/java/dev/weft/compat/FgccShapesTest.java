@@ -21,6 +21,7 @@ class FgccShapesTest {
         "256, 1024, 1024, 4, 2, fp32, false, SBUF",
         "256, 1024, 1024, 4, 1, bf16, false, SBUF",
         "256, 1024, 1024, 4, 2, bf16, true, HBM",
+        "256, 1024, 1024, 4, 1, bf16, true, HBM",
         "512, 2048, 2048, 4, 2, bf16, false, SBUF",
         "512, 1024, 1024, 16, 2, bf16, false, SBUF",
     })

@@ -216,10 +216,10 @@ class FgccTest {
                     FgccProblem.create(arena, ranks, 4, 32, 21, DType.BF16, DType.BF16, 2);
             assertEquals(
                     FgccPath.SBUF,
-                    FgccPath.choose(config, 4, 32, 10, DType.BF16, DType.BF16, false));
+                    FgccPath.choose(config, 1, 4, 32, 10, DType.BF16, DType.BF16, false));
             assertEquals(
                     FgccPath.HBM,
-                    FgccPath.choose(config, 4, 32, 11, DType.BF16, DType.BF16, false));
+                    FgccPath.choose(config, 1, 4, 32, 11, DType.BF16, DType.BF16, false));
             world.run(
                     fabric -> {
                         FgccResult result =
