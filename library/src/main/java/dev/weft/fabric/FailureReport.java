@@ -4,6 +4,7 @@ import dev.weft.fabric.transport.Awaited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /**
  * The state of one rank when a call ended in an error: what it waited for, what it had received and
@@ -160,14 +161,9 @@ public record FailureReport(
     public String table() {
         List<String> lines = new ArrayList<>();
         lines.add("rank " + rank + (call < 0 ? "" : ", call " + call + " of operator " + operator));
-        int width = 0;
-        for (Wait wait : waits) {
-            width = Math.max(width, wait.thread().length());
-        }
-        for (Sent lane : sent) {
-            width = Math.max(width, lane.lane().length());
-        }
-        width = Math.max(width, "rank 0000".length());
+        Stream<String> names =
+                Stream.concat(waits.stream().map(Wait::thread), sent.stream().map(Sent::lane));
+        int width = names.mapToInt(String::length).reduce("rank 0000".length(), Math::max);
         for (Wait wait : waits) {
             String text = wait.awaited() + ", for " + wait.waitedMs() + " ms";
             lines.add(line("waits for", wait.thread(), width, text));

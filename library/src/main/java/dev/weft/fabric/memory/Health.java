@@ -125,11 +125,6 @@ public final class Health {
         return sum;
     }
 
-    /** The work done by the group's ranks together, as of now. */
-    public long workOf(Group group, boolean withOwn) {
-        return workOf(group, withOwn, System.nanoTime());
-    }
-
     private long work(int worldRank) {
         return Words.longAcquire(control.words(worldRank), ControlBlock.WORK_AT);
     }

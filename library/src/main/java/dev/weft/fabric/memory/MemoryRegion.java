@@ -1,6 +1,7 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.transport.Region;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -52,6 +53,13 @@ public final class MemoryRegion implements Region {
         for (int r = 0; r < whole.length; r++) {
             words[r] = whole[r].asSlice(HEADER_BYTES);
         }
+    }
+
+    /** A region of this rank alone, with room for a word. */
+    public static MemoryRegion own(int ranks, Arena arena, Runnable release) {
+        MemorySegment[] whole = new MemorySegment[ranks];
+        Arrays.fill(whole, arena.allocate(HEADER_BYTES + 64, HEADER_BYTES));
+        return new MemoryRegion(whole, release);
     }
 
     /** Sets the name, before others see the region. */

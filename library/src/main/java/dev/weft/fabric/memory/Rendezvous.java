@@ -64,22 +64,17 @@ final class Rendezvous implements AutoCloseable {
             }
             throw e;
         }
-        this.lock = HeldLock.take(lockFile(rank));
+        this.lock = HeldLock.take(ShmJob.lockFile(folder, rank));
         if (lock == null) {
             throw new IllegalArgumentException(
                     "rank " + rank + " is taken by another process in " + folder);
         }
     }
 
-    /** Joins ranks that have no starter. */
-    static ShmFabric join(Path folder, int rank, int ranks, Duration deadline) {
-        return join(folder, rank, ranks, RunToken.NONE, deadline);
-    }
-
     /**
      * Joins and returns the world's fabric; closing it also leaves the folder.
      *
-     * @param token that of the starter, which has made the folder
+     * @param token that of the starter, which has made the folder; none if there is no starter
      */
     static ShmFabric join(Path folder, int rank, int ranks, RunToken token, Duration deadline) {
         try {
@@ -114,14 +109,6 @@ final class Rendezvous implements AutoCloseable {
         }
     }
 
-    private Path lockFile(int peer) {
-        return folder.resolve("rank-" + peer + ".lock");
-    }
-
-    private Path controlFile(int peer) {
-        return folder.resolve("rank-" + peer + ".control");
-    }
-
     private ShmFabric join() throws IOException {
         if (token.isSet()) {
             starter = new StarterWatch(folder);
@@ -143,7 +130,7 @@ final class Rendezvous implements AutoCloseable {
             starter.guard(fabric);
         }
         fabric.barrier();
-        Files.delete(controlFile(rank));
+        Files.delete(ShmJob.controlFile(folder, rank));
         return fabric;
     }
 
@@ -155,7 +142,7 @@ final class Rendezvous implements AutoCloseable {
         if (mismatch != null) {
             throw new IllegalArgumentException(
                     "the control block of rank %s, %s, %s"
-                            .formatted(peer, controlFile(peer), mismatch));
+                            .formatted(peer, ShmJob.controlFile(folder, peer), mismatch));
         }
     }
 
@@ -168,7 +155,7 @@ final class Rendezvous implements AutoCloseable {
         ControlBlock.initialise(own, ranks);
         Files.move(
                 temporary,
-                controlFile(rank),
+                ShmJob.controlFile(folder, rank),
                 StandardCopyOption.ATOMIC_MOVE,
                 StandardCopyOption.REPLACE_EXISTING);
     }
@@ -180,7 +167,7 @@ final class Rendezvous implements AutoCloseable {
         while (true) {
             try {
                 if (peer == rank || isPresent(peer)) {
-                    return SharedParts.map(controlFile(peer), arena);
+                    return SharedParts.map(ShmJob.controlFile(folder, peer), arena);
                 }
             } catch (NoSuchFileException e) {
                 // Not there yet, or its owner has just given up: wait in both cases.
@@ -206,11 +193,11 @@ final class Rendezvous implements AutoCloseable {
     private boolean isPresent(int peer) throws IOException {
         // Its control block comes after its lock: a look at a lock that its owner is about to take
         // could make the owner fail.
-        if (!Files.exists(controlFile(peer))) {
+        if (!Files.exists(ShmJob.controlFile(folder, peer))) {
             return false;
         }
         if (watches[peer] == null) {
-            watches[peer] = new HeldLock.Watch(lockFile(peer));
+            watches[peer] = new HeldLock.Watch(ShmJob.lockFile(folder, peer));
         }
         if (watches[peer].isHeld()) {
             return true;
@@ -228,13 +215,13 @@ final class Rendezvous implements AutoCloseable {
             if (starter != null) {
                 starter.close();
             }
-            Files.deleteIfExists(controlFile(rank));
+            Files.deleteIfExists(ShmJob.controlFile(folder, rank));
             for (HeldLock.Watch watch : watches) {
                 if (watch != null) {
                     watch.close();
                 }
             }
-            Files.deleteIfExists(lockFile(rank));
+            Files.deleteIfExists(ShmJob.lockFile(folder, rank));
             lock.close();
             arena.close();
             if (abandoned) {

@@ -30,7 +30,6 @@ import java.util.stream.Stream;
 public final class ShmJob implements AutoCloseable {
 
     static final String STARTER_LOCK = "starter.lock";
-    private static final String ENDED = ".ended";
 
     /** Random bytes of a folder's name, so that it cannot be guessed. */
     private static final int NAME_BYTES = 16;
@@ -107,7 +106,15 @@ public final class ShmJob implements AutoCloseable {
     }
 
     private static Path endedFile(Path folder, int rank) {
-        return folder.resolve("rank-" + rank + ENDED);
+        return folder.resolve("rank-" + rank + ".ended");
+    }
+
+    public static Path lockFile(Path folder, int rank) {
+        return folder.resolve("rank-" + rank + ".lock");
+    }
+
+    public static Path controlFile(Path folder, int rank) {
+        return folder.resolve("rank-" + rank + ".control");
     }
 
     /** Notes that the process of a rank has ended, for ranks that still wait for it to join. */
@@ -185,23 +192,19 @@ public final class ShmJob implements AutoCloseable {
         Files.deleteIfExists(folder);
     }
 
-    /** Removes the folder of a run whose starter was killed; others may do so at the same time. */
-    public static void remove(Path folder) throws IOException {
-        deleteTwice(folder);
-    }
-
     /** Removes the folder unless another rank is still there, which will do so. */
     static void removeIfLeft(Path folder) throws IOException {
         if (!hasHeldLock(folder)) {
-            deleteTwice(folder);
+            remove(folder);
         }
     }
 
-    /** Deletes again if a rank has made one more file meanwhile. */
-    private static void deleteTwice(Path folder) throws IOException {
+    /** Removes the folder of a run whose starter has ended; others may do so at the same time. */
+    public static void remove(Path folder) throws IOException {
         try {
             delete(folder);
         } catch (DirectoryNotEmptyException e) {
+            // A rank has made one more file meanwhile.
             delete(folder);
         }
     }
@@ -232,7 +235,7 @@ public final class ShmJob implements AutoCloseable {
         try {
             // First: if file handles are short, listing the folder needs this one.
             lock.close();
-            deleteTwice(folder);
+            remove(folder);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove " + folder, e);
         }

@@ -13,8 +13,6 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class ThreadFabric extends MemoryFabric {
 
-    private static final long PAGE_BYTES = 4096;
-
     private final Memory memory;
 
     /** The regions of one world. Any thread may call. */
@@ -79,7 +77,10 @@ public final class ThreadFabric extends MemoryFabric {
     public static ThreadFabric[] world(int ranks, Duration deadline, Arena arena) {
         MemorySegment[] blocks = new MemorySegment[ranks];
         for (int r = 0; r < ranks; r++) {
-            blocks[r] = arena.allocate(ControlBlock.BYTES + MemoryRegion.HEADER_BYTES, PAGE_BYTES);
+            blocks[r] =
+                    arena.allocate(
+                            ControlBlock.BYTES + MemoryRegion.HEADER_BYTES,
+                            MemoryRegion.HEADER_BYTES);
         }
         Memory memory = new Memory(ranks);
         ThreadFabric[] fabrics = new ThreadFabric[ranks];
@@ -107,7 +108,7 @@ public final class ThreadFabric extends MemoryFabric {
     protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
         Parts parts = memory.parts(name, size());
         // Each rank zeroes its own part, so that the pages are near its thread.
-        parts.whole[rank()] = parts.arena.allocate(bytesWithHeader, PAGE_BYTES);
+        parts.whole[rank()] = parts.arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
         barrier();
         memory.gathering.remove(name);
         return new MemoryRegion(parts.whole, () -> memory.release(parts));

@@ -71,20 +71,23 @@ final class WaitErrors {
 
     /** The report of a wait that ends with an error. */
     FailureReport report(Awaited what, int value, long waitedNs) {
-        String prefix = "weft-" + self() + "-";
-        String thread = Thread.currentThread().getName();
-        FailureReport.Wait wait =
-                new FailureReport.Wait(
-                        thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
-                        what.what(),
-                        fabric.worldRank(what.writer()),
-                        source(what),
-                        what.chunk(),
-                        value,
-                        waitedNs / 1_000_000);
         // Each group counts its own collective calls, so the report names the group.
         String group = what.what().equals(Awaited.COLLECTIVE) ? fabric.id : "";
-        return new FailureReport(self(), group, -1, List.of(wait), List.of(), List.of(), peers());
+        List<FailureReport.Wait> waits = List.of(wait(what, value, waitedNs));
+        return new FailureReport(self(), group, -1, waits, List.of(), List.of(), peers());
+    }
+
+    private FailureReport.Wait wait(Awaited what, int value, long waitedNs) {
+        String prefix = "weft-" + self() + "-";
+        String thread = Thread.currentThread().getName();
+        return new FailureReport.Wait(
+                thread.startsWith(prefix) ? thread.substring(prefix.length()) : thread,
+                what.what(),
+                fabric.worldRank(what.writer()),
+                source(what),
+                what.chunk(),
+                value,
+                waitedNs / 1_000_000);
     }
 
     private List<FailureReport.Peer> peers() {
@@ -93,17 +96,6 @@ final class WaitErrors {
 
     /** A description of what is awaited. */
     String describe(Awaited what, int value) {
-        StringBuilder text = new StringBuilder(what.what());
-        if (what.chunk() >= 0) {
-            text.append(' ').append(what.chunk());
-        }
-        if (what.source() >= 0) {
-            text.append(" of rank ").append(source(what));
-        }
-        return text.append(" (number ")
-                .append(value)
-                .append(") from rank ")
-                .append(fabric.worldRank(what.writer()))
-                .toString();
+        return wait(what, value, 0).awaited();
     }
 }

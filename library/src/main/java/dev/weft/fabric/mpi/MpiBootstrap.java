@@ -3,6 +3,7 @@ package dev.weft.fabric.mpi;
 import dev.weft.fabric.memory.BuildId;
 import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.transport.CoreShare;
+import dev.weft.ffi.Affinity;
 import dev.weft.ffi.Mpi;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
@@ -10,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -142,7 +144,8 @@ final class MpiBootstrap {
 
     /** How this rank shares cores with ranks of its host that may use the same ones. */
     CoreShare cores() {
-        long[] digests = numbers(MpiProcess.coresDigest());
+        boolean known = Affinity.unavailable().isEmpty();
+        long[] digests = numbers(known ? Arrays.hashCode(Affinity.allowed()) : 0);
         int index = 0;
         int sharers = 0;
         int place = 0;

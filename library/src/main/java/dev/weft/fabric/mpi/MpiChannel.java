@@ -3,8 +3,6 @@ package dev.weft.fabric.mpi;
 import dev.weft.ffi.MpiRequests;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
-import java.util.Arrays;
-import java.util.Objects;
 
 /**
  * The connection to one rank on another host, with its send queue. Any thread may take a {@link
@@ -41,11 +39,13 @@ final class MpiChannel {
     /** By request: what it sends. */
     private final MpiMessage[] sends = new MpiMessage[SENDS];
 
-    private final ArrayDeque<MpiArrival> arrivals = new ArrayDeque<>();
-    private final ArrayDeque<MpiArrival> freeArrivals = new ArrayDeque<>();
+    /** Received messages that have not taken effect. */
+    private final ArrayDeque<MpiMessage> arrivals = new ArrayDeque<>();
+
+    private final ArrayDeque<MpiMessage> freeArrivals = new ArrayDeque<>();
 
     /** By request: of what it receives a fragment. */
-    private final MpiArrival[] receives = new MpiArrival[RECEIVES];
+    private final MpiMessage[] receives = new MpiMessage[RECEIVES];
 
     /** The length of the send queue, for those who do not hold the lock. */
     private volatile int queued;
@@ -61,6 +61,13 @@ final class MpiChannel {
     synchronized MpiMessage newMessage() {
         MpiMessage message = free.poll();
         return message == null ? new MpiMessage(arena, MpiMessage.MAX_BYTES) : message;
+    }
+
+    /** Sends a message without a rectangle. */
+    void send(int kind, long key, long at, int value, long wide) {
+        MpiMessage message = newMessage();
+        message.set(kind, key, at, value, wide);
+        send(message);
     }
 
     synchronized void send(MpiMessage message) {
@@ -131,15 +138,13 @@ final class MpiChannel {
                     return started;
                 }
                 sends[request] = message;
-                message.sendsLeft = 1 + (message.fragments == null ? 0 : message.fragments.count());
-                message.nextFragment = 0;
+                message.left = 1 + message.fragmentCount();
                 endpoint.sendMessage(firstRequest + request, message, peer);
-                sending = message.sendsLeft == 1 ? null : message;
+                sending = message.left == 1 ? null : message;
             } else {
                 sends[request] = sending;
-                endpoint.sendFragment(
-                        firstRequest + request, sending, sending.nextFragment++, peer);
-                sending = sending.nextFragment == sending.fragments.count() ? null : sending;
+                endpoint.sendFragment(firstRequest + request, sending, peer);
+                sending = sending.nextFragment == sending.fragmentCount() ? null : sending;
             }
             started = true;
         }
@@ -170,7 +175,7 @@ final class MpiChannel {
 
     private boolean startReceives(MpiEndpoint endpoint) {
         boolean started = false;
-        for (MpiArrival arrival : arrivals) {
+        for (MpiMessage arrival : arrivals) {
             while (arrival.nextFragment < arrival.fragmentCount()) {
                 int request = freeRequest(receives);
                 if (request < 0) {
@@ -178,7 +183,7 @@ final class MpiChannel {
                 }
                 receives[request] = arrival;
                 int at = firstRequest + MESSAGE_RECEIVE + 1 + request;
-                endpoint.receiveFragment(at, arrival, arrival.nextFragment++, peer);
+                endpoint.receiveFragment(at, arrival, peer);
                 started = true;
             }
         }
@@ -204,14 +209,13 @@ final class MpiChannel {
     MpiMessage completed(int request) {
         int index = request - firstRequest;
         if (index > MESSAGE_RECEIVE) {
-            MpiArrival arrival = receives[index - MESSAGE_RECEIVE - 1];
+            receives[index - MESSAGE_RECEIVE - 1].left--;
             receives[index - MESSAGE_RECEIVE - 1] = null;
-            arrival.fragmentsLeft--;
             return null;
         }
         MpiMessage message = sends[index];
         sends[index] = null;
-        return --message.sendsLeft == 0 ? message : null;
+        return --message.left == 0 ? message : null;
     }
 
     /** Takes a sent message back. */
@@ -220,28 +224,22 @@ final class MpiChannel {
         free.add(message);
     }
 
-    /** A new arrival, which takes effect after all before it. */
-    MpiArrival newArrival() {
-        MpiArrival arrival = freeArrivals.poll();
-        arrival = arrival == null ? new MpiArrival(arena) : arrival;
+    /** Makes an arrival of the received message, which takes effect after all before it. */
+    MpiMessage newArrival() {
+        MpiMessage arrival = freeArrivals.poll();
+        arrival = arrival == null ? new MpiMessage(arena, MpiMessage.BYTES) : arrival;
+        arrival.copyFrom(received);
         arrivals.add(arrival);
         return arrival;
     }
 
     /** Removes and returns the next arrival that can take effect, or null. */
-    MpiArrival nextComplete() {
-        MpiArrival first = arrivals.peek();
-        return first != null && first.fragmentsLeft == 0 ? arrivals.poll() : null;
+    MpiMessage nextComplete() {
+        MpiMessage first = arrivals.peek();
+        return first != null && first.left == 0 ? arrivals.poll() : null;
     }
 
-    void recycle(MpiArrival arrival) {
+    void recycleArrival(MpiMessage arrival) {
         freeArrivals.add(arrival);
-    }
-
-    @Override
-    public String toString() {
-        long underWay = Arrays.stream(sends).filter(Objects::nonNull).count();
-        return "channel to rank %s: %s messages queued, %s sends under way, %s arrivals"
-                .formatted(peer, queued, underWay, arrivals.size());
     }
 }

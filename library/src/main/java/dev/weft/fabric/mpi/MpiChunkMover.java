@@ -7,8 +7,6 @@ import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.IntConsumer;
@@ -32,7 +30,6 @@ final class MpiChunkMover implements ChunkMover {
     private final MpiTransport transport;
     private final CopyChunkMover copies;
     private final IntConsumer ended;
-    private final Arena arena = Arena.ofShared();
     private final MemoryRegion words;
     private final Awaited[] awaited;
     private int started;
@@ -51,16 +48,15 @@ final class MpiChunkMover implements ChunkMover {
         this.transport = transport;
         this.copies = new CopyChunkMover(fabric, ended);
         this.ended = ended;
-        MemorySegment[] own = new MemorySegment[fabric.size()];
-        Arrays.fill(own, arena.allocate(MemoryRegion.HEADER_BYTES + 64, 4096));
-        this.words = new MemoryRegion(own, arena::close);
+        Arena arena = Arena.ofShared();
+        this.words = MemoryRegion.own(fabric.size(), arena, arena::close);
         this.awaited = new Awaited[fabric.size()];
         for (int r = 0; r < awaited.length; r++) {
             // This rank signals it, by its progress thread: the peer may have left by then.
             awaited[r] = new Awaited("the end of a transfer", fabric.rank(), r, -1, WINDOW);
         }
         this.underWay = new AtomicIntegerArray(fabric.worldSize());
-        transport.register(this);
+        transport.receiver.register(this);
     }
 
     int id() {
@@ -87,8 +83,7 @@ final class MpiChunkMover implements ChunkMover {
         MpiMessage message = channel.newMessage();
         if (put) {
             message.rectangle(MpiMessage.PUT, move, flag, counter, -1, index);
-            message.address = region.part(move.from()).address() + move.fromAt();
-            message.fragments = MpiFragments.of(message);
+            message.cut(region.part(move.from()).address() + move.fromAt());
             message.mover = this;
         } else {
             message.rectangle(MpiMessage.GET, move, flag, counter, id, index);
@@ -139,7 +134,7 @@ final class MpiChunkMover implements ChunkMover {
         transport.submit(
                 () -> {
                     closed = true;
-                    transport.forget(this);
+                    transport.receiver.forget(this);
                     words.close();
                 });
     }

@@ -2,6 +2,7 @@ package dev.weft.fabric.mpi;
 
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiRequests;
+import java.util.LinkedHashMap;
 
 /**
  * Point-to-point calls of MPI: sends and receives messages and the fragments of rectangles. Used by
@@ -11,17 +12,16 @@ final class MpiEndpoint {
 
     private static final int MESSAGE_TAG = 1;
     private static final int FRAGMENT_TAG = 2;
+    private static final int MOST_TYPES = 16;
 
     private final Mpi mpi;
     private final long comm;
     private final MpiRequests requests;
 
     /** Datatypes of rectangles with gaps, made when first needed: operators use few shapes. */
-    private Shape[] shapes = new Shape[16];
+    private final LinkedHashMap<Shape, Long> types = new LinkedHashMap<>();
 
-    private int shapeCount;
-
-    private record Shape(int rows, int rowBytes, long pitch, long type) {}
+    private record Shape(int rows, int rowBytes, long pitch) {}
 
     MpiEndpoint(Mpi mpi, long comm, MpiRequests requests) {
         this.mpi = mpi;
@@ -51,52 +51,49 @@ final class MpiEndpoint {
                 comm);
     }
 
-    void sendFragment(int request, MpiMessage put, int fragment, int peer) {
-        MpiFragments fragments = put.fragments;
-        long pitch = put.fromPitch();
-        long address = put.address + fragments.at(fragment, pitch);
-        int rows = fragments.rows(fragment);
-        boolean plain = fragments.contiguous();
-        long type = plain ? mpi.byteType() : type(rows, (int) fragments.rowBytes(), pitch);
-        requests.isend(request, address, plain ? rows : 1, type, peer, FRAGMENT_TAG, comm);
+    /** Sends the next fragment of a put. */
+    void sendFragment(int request, MpiMessage put, int peer) {
+        fragment(true, request, put, put.fromPitch(), peer);
     }
 
-    void receiveFragment(int request, MpiArrival put, int fragment, int peer) {
+    /** Receives the next fragment of a put. */
+    void receiveFragment(int request, MpiMessage put, int peer) {
+        fragment(false, request, put, put.toPitch(), peer);
+    }
+
+    private void fragment(boolean send, int request, MpiMessage put, long pitch, int peer) {
         MpiFragments fragments = put.fragments;
-        long pitch = put.message.toPitch();
+        int fragment = put.nextFragment++;
         long address = put.address + fragments.at(fragment, pitch);
         int rows = fragments.rows(fragment);
         boolean plain = fragments.contiguous();
+        int count = plain ? rows : 1;
         long type = plain ? mpi.byteType() : type(rows, (int) fragments.rowBytes(), pitch);
-        requests.irecv(request, address, plain ? rows : 1, type, peer, FRAGMENT_TAG, comm);
+        if (send) {
+            requests.isend(request, address, count, type, peer, FRAGMENT_TAG, comm);
+        } else {
+            requests.irecv(request, address, count, type, peer, FRAGMENT_TAG, comm);
+        }
     }
 
     /** Frees the datatypes; before MPI ends. */
     void close() {
-        for (int i = 0; i < shapeCount; i++) {
-            mpi.freeType(shapes[i].type);
-        }
-        shapeCount = 0;
+        types.values().forEach(mpi::freeType);
+        types.clear();
     }
 
     private long type(int rows, int rowBytes, long pitch) {
-        for (int i = 0; i < shapeCount; i++) {
-            Shape shape = shapes[i];
-            if (shape.rows == rows && shape.rowBytes == rowBytes && shape.pitch == pitch) {
-                return shape.type;
-            }
+        Shape shape = new Shape(rows, rowBytes, pitch);
+        Long known = types.get(shape);
+        if (known != null) {
+            return known;
         }
-        if (shapeCount == shapes.length) {
-            // The oldest half goes: MPI keeps a type for as long as a message needs it.
-            int kept = shapes.length / 2;
-            for (int i = 0; i < kept; i++) {
-                mpi.freeType(shapes[i].type);
-            }
-            System.arraycopy(shapes, kept, shapes, 0, shapes.length - kept);
-            shapeCount -= kept;
+        if (types.size() == MOST_TYPES) {
+            // MPI keeps a type for as long as a message needs it.
+            mpi.freeType(types.pollFirstEntry().getValue());
         }
-        Shape made = new Shape(rows, rowBytes, pitch, mpi.hvectorType(rows, rowBytes, pitch));
-        shapes[shapeCount++] = made;
-        return made.type;
+        long type = mpi.hvectorType(rows, rowBytes, pitch);
+        types.put(shape, type);
+        return type;
     }
 }

@@ -12,10 +12,8 @@ import dev.weft.fabric.transport.RowGather;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.IntConsumer;
+import java.util.stream.LongStream;
 
 /**
  * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do.
@@ -25,7 +23,6 @@ public final class MpiFabric extends MemoryFabric {
 
     private final MpiProcess process;
     private final MpiTransport transport;
-    private final Path folder;
     private final Hosts hosts;
     private final int firstLocal;
     private final int endLocal;
@@ -42,7 +39,6 @@ public final class MpiFabric extends MemoryFabric {
         super(id, group, rank, control, health);
         this.process = process;
         this.transport = transport;
-        this.folder = process.folder();
         this.hosts = hostsOf(process.hosts(), group);
         int host = hosts.hostOf(rank);
         this.firstLocal = hosts.first(host);
@@ -64,18 +60,8 @@ public final class MpiFabric extends MemoryFabric {
 
     /** The hosts of a group's ranks. */
     private static Hosts hostsOf(Hosts world, Group group) {
-        List<Integer> sizes = new ArrayList<>();
-        int latest = -1;
-        for (int r = 0; r < group.size(); r++) {
-            int host = world.hostOf(group.worldRank(r));
-            if (host == latest) {
-                sizes.set(sizes.size() - 1, sizes.getLast() + 1);
-            } else {
-                sizes.add(1);
-            }
-            latest = host;
-        }
-        return new Hosts(sizes);
+        LongStream ranks = LongStream.range(group.first(), group.first() + group.size());
+        return MpiBootstrap.hosts(ranks.map(rank -> world.hostOf((int) rank)).toArray(), 0);
     }
 
     @Override
@@ -115,7 +101,7 @@ public final class MpiFabric extends MemoryFabric {
                 barrier();
                 barrier();
             } else {
-                new SharedParts(this, folder, name)
+                new SharedParts(this, process.folder(), name)
                         .map(bytesWithHeader, firstLocal, endLocal, whole, arena);
             }
             mirror(whole, firstLocal, endLocal, arena);
@@ -132,7 +118,7 @@ public final class MpiFabric extends MemoryFabric {
                 new MemoryRegion(
                         key, firstLocal, endLocal, whole, () -> transport.release(known[0]));
         known[0] = new MpiRegion(region, group, worldRank(rank()), arena::close);
-        transport.register(known[0]);
+        transport.regions.register(known[0]);
         try {
             // No rank writes before all know the region.
             barrier();
@@ -168,33 +154,25 @@ public final class MpiFabric extends MemoryFabric {
     @Override
     protected void sendWord(MemoryRegion region, int home, long offset, int value) {
         MpiChannel channel = transport.channel(worldRank(home));
-        MpiMessage message = channel.newMessage();
-        message.word(MpiMessage.WORD, region.key(), offset, value);
-        channel.send(message);
+        channel.send(MpiMessage.WORD, region.key(), offset, value, 0);
         transport.wake();
     }
 
     @Override
     protected void sendPublished(MemoryRegion region, long offset, int value) {
-        for (int r = 0; r < size(); r++) {
-            if (!region.isMapped(r)) {
-                MpiChannel channel = transport.channel(worldRank(r));
-                MpiMessage message = channel.newMessage();
-                message.word(MpiMessage.PUBLISHED, region.key(), offset, value);
-                channel.send(message);
-            }
-        }
+        sendToOtherHosts(MpiMessage.PUBLISHED, region, offset, value, 0);
         transport.wake();
     }
 
     @Override
     protected void sendValue(MemoryRegion region, long offset, long value) {
+        sendToOtherHosts(MpiMessage.VALUE, region, offset, 0, value);
+    }
+
+    private void sendToOtherHosts(int kind, MemoryRegion region, long at, int value, long wide) {
         for (int r = 0; r < size(); r++) {
             if (!region.isMapped(r)) {
-                MpiChannel channel = transport.channel(worldRank(r));
-                MpiMessage message = channel.newMessage();
-                message.value(MpiMessage.VALUE, region.key(), offset, value);
-                channel.send(message);
+                transport.channel(worldRank(r)).send(kind, region.key(), at, value, wide);
             }
         }
     }

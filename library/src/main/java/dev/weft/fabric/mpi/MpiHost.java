@@ -9,6 +9,7 @@ import dev.weft.fabric.memory.ShmJob;
 import dev.weft.files.PrivateFiles;
 import dev.weft.plan.Hosts;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -32,7 +33,7 @@ final class MpiHost implements AutoCloseable {
     private final MemoryRegion control;
 
     /** Removes the folder when the process is told to end. */
-    private final Thread hook = new Thread(this::removeFolder, "weft-leave");
+    private final Thread hook;
 
     /**
      * @param job that of the host's first rank; null on the others
@@ -40,6 +41,7 @@ final class MpiHost implements AutoCloseable {
     private MpiHost(MpiBootstrap bootstrap, Hosts hosts, int rank, ShmJob job) throws IOException {
         this.rank = rank;
         this.job = job;
+        this.hook = job == null ? null : new Thread(job::close, "weft-leave");
         if (job != null) {
             Runtime.getRuntime().addShutdownHook(hook);
         }
@@ -48,21 +50,21 @@ final class MpiHost implements AutoCloseable {
         int size = hosts.size(host);
         List<String> folders = bootstrap.texts(job == null ? "" : job.folder().toString());
         this.folder = PrivateFiles.existing(Path.of(folders.get(first)));
-        this.lock = HeldLock.take(lockFile(rank));
+        this.lock = HeldLock.take(ShmJob.lockFile(folder, rank));
         if (lock == null) {
             throw new IOException("the lock of rank " + rank + " in " + folder + " is taken");
         }
         MemorySegment[] whole = new MemorySegment[hosts.ranks()];
         long bytes = ControlBlock.BYTES + MemoryRegion.HEADER_BYTES;
-        SharedParts.reserve(controlFile(rank), bytes);
+        SharedParts.reserve(ShmJob.controlFile(folder, rank), bytes);
         bootstrap.barrier();
         this.watches = new HeldLock.Watch[size];
         for (int r = first; r < first + size; r++) {
-            whole[r] = SharedParts.map(controlFile(r), arena);
-            watches[r - first] = new HeldLock.Watch(lockFile(r));
+            whole[r] = SharedParts.map(ShmJob.controlFile(folder, r), arena);
+            watches[r - first] = new HeldLock.Watch(ShmJob.lockFile(folder, r));
         }
         bootstrap.barrier();
-        Files.delete(controlFile(rank));
+        Files.delete(ShmJob.controlFile(folder, rank));
         MpiFabric.mirror(whole, first, first + size, arena);
         this.control =
                 new MemoryRegion(
@@ -89,14 +91,6 @@ final class MpiHost implements AutoCloseable {
         }
     }
 
-    private Path lockFile(int of) {
-        return folder.resolve("rank-" + of + ".lock");
-    }
-
-    private Path controlFile(int of) {
-        return folder.resolve("rank-" + of + ".control");
-    }
-
     Path folder() {
         return folder;
     }
@@ -121,24 +115,24 @@ final class MpiHost implements AutoCloseable {
         return -1;
     }
 
-    private void removeFolder() {
-        job.close();
-    }
-
     @Override
-    public void close() throws IOException {
+    public void close() {
         boolean firstIsGone = job == null && !watches[0].isHeld();
-        for (HeldLock.Watch watch : watches) {
-            watch.close();
-        }
-        Files.deleteIfExists(lockFile(rank));
-        lock.close();
-        if (job != null) {
-            job.close();
-            removeHook();
-        } else if (firstIsGone) {
-            // It was killed, or it would have removed the folder itself.
-            ShmJob.remove(folder);
+        try {
+            for (HeldLock.Watch watch : watches) {
+                watch.close();
+            }
+            Files.deleteIfExists(ShmJob.lockFile(folder, rank));
+            lock.close();
+            if (job != null) {
+                job.close();
+                removeHook();
+            } else if (firstIsGone) {
+                // It was killed, or it would have removed the folder itself.
+                ShmJob.remove(folder);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);
         }
     }
 

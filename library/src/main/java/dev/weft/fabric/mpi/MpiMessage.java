@@ -8,9 +8,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A control message between the progress threads of two ranks, and what the sender must remember
- * until it has been sent. Its layout, in the byte order of the hosts' processors, which must be the
- * same:
+ * A control message between the progress threads of two ranks, and what either end must remember
+ * until it has been sent or its rectangle has arrived. Its layout, in the byte order of the hosts'
+ * processors, which must be the same:
  *
  * <pre>
  * byte   0  4 bytes  kind
@@ -68,12 +68,19 @@ final class MpiMessage {
     private final MemorySegment buffer;
     private int length;
 
-    /** Of a put: the address of the rectangle, what is still to be sent, and who awaits its end. */
+    /** Of a put: the address of the rectangle at this end. */
     long address;
 
+    /** Of a put: how it is cut; otherwise null. */
     MpiFragments fragments;
+
+    /** The first fragment that MPI has not been given. */
     int nextFragment;
-    int sendsLeft;
+
+    /** Sends or receives that have not ended. */
+    int left;
+
+    /** Who awaits the end of a put that this rank has started. */
     MpiChunkMover mover;
 
     MpiMessage(Arena arena, int bytes) {
@@ -88,7 +95,7 @@ final class MpiMessage {
         return length;
     }
 
-    private void set(int kind, int value, long key, long at, long wide) {
+    void set(int kind, long key, long at, int value, long wide) {
         buffer.set(ValueLayout.JAVA_INT, 0, kind);
         buffer.set(ValueLayout.JAVA_INT, 4, value);
         buffer.set(ValueLayout.JAVA_LONG, 8, key);
@@ -96,19 +103,12 @@ final class MpiMessage {
         buffer.set(ValueLayout.JAVA_LONG, 24, wide);
         length = BYTES;
         fragments = null;
+        nextFragment = 0;
         mover = null;
     }
 
-    void word(int kind, long key, long at, int value) {
-        set(kind, value, key, at, 0);
-    }
-
-    void value(int kind, long key, long at, long value) {
-        set(kind, 0, key, at, value);
-    }
-
     void failure(int causeRank, String message) {
-        set(FAILED, causeRank, 0, 0, 0);
+        set(FAILED, 0, 0, causeRank, 0);
         byte[] utf8 = message.getBytes(StandardCharsets.UTF_8);
         int room = Math.min(utf8.length, MAX_BYTES - BYTES);
         MemorySegment.copy(utf8, 0, buffer, ValueLayout.JAVA_BYTE, BYTES, room);
@@ -116,7 +116,7 @@ final class MpiMessage {
     }
 
     void rectangle(int kind, Move move, int flag, int counter, int moverId, int index) {
-        set(kind, flag, ((MemoryRegion) move.region()).key(), move.toAt(), move.fromAt());
+        set(kind, ((MemoryRegion) move.region()).key(), move.toAt(), flag, move.fromAt());
         buffer.set(ValueLayout.JAVA_LONG, 32, move.flagAt());
         buffer.set(ValueLayout.JAVA_LONG, 40, move.counterAt());
         buffer.set(ValueLayout.JAVA_INT, 48, counter);
@@ -129,11 +129,21 @@ final class MpiMessage {
     }
 
     /** Makes this the put that answers a get. */
-    void answer(MpiMessage get) {
-        MemorySegment.copy(get.buffer, 0, buffer, 0, BYTES);
+    void answer(MpiMessage get, long rectangle) {
+        copyFrom(get);
         buffer.set(ValueLayout.JAVA_INT, 0, PUT);
-        length = BYTES;
-        mover = null;
+        cut(rectangle);
+    }
+
+    /** Cuts the rectangle of a put into fragments. */
+    void cut(long rectangle) {
+        address = rectangle;
+        fragments = MpiFragments.of(this);
+        left = fragments.count();
+    }
+
+    int fragmentCount() {
+        return fragments == null ? 0 : fragments.count();
     }
 
     boolean isPutFrom(long key) {
@@ -206,5 +216,9 @@ final class MpiMessage {
     void copyFrom(MpiMessage other) {
         MemorySegment.copy(other.buffer, 0, buffer, 0, BYTES);
         length = BYTES;
+        fragments = null;
+        nextFragment = 0;
+        left = 0;
+        mover = null;
     }
 }

@@ -5,18 +5,15 @@ import dev.weft.fabric.memory.ControlBlock;
 import dev.weft.fabric.memory.Health;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.RowGather;
-import dev.weft.ffi.Affinity;
 import dev.weft.ffi.Mpi;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.ffi.MpiThreadLevel;
 import dev.weft.plan.Hosts;
 import dev.weft.time.WaitTime;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
@@ -157,18 +154,10 @@ public final class MpiProcess {
             }
         } catch (Throwable e) {
             fabric.health.fail(e);
-            tellOfFailure();
+            transport.tellOfFailure();
             left.completeExceptionally(e);
         } finally {
             finished.complete(null);
-        }
-    }
-
-    private void tellOfFailure() {
-        try {
-            transport.tellOfFailure();
-        } catch (RuntimeException e) {
-            LOG.log(Level.DEBUG, "the failure of MPI cannot be sent to the peers", e);
         }
     }
 
@@ -196,7 +185,7 @@ public final class MpiProcess {
                         peer -> host.isAlive(peer) && transport.reaches(peer),
                         deadline);
         MpiFabric fabric = MpiFabric.world(this, host.control(), health, transport);
-        transport.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
+        transport.regions.register(new MpiRegion(host.control(), fabric.group, rank, () -> {}));
         LOG.log(
                 Level.DEBUG,
                 "rank {0} of {1} on hosts {2}: {3}, threads {4}",
@@ -273,7 +262,7 @@ public final class MpiProcess {
         } catch (ExecutionException e) {
             throw new IllegalStateException(e.getCause().getMessage(), e.getCause());
         } finally {
-            closeHost();
+            host.close();
         }
     }
 
@@ -283,21 +272,21 @@ public final class MpiProcess {
      */
     private void awaitLeft(MpiFabric fabric)
             throws InterruptedException, ExecutionException, TimeoutException {
-        long work = fabric.health.workOf(fabric.group, false);
-        long idleNs = 0;
         long lookedNs = System.nanoTime();
+        long work = fabric.health.workOf(fabric.group, false, lookedNs);
+        long idleNs = 0;
         while (!haveOthersLeft() || host.firstPresent(fabric.health) >= 0) {
             if (left.isDone()) {
                 TimeUnit.NANOSECONDS.sleep(LOCAL_POLL_NS);
             }
-            long workNow = fabric.health.workOf(fabric.group, false);
+            long now = System.nanoTime();
+            long workNow = fabric.health.workOf(fabric.group, false, now);
             if (workNow != work) {
                 work = workNow;
                 idleNs = 0;
             } else if (idleNs >= WaitTime.nanoseconds(deadline)) {
                 throw new TimeoutException();
             }
-            long now = System.nanoTime();
             idleNs += WaitTime.counted(lookedNs, now);
             lookedNs = now;
         }
@@ -318,18 +307,5 @@ public final class MpiProcess {
     private int firstPresent(Health health) {
         int here = host.firstPresent(health);
         return here >= 0 ? here : transport.firstPresent();
-    }
-
-    private void closeHost() {
-        try {
-            host.close();
-        } catch (IOException e) {
-            throw new UncheckedIOException("rank " + rank + " cannot leave " + folder(), e);
-        }
-    }
-
-    /** A hash of the cores that this process may use. */
-    static long coresDigest() {
-        return Affinity.unavailable().isPresent() ? 0 : Arrays.hashCode(Affinity.allowed());
     }
 }

@@ -51,15 +51,14 @@ final class MpiReceiver {
             case MpiMessage.GET -> answer(channel, message);
             case MpiMessage.PUT -> {
                 MpiRegion region = regions.get(message.key());
-                long target = region.ownAddress(self) + message.at();
-                channel.newArrival().of(message, MpiFragments.of(message), target);
+                channel.newArrival().cut(region.ownAddress(self) + message.at());
             }
             case MpiMessage.WORD,
                     MpiMessage.PUBLISHED,
                     MpiMessage.VALUE,
                     MpiMessage.RELEASED,
                     MpiMessage.LEFT ->
-                    channel.newArrival().of(message);
+                    channel.newArrival();
             default ->
                     throw new IllegalStateException(
                             "rank " + peer + " sent a message of kind " + message.kind());
@@ -68,19 +67,17 @@ final class MpiReceiver {
 
     private void answer(MpiChannel channel, MpiMessage get) {
         MpiMessage put = channel.newMessage();
-        put.answer(get);
-        put.address = regions.get(get.key()).ownAddress(self) + get.wide();
-        put.fragments = MpiFragments.of(put);
+        put.answer(get, regions.get(get.key()).ownAddress(self) + get.wide());
         channel.send(put);
     }
 
     /** Applies, in order, the arrivals of a channel that are complete. */
     void applyComplete(MpiChannel channel) {
-        for (MpiArrival arrival = channel.nextComplete();
+        for (MpiMessage arrival = channel.nextComplete();
                 arrival != null;
                 arrival = channel.nextComplete()) {
-            apply(channel.peer, arrival.message);
-            channel.recycle(arrival);
+            apply(channel.peer, arrival);
+            channel.recycleArrival(arrival);
         }
     }
 
@@ -90,16 +87,18 @@ final class MpiReceiver {
             return;
         }
         MpiRegion region = regions.get(message.key());
-        MemoryRegion memory = region.memory();
-        int own = region.member(self);
+        MemoryRegion memory = region.memory;
+        int own = region.group.memberOf(self);
         switch (message.kind()) {
             case MpiMessage.RELEASED -> regions.release(region, peer);
             case MpiMessage.WORD -> world.store(memory, own, message.at(), message.value());
             case MpiMessage.PUBLISHED ->
-                    world.store(memory, region.member(peer), message.at(), message.value());
+                    world.store(memory, region.group.memberOf(peer), message.at(), message.value());
             case MpiMessage.VALUE ->
                     Words.longRelease(
-                            memory.words(region.member(peer)), message.at(), message.wide());
+                            memory.words(region.group.memberOf(peer)),
+                            message.at(),
+                            message.wide());
             default -> {
                 world.store(memory, own, message.flagAt(), message.value());
                 if (message.counterAt() >= 0) {

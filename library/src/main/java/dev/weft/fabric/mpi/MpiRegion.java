@@ -10,12 +10,12 @@ import java.util.BitSet;
  */
 final class MpiRegion {
 
-    private final MemoryRegion memory;
-    private final Group group;
-    private final Runnable free;
+    final MemoryRegion memory;
+    final Group group;
+    final Runnable free;
 
     /** The world's ranks that still hold it, of this one and those on other hosts. */
-    private final BitSet holders = new BitSet();
+    final BitSet holders = new BitSet();
 
     MpiRegion(MemoryRegion memory, Group group, int self, Runnable free) {
         this.memory = memory;
@@ -28,35 +28,7 @@ final class MpiRegion {
         }
     }
 
-    MemoryRegion memory() {
-        return memory;
-    }
-
-    int ranks() {
-        return group.size();
-    }
-
-    int worldRank(int rank) {
-        return group.worldRank(rank);
-    }
-
-    int member(int worldRank) {
-        return group.memberOf(worldRank);
-    }
-
     long ownAddress(int self) {
-        return memory.part(member(self)).address();
-    }
-
-    void release(int worldRank) {
-        holders.clear(worldRank);
-    }
-
-    boolean isUnused() {
-        return holders.isEmpty();
-    }
-
-    void free() {
-        free.run();
+        return memory.part(group.memberOf(self)).address();
     }
 }

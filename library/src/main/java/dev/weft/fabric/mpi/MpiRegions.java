@@ -1,9 +1,9 @@
 package dev.weft.fabric.mpi;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.LongPredicate;
 
 /**
  * The regions of one rank, by their keys. Any thread may register one; all else is for the progress
@@ -20,14 +20,14 @@ final class MpiRegions {
     private MpiRegion latest;
 
     void register(MpiRegion region) {
-        if (byKey.putIfAbsent(region.memory().key(), region) != null) {
-            throw new IllegalStateException("two regions have the key " + region.memory().key());
+        if (byKey.putIfAbsent(region.memory.key(), region) != null) {
+            throw new IllegalStateException("two regions have the key " + region.memory.key());
         }
     }
 
     MpiRegion get(long key) {
         MpiRegion region = latest;
-        if (region == null || region.memory().key() != key) {
+        if (region == null || region.memory.key() != key) {
             region = byKey.get(key);
             if (region == null) {
                 throw new IllegalStateException(
@@ -39,37 +39,33 @@ final class MpiRegions {
     }
 
     void release(MpiRegion region, int worldRank) {
-        region.release(worldRank);
-        if (region.isUnused()) {
+        region.holders.clear(worldRank);
+        if (region.holders.isEmpty()) {
             unused.add(region);
         }
     }
 
-    /**
-     * Frees the regions that all have released.
-     *
-     * @param sent whether the region with a key is still being sent from
-     */
-    void freeUnused(LongPredicate sent) {
+    /** Frees the regions that all have released and no channel still sends from. */
+    void freeUnused(MpiChannel[] channels) {
         if (!unused.isEmpty()) {
-            unused.removeIf(region -> isFreed(region, sent));
+            unused.removeIf(region -> isFreed(region, channels));
         }
     }
 
-    private boolean isFreed(MpiRegion region, LongPredicate sent) {
-        long key = region.memory().key();
-        if (sent.test(key)) {
+    private boolean isFreed(MpiRegion region, MpiChannel[] channels) {
+        long key = region.memory.key();
+        if (Arrays.stream(channels).anyMatch(channel -> channel.sendsFrom(key))) {
             return false;
         }
         byKey.remove(key);
         latest = latest == region ? null : latest;
-        region.free();
+        region.free.run();
         return true;
     }
 
     /** Frees all regions, after the progress thread has ended. */
     void freeAll() {
-        byKey.values().forEach(MpiRegion::free);
+        byKey.values().forEach(region -> region.free.run());
         byKey.clear();
     }
 }

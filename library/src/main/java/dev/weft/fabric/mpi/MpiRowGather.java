@@ -56,11 +56,7 @@ final class MpiRowGather implements RowGather {
         // is named.
         int next = (fabric.rank() + 1) % fabric.size();
         this.done = new Awaited("MPI_Allgatherv", fabric.rank(), next, -1);
-        MemorySegment[] own = new MemorySegment[fabric.size()];
-        Arrays.fill(
-                own,
-                Arena.ofAuto().allocate(MemoryRegion.HEADER_BYTES + 64, MemoryRegion.HEADER_BYTES));
-        this.words = new MemoryRegion(own, () -> {});
+        this.words = MemoryRegion.own(fabric.size(), Arena.ofAuto(), () -> {});
         Long left = spare.pollLast();
         if (left == null) {
             run(() -> comm = mpi.duplicate(world));

@@ -9,10 +9,14 @@ import dev.weft.ffi.MpiRequests;
 import dev.weft.plan.Hosts;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * One rank's connections to all ranks on other hosts. One thread, the progress thread, makes every
@@ -51,8 +55,8 @@ final class MpiTransport {
     /** By world rank: when something last came from it. Set by the progress thread. */
     private final AtomicLongArray heardNs;
 
-    private final MpiRegions regions = new MpiRegions();
-    private final MpiReceiver receiver;
+    final MpiRegions regions = new MpiRegions();
+    final MpiReceiver receiver;
     private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private final MpiBackoff backoff = new MpiBackoff();
 
@@ -74,19 +78,15 @@ final class MpiTransport {
         this.lost = new AtomicIntegerArray(hosts.ranks());
         this.heardNs = new AtomicLongArray(hosts.ranks());
         this.heartbeatNs = Math.min(HEARTBEAT_NS, deadlineNs / 8);
-        int others = 0;
+        List<MpiChannel> others = new ArrayList<>();
         for (int r = 0; r < channels.length; r++) {
             if (!hosts.shareMemory(self, r)) {
-                channels[r] = new MpiChannel(r, MpiChannel.REQUESTS * others++, arena);
+                channels[r] = new MpiChannel(r, MpiChannel.REQUESTS * others.size(), arena);
+                others.add(channels[r]);
             }
         }
-        this.byRequest = new MpiChannel[others];
-        for (MpiChannel channel : channels) {
-            if (channel != null) {
-                byRequest[channel.firstRequest / MpiChannel.REQUESTS] = channel;
-            }
-        }
-        this.requests = mpi.requests(Math.max(1, MpiChannel.REQUESTS * others));
+        this.byRequest = others.toArray(MpiChannel[]::new);
+        this.requests = mpi.requests(Math.max(1, MpiChannel.REQUESTS * byRequest.length));
         this.endpoint = new MpiEndpoint(mpi, comm, requests);
     }
 
@@ -112,18 +112,6 @@ final class MpiTransport {
         return channels[worldRank];
     }
 
-    void register(MpiRegion region) {
-        regions.register(region);
-    }
-
-    void register(MpiChunkMover mover) {
-        receiver.register(mover);
-    }
-
-    void forget(MpiChunkMover mover) {
-        receiver.forget(mover);
-    }
-
     /** Wakes the progress thread, after a message has been queued. */
     void wake() {
         LockSupport.unpark(thread);
@@ -142,24 +130,13 @@ final class MpiTransport {
     /** Tells the peers that this rank has released the region. */
     void release(MpiRegion region) {
         submit(() -> regions.release(region, self));
-        for (int r = 0; r < region.ranks(); r++) {
-            MpiChannel channel = channels[region.worldRank(r)];
+        for (int r = 0; r < region.group.size(); r++) {
+            MpiChannel channel = channels[region.group.worldRank(r)];
             if (channel != null) {
-                MpiMessage message = channel.newMessage();
-                message.word(MpiMessage.RELEASED, region.memory().key(), 0, 0);
-                channel.send(message);
+                channel.send(MpiMessage.RELEASED, region.memory.key(), 0, 0, 0);
             }
         }
         wake();
-    }
-
-    private boolean isSentFrom(long key) {
-        for (MpiChannel channel : byRequest) {
-            if (channel.sendsFrom(key)) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** Runs the progress thread, from when all ranks have joined until all have left. */
@@ -214,12 +191,11 @@ final class MpiTransport {
 
     /** A rank on another host that has neither left nor failed; if there is none, this one. */
     int firstPresent() {
-        for (MpiChannel channel : byRequest) {
-            if (!health.hasEnded(channel.peer)) {
-                return channel.peer;
-            }
-        }
-        return self;
+        return Arrays.stream(byRequest)
+                .mapToInt(channel -> channel.peer)
+                .filter(peer -> !health.hasEnded(peer))
+                .findFirst()
+                .orElse(self);
     }
 
     /** Ends {@link #run} as soon as no peer needs this rank any more. */
@@ -258,7 +234,7 @@ final class MpiTransport {
         for (int i = 0; i < completed; i++) {
             handle(i);
         }
-        regions.freeUnused(this::isSentFrom);
+        regions.freeUnused(byRequest);
         return moved | completed > 0;
     }
 
@@ -273,13 +249,17 @@ final class MpiTransport {
 
     /** Tells the peers of the progress thread's own failure, as far as MPI still works. */
     void tellOfFailure() {
-        for (int attempt = 0; attempt < LAST_ROUNDS; attempt++) {
-            tellState();
-            for (MpiChannel channel : byRequest) {
-                channel.start(endpoint);
+        try {
+            for (int attempt = 0; attempt < LAST_ROUNDS; attempt++) {
+                tellState();
+                for (MpiChannel channel : byRequest) {
+                    channel.start(endpoint);
+                }
+                requests.testSome();
+                LockSupport.parkNanos(this, LAST_ROUND_NS);
             }
-            requests.testSome();
-            LockSupport.parkNanos(this, LAST_ROUND_NS);
+        } catch (RuntimeException e) {
+            LOG.log(Level.DEBUG, "the failure of MPI cannot be sent to the peers", e);
         }
     }
 
@@ -304,18 +284,14 @@ final class MpiTransport {
             toAll(true, message -> message.failure(failure.peer(), failure.reason()));
         } else if (!endSent && state == ControlBlock.LEFT) {
             endSent = true;
-            toAll(false, message -> message.word(MpiMessage.LEFT, 0, 0, 0));
+            toAll(false, message -> message.set(MpiMessage.LEFT, 0, 0, 0, 0));
         }
         long now = System.nanoTime();
         if (!endSent && now - beatAt >= heartbeatNs) {
             beatAt = now;
             long work = health.ownWork();
-            toAll(true, message -> message.value(MpiMessage.WORK, 0, 0, work));
+            toAll(true, message -> message.set(MpiMessage.WORK, 0, 0, 0, work));
         }
-    }
-
-    private interface Writer {
-        void write(MpiMessage message);
     }
 
     /**
@@ -323,10 +299,10 @@ final class MpiTransport {
      *
      * @param ahead of all that is queued
      */
-    private void toAll(boolean ahead, Writer writer) {
+    private void toAll(boolean ahead, Consumer<MpiMessage> writer) {
         for (MpiChannel channel : byRequest) {
             MpiMessage message = channel.newMessage();
-            writer.write(message);
+            writer.accept(message);
             if (ahead) {
                 channel.sendFirst(message);
             } else {

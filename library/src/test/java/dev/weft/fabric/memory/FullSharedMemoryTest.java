@@ -77,7 +77,8 @@ class FullSharedMemoryTest {
             threads.start(
                     () -> {
                         try (ShmFabric fabric =
-                                Rendezvous.join(folder, rank, 2, Duration.ofSeconds(60))) {
+                                Rendezvous.join(
+                                        folder, rank, 2, RunToken.NONE, Duration.ofSeconds(60))) {
                             if (rank == 1) {
                                 awaitFile(folder.resolve("w-0-0"), MemoryRegion.HEADER_BYTES + 100);
                             }

@@ -54,7 +54,8 @@ class RendezvousTest {
                 int rank = r;
                 threads.start(
                         () -> {
-                            ShmFabric fabric = Rendezvous.join(folder, rank, 3, LONG);
+                            ShmFabric fabric =
+                                    Rendezvous.join(folder, rank, 3, RunToken.NONE, LONG);
                             Region region = fabric.allocate(5000);
                             fabric.barrier();
                             // No region and no control block has a name any more. A slow peer may
@@ -92,7 +93,9 @@ class RendezvousTest {
     void aRankThatDoesNotComeIsNamed() throws IOException {
         Path folder = PrivateFiles.folder(temporary.resolve("job"));
         StallException stall =
-                assertThrows(StallException.class, () -> Rendezvous.join(folder, 0, 2, SHORT));
+                assertThrows(
+                        StallException.class,
+                        () -> Rendezvous.join(folder, 0, 2, RunToken.NONE, SHORT));
         assertEquals(1, stall.peer());
         assertTrue(stall.getMessage().contains("the arrival of rank 1"), stall.getMessage());
         assertEquals(List.of(), List.copyOf(names(folder)), "nothing is left");
@@ -101,11 +104,11 @@ class RendezvousTest {
     @Test
     void aRankThatIsTakenIsRefused() throws IOException {
         Path folder = PrivateFiles.folder(temporary.resolve("job"));
-        try (ShmFabric fabric = Rendezvous.join(folder, 0, 1, LONG)) {
+        try (ShmFabric fabric = Rendezvous.join(folder, 0, 1, RunToken.NONE, LONG)) {
             String message =
                     assertThrows(
                                     IllegalArgumentException.class,
-                                    () -> Rendezvous.join(folder, 0, 1, LONG))
+                                    () -> Rendezvous.join(folder, 0, 1, RunToken.NONE, LONG))
                             .getMessage();
             assertTrue(message.contains("rank 0 is taken"), message);
             assertTrue(HeldLock.isHeld(folder.resolve("rank-0.lock")), "and stays so");
@@ -125,7 +128,7 @@ class RendezvousTest {
             String message =
                     assertThrows(
                                     IllegalArgumentException.class,
-                                    () -> Rendezvous.join(folder, 0, 2, LONG))
+                                    () -> Rendezvous.join(folder, 0, 2, RunToken.NONE, LONG))
                             .getMessage();
             assertTrue(message.startsWith("the control block of rank 1, " + control), message);
             assertFalse(Files.exists(folder.resolve("rank-0.lock")), "rank 0 has left");
@@ -262,7 +265,8 @@ class RendezvousTest {
         Path control = folder.resolve("rank-1.control");
         SharedParts.reserve(control, ControlBlock.BYTES + MemoryRegion.HEADER_BYTES);
         PrivateFiles.create(folder.resolve("rank-1.lock")).close();
-        assertThrows(StallException.class, () -> Rendezvous.join(folder, 0, 2, SHORT));
+        assertThrows(
+                StallException.class, () -> Rendezvous.join(folder, 0, 2, RunToken.NONE, SHORT));
     }
 
     /** Peers that wait for the rest learn why one who has come gave up. */
@@ -277,7 +281,13 @@ class RendezvousTest {
                         RuntimeException failure =
                                 assertThrows(
                                         RuntimeException.class,
-                                        () -> Rendezvous.join(folder, rank, 2 + rank, SHORT));
+                                        () ->
+                                                Rendezvous.join(
+                                                        folder,
+                                                        rank,
+                                                        2 + rank,
+                                                        RunToken.NONE,
+                                                        SHORT));
                         String message = failure.getMessage();
                         assertTrue(
                                 message.contains("ranks, this rank")

@@ -196,7 +196,9 @@ class ShmJobTest {
         String message =
                 assertThrows(
                                 RuntimeException.class,
-                                () -> Rendezvous.join(open, 0, 1, Duration.ofSeconds(5)))
+                                () ->
+                                        Rendezvous.join(
+                                                open, 0, 1, RunToken.NONE, Duration.ofSeconds(5)))
                         .getMessage();
         assertTrue(message.contains(open + " has mode rwxr-xr-x"), message);
         assertTrue(message.contains("expected a folder of yours with rwx------"), message);

@@ -29,7 +29,7 @@ class MpiMessageTest {
 
     @Test
     void aWordArrivesAsItWasSent() {
-        message.word(MpiMessage.WORD, -5, 1L << 40, Integer.MIN_VALUE);
+        message.set(MpiMessage.WORD, -5, 1L << 40, Integer.MIN_VALUE, 0);
         MpiMessage seen = received();
         assertEquals(MpiMessage.WORD, seen.kind());
         assertEquals(-5, seen.key());
@@ -45,7 +45,9 @@ class MpiMessageTest {
         message.rectangle(MpiMessage.GET, move, 41, 42, 3, 17);
         assertFalse(message.isPutFrom(9));
         MpiMessage put = new MpiMessage(arena, MpiMessage.MAX_BYTES);
-        put.answer(received());
+        put.answer(received(), 4096);
+        assertEquals(4096, put.address);
+        assertEquals(1, put.fragmentCount());
         assertTrue(put.isPutFrom(9));
         assertFalse(put.isPutFrom(8));
         assertEquals(1L << 33, put.wide(), "where it lies at the sender");
@@ -80,7 +82,7 @@ class MpiMessageTest {
     @Test
     void aLetterUsedAgainForgetsItsRectangle() {
         message.fragments = MpiFragments.of(1, 10, 10, 10, 5);
-        message.word(MpiMessage.LEFT, 0, 0, 0);
+        message.set(MpiMessage.LEFT, 0, 0, 0, 0);
         assertNull(message.fragments);
         assertNull(message.mover);
     }
