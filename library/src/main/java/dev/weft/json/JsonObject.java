@@ -12,11 +12,13 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.function.DoublePredicate;
 import java.util.function.Supplier;
 
 /**
@@ -144,29 +146,21 @@ public final class JsonObject {
 
     /** A finite number above zero. */
     public double positive(String name) {
-        double number = finite(name, "a number above 0");
-        if (number > 0) {
-            return number;
-        }
-        throw refusal(name, "a number above 0");
+        return finite(name, number -> number > 0, "a number above 0");
     }
 
     /** A finite number of zero or more. */
     public double amount(String name) {
-        double number = finite(name, "a number of 0 or more");
-        if (number >= 0) {
-            return number;
-        }
-        throw refusal(name, "a number of 0 or more");
+        return finite(name, number -> number >= 0, "a number of 0 or more");
     }
 
     public double amount(String name, double fallback) {
         return has(name) ? amount(name) : fallback;
     }
 
-    private double finite(String name, String expected) {
+    private double finite(String name, DoublePredicate fits, String expected) {
         double number = required(name, Numeral.class, expected).value();
-        if (Double.isFinite(number)) {
+        if (Double.isFinite(number) && fits.test(number)) {
             return number;
         }
         throw refusal(name, expected);
@@ -248,10 +242,7 @@ public final class JsonObject {
 
     /** One of an enum's constants by its {@link #label}. */
     public <E extends Enum<E>> E choice(String name, E[] choices) {
-        List<String> labels = new ArrayList<>();
-        for (E choice : choices) {
-            labels.add(label(choice));
-        }
+        List<String> labels = Arrays.stream(choices).map(JsonObject::label).toList();
         String expected = "one of " + String.join(", ", labels);
         int index = labels.indexOf(value(name, expected));
         if (index < 0) {

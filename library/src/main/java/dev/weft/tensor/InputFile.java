@@ -73,6 +73,10 @@ final class InputFile implements Closeable {
         return new IllegalArgumentException(path + ": " + reason);
     }
 
+    IllegalArgumentException refusal(String reason, Exception cause) {
+        return new IllegalArgumentException(path + ": " + reason, cause);
+    }
+
     /** A copy of {@code count} bytes, which {@code what} names in the error if there are fewer. */
     byte[] bytes(long position, int count, String what) throws IOException {
         if (count > sizeBytes - position) {
@@ -98,7 +102,7 @@ final class InputFile implements Closeable {
         try {
             return Matrix.contiguousBytes(dtype, rows, cols);
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException(path + ": " + e.getMessage(), e);
+            throw refusal(e.getMessage(), e);
         }
     }
 

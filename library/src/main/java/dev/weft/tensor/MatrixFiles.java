@@ -3,6 +3,7 @@ package dev.weft.tensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -79,21 +80,24 @@ public final class MatrixFiles {
 
     private static MatrixFile locateUnchecked(
             String spec, DType dtypeOrNull, long rowsOrAny, long colsOrAny) throws IOException {
-        if (spec.endsWith(NPY)) {
-            return NpyFile.locate(Path.of(spec));
-        }
-        int colon = tensorColon(spec);
-        if (colon >= 0) {
-            return SafetensorsFile.locate(
-                    Path.of(spec.substring(0, colon)), spec.substring(colon + 1));
-        }
-        if (dtypeOrNull == null || rowsOrAny == ANY || colsOrAny == ANY) {
+        boolean npy = spec.endsWith(NPY);
+        int colon = npy ? -1 : tensorColon(spec);
+        boolean told = dtypeOrNull != null && rowsOrAny != ANY && colsOrAny != ANY;
+        if (!npy && colon < 0 && !told) {
             throw new IllegalArgumentException(
                     spec
                             + ": a raw file does not say its type and shape: give dtype, rows and"
                             + " columns, or use .npy or .safetensors");
         }
-        return RawFile.locate(Path.of(spec), dtypeOrNull, rowsOrAny, colsOrAny);
+        try (InputFile file =
+                InputFile.open(Path.of(colon < 0 ? spec : spec.substring(0, colon)))) {
+            if (npy) {
+                return NpyFile.locate(file);
+            }
+            return colon < 0
+                    ? file.rest(0, dtypeOrNull, rowsOrAny, colsOrAny)
+                    : SafetensorsFile.locate(file, spec.substring(colon + 1));
+        }
     }
 
     /** Writes {@code matrix} in the format that {@code spec} names; the file is whole or absent. */
@@ -105,7 +109,7 @@ public final class MatrixFiles {
             SafetensorsFile.write(
                     Path.of(spec.substring(0, colon)), Map.of(spec.substring(colon + 1), matrix));
         } else {
-            RawFile.write(Path.of(spec), matrix);
+            MatrixWriter.write(Path.of(spec), new byte[0], List.of(matrix));
         }
     }
 

@@ -1,7 +1,6 @@
 package dev.weft.tensor;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -34,24 +33,7 @@ final class NpyFile {
 
     private NpyFile() {}
 
-    /**
-     * Maps the file read-only for as long as {@code arena} lives. Do not shorten it meanwhile.
-     *
-     * @throws IllegalArgumentException if it is missing, damaged, or no matrix that Weft reads
-     */
-    static Matrix read(Path path, Arena arena) throws IOException {
-        try (InputFile file = InputFile.open(path)) {
-            return file.map(locate(file), arena);
-        }
-    }
-
-    static MatrixFile locate(Path path) throws IOException {
-        try (InputFile file = InputFile.open(path)) {
-            return locate(file);
-        }
-    }
-
-    private static MatrixFile locate(InputFile file) throws IOException {
+    static MatrixFile locate(InputFile file) throws IOException {
         byte[] start = file.bytes(0, VERSION_END, "start");
         if (!Arrays.equals(start, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
             throw file.refusal("is not an .npy file: it does not start with \\x93NUMPY");

@@ -171,12 +171,8 @@ record NpyHeader(String descr, boolean fortranOrder, List<Long> shape) {
             try {
                 return Long.parseLong(digits);
             } catch (NumberFormatException e) {
-                throw new IllegalArgumentException(
-                        file.refusal(
-                                        "has a size of %s, which does not fit 64 bits"
-                                                .formatted(SafeText.excerpt(digits)))
-                                .getMessage(),
-                        e);
+                String shown = SafeText.excerpt(digits);
+                throw file.refusal("has a size of " + shown + ", which does not fit 64 bits", e);
             }
         }
 

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.text.SafeText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -33,27 +32,14 @@ final class SafetensorsFile {
     /** This many names are listed when the wanted one is missing. */
     private static final int LISTED_NAMES = 10;
 
+    private static final Map<String, DType> TYPES =
+            Map.of("F32", DType.FP32, "F16", DType.FP16, "BF16", DType.BF16);
+
+    private static final List<DType> WRITING_ORDER = List.of(DType.FP32, DType.BF16, DType.FP16);
+
     private SafetensorsFile() {}
 
-    /**
-     * Maps one tensor read-only for as long as {@code arena} lives. Do not shorten the file
-     * meanwhile.
-     *
-     * @throws IllegalArgumentException if the file is missing or damaged, or has no such matrix
-     */
-    static Matrix read(Path path, String tensor, Arena arena) throws IOException {
-        try (InputFile file = InputFile.open(path)) {
-            return file.map(locate(file, tensor), arena);
-        }
-    }
-
-    static MatrixFile locate(Path path, String tensor) throws IOException {
-        try (InputFile file = InputFile.open(path)) {
-            return locate(file, tensor);
-        }
-    }
-
-    private static MatrixFile locate(InputFile file, String tensor) throws IOException {
+    static MatrixFile locate(InputFile file, String tensor) throws IOException {
         int headerBytes = headerBytes(file);
         long dataStart = Long.BYTES + (long) headerBytes;
         SafetensorsHeader header =
@@ -86,16 +72,12 @@ final class SafetensorsFile {
     private static MatrixFile locate(
             InputFile file, String tensor, SafetensorsHeader.Entry entry, long dataStart) {
         String what = "holds tensor '" + SafeText.excerpt(tensor) + "' ";
-        DType dtype =
-                switch (entry.dtype()) {
-                    case "F32" -> DType.FP32;
-                    case "F16" -> DType.FP16;
-                    case "BF16" -> DType.BF16;
-                    default ->
-                            throw file.refusal(
-                                    "%sof type %s: expected F32, F16 or BF16"
-                                            .formatted(what, SafeText.excerpt(entry.dtype())));
-                };
+        DType dtype = TYPES.get(entry.dtype());
+        if (dtype == null) {
+            throw file.refusal(
+                    "%sof type %s: expected F32, F16 or BF16"
+                            .formatted(what, SafeText.excerpt(entry.dtype())));
+        }
         if (entry.shape().size() != 2) {
             throw file.refusal(
                     "%sof shape %s: expected 2 dimensions, rows and columns"
@@ -140,18 +122,10 @@ final class SafetensorsFile {
         List<Map.Entry<String, Matrix>> inOrder = new ArrayList<>(tensors.entrySet());
         inOrder.sort(
                 Comparator.<Map.Entry<String, Matrix>>comparingInt(
-                                t -> writingOrder(t.getValue().dtype()))
+                                t -> WRITING_ORDER.indexOf(t.getValue().dtype()))
                         .thenComparing(Map.Entry::getKey));
         MatrixWriter.write(
                 path, header(inOrder), inOrder.stream().map(Map.Entry::getValue).toList());
-    }
-
-    private static int writingOrder(DType dtype) {
-        return switch (dtype) {
-            case FP32 -> 0;
-            case BF16 -> 1;
-            case FP16 -> 2;
-        };
     }
 
     private static byte[] header(List<Map.Entry<String, Matrix>> tensors) throws IOException {
@@ -163,7 +137,7 @@ final class SafetensorsFile {
                 Matrix matrix = tensor.getValue();
                 long end = Math.addExact(begin, matrix.elementBytes());
                 generator.writeObjectFieldStart(tensor.getKey());
-                generator.writeStringField("dtype", typeName(matrix.dtype()));
+                generator.writeStringField("dtype", matrix.dtype().name().replace("FP", "F"));
                 generator.writeFieldName("shape");
                 generator.writeArray(new long[] {matrix.rows(), matrix.cols()}, 0, 2);
                 generator.writeFieldName("data_offsets");
@@ -181,13 +155,5 @@ final class SafetensorsFile {
                 .putLong(paddedBytes)
                 .put(json.toByteArray());
         return header;
-    }
-
-    private static String typeName(DType dtype) {
-        return switch (dtype) {
-            case FP32 -> "F32";
-            case FP16 -> "F16";
-            case BF16 -> "BF16";
-        };
     }
 }

@@ -52,9 +52,7 @@ record SafetensorsHeader(Map<String, Entry> tensors) {
                     e instanceof JacksonException jackson
                             ? jackson.getOriginalMessage()
                             : e.getMessage();
-            throw new IllegalArgumentException(
-                    file.refusal("has a damaged header: " + SafeText.excerpt(reason)).getMessage(),
-                    e);
+            throw file.refusal("has a damaged header: " + SafeText.excerpt(reason), e);
         }
         checkOffsets(tensors, dataBytes, file);
         return new SafetensorsHeader(tensors);

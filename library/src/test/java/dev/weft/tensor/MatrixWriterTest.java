@@ -70,7 +70,7 @@ class MatrixWriterTest {
         Matrix view = whole.block(10, 1013, 3, 601);
         Path path = folder.resolve("view");
         MatrixWriter.write(path, new byte[0], List.of(view));
-        assertTrue(RawFile.read(path, DType.FP32, 1013, 601, arena).bitwiseEquals(view));
+        assertTrue(read(path, DType.FP32, 1013, 601).bitwiseEquals(view));
     }
 
     @Test
@@ -91,26 +91,26 @@ class MatrixWriterTest {
     @Test
     void whoHasMappedTheOldFileKeepsIt() throws IOException {
         Path path = folder.resolve("a");
-        RawFile.write(path, Matrix.copyOf(arena, new float[][] {{1, 2}}));
-        Matrix old = RawFile.read(path, DType.FP32, 1, 2, arena);
-        RawFile.write(path, Matrix.copyOf(arena, new float[][] {{3}}));
+        write(path, Matrix.copyOf(arena, new float[][] {{1, 2}}));
+        Matrix old = read(path, DType.FP32, 1, 2);
+        write(path, Matrix.copyOf(arena, new float[][] {{3}}));
         assertEquals(2f, old.get(0, 1));
-        assertEquals(3f, RawFile.read(path, DType.FP32, 1, 1, arena).get(0, 0));
+        assertEquals(3f, read(path, DType.FP32, 1, 1).get(0, 0));
     }
 
     @Test
     void aMatrixMayReplaceTheFileItIsMappedFrom() throws IOException {
         Path path = folder.resolve("a");
-        RawFile.write(path, Matrix.copyOf(arena, new float[][] {{1, 2}, {3, 4}}));
-        RawFile.write(path, RawFile.read(path, DType.FP32, 2, 2, arena).rows(1, 1));
-        assertEquals(3f, RawFile.read(path, DType.FP32, 1, 2, arena).get(0, 0));
+        write(path, Matrix.copyOf(arena, new float[][] {{1, 2}, {3, 4}}));
+        write(path, read(path, DType.FP32, 2, 2).rows(1, 1));
+        assertEquals(3f, read(path, DType.FP32, 1, 2).get(0, 0));
     }
 
     @Test
     void aLinkStaysALink() throws IOException {
         Path real = Files.write(folder.resolve("real"), HEADER);
         Path link = Files.createSymbolicLink(folder.resolve("link"), real);
-        RawFile.write(link, Matrix.copyOf(arena, new float[][] {{5}}));
+        write(link, Matrix.copyOf(arena, new float[][] {{5}}));
         assertTrue(Files.isSymbolicLink(link));
         assertEquals(4, Files.size(real));
     }
@@ -118,7 +118,7 @@ class MatrixWriterTest {
     @Test
     void foldersAreNeitherReplacedNorMade() throws IOException {
         Matrix matrix = Matrix.allocate(arena, DType.FP32, 1, 1);
-        assertRefused(folder, () -> RawFile.write(folder, matrix), "not a regular file");
+        assertRefused(folder, () -> write(folder, matrix), "not a regular file");
         Path lost = folder.resolve("none").resolve("a.npy");
         assertRefused(
                 lost,
@@ -131,5 +131,13 @@ class MatrixWriterTest {
         try (Stream<Path> files = Files.list(folder)) {
             return files.map(file -> file.getFileName().toString()).toList();
         }
+    }
+
+    private Matrix read(Path path, DType dtype, long rows, long cols) throws IOException {
+        return MatrixFiles.read(path.toString(), dtype, rows, cols, arena);
+    }
+
+    private static void write(Path path, Matrix matrix) throws IOException {
+        MatrixFiles.write(path.toString(), matrix);
     }
 }

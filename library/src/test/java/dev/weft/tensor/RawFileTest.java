@@ -36,15 +36,15 @@ class RawFileTest {
         Matrix matrix = Matrix.allocate(arena, dtype, 13, 7);
         new NormalData(1, 1).fill(matrix);
         Path path = folder.resolve("a.bin");
-        RawFile.write(path, matrix);
+        write(path, matrix);
         assertEquals(13 * 7 * dtype.bytes(), Files.size(path));
-        assertTrue(RawFile.read(path, dtype, 13, 7, arena).bitwiseEquals(matrix));
+        assertTrue(read(path, dtype, 13, 7).bitwiseEquals(matrix));
     }
 
     @Test
     void theBytesAreLittleEndianElementsAlone() throws IOException {
         Path path = folder.resolve("a.bin");
-        RawFile.write(path, Matrix.copyOf(arena, new float[][] {{1}, {-2}}));
+        write(path, Matrix.copyOf(arena, new float[][] {{1}, {-2}}));
         assertArrayEquals(
                 new byte[] {0, 0, (byte) 0x80, 0x3F, 0, 0, 0, (byte) 0xC0},
                 Files.readAllBytes(path));
@@ -53,9 +53,9 @@ class RawFileTest {
     @Test
     void emptyMatricesAreEmptyFiles() throws IOException {
         Path path = folder.resolve("empty.bin");
-        RawFile.write(path, Matrix.allocate(arena, DType.FP16, 0, 5));
+        write(path, Matrix.allocate(arena, DType.FP16, 0, 5));
         assertEquals(0, Files.size(path));
-        assertEquals("[0, 5] fp16", RawFile.read(path, DType.FP16, 0, 5, arena).describe());
+        assertEquals("[0, 5] fp16", read(path, DType.FP16, 0, 5).describe());
     }
 
     @Test
@@ -63,11 +63,11 @@ class RawFileTest {
         Path path = Files.write(folder.resolve("a.bin"), new byte[22]);
         assertRefused(
                 path,
-                () -> RawFile.read(path, DType.FP16, 3, 4, arena),
+                () -> read(path, DType.FP16, 3, 4),
                 "22 bytes",
                 "expected 24 for [3, 4] fp16");
-        assertRefused(path, () -> RawFile.read(path, DType.FP16, -3, 4, arena), "-3 x 4");
-        assertRefused(path, () -> RawFile.read(path, DType.FP16, 1L << 62, 2, arena), "64-bit");
+        assertRefused(path, () -> read(path, DType.FP16, -3, 4), "-3 x 4");
+        assertRefused(path, () -> read(path, DType.FP16, 1L << 62, 2), "64-bit");
     }
 
     @Test
@@ -83,8 +83,16 @@ class RawFileTest {
             byte[] one = {0, 0, (byte) 0x80, 0x3F};
             channel.write(ByteBuffer.wrap(one), rows * 1024 - 4);
         }
-        Matrix matrix = RawFile.read(path, DType.FP32, rows, 256, arena);
+        Matrix matrix = read(path, DType.FP32, rows, 256);
         assertEquals(1f, matrix.get(rows - 1, 255));
         assertEquals(0f, matrix.get(rows - 1, 254));
+    }
+
+    private Matrix read(Path path, DType dtype, long rows, long cols) throws IOException {
+        return MatrixFiles.read(path.toString(), dtype, rows, cols, arena);
+    }
+
+    private static void write(Path path, Matrix matrix) throws IOException {
+        MatrixFiles.write(path.toString(), matrix);
     }
 }

@@ -48,7 +48,7 @@ class SafetensorsFileTest {
         Path path = folder.resolve("several.safetensors");
         SafetensorsFile.write(path, tensors);
         for (Map.Entry<String, Matrix> tensor : tensors.entrySet()) {
-            Matrix back = SafetensorsFile.read(path, tensor.getKey(), arena);
+            Matrix back = read(path, tensor.getKey());
             assertTrue(back.bitwiseEquals(tensor.getValue()), tensor.getKey());
         }
     }
@@ -95,7 +95,7 @@ class SafetensorsFileTest {
                                 + "\"w\":{\"extra\":[{\"deep\":[]}],\"dtype\":\"BF16\","
                                 + "\"shape\":[2,3],\"data_offsets\":[0,12]}}   ",
                         28);
-        assertEquals("[2, 3] bf16", SafetensorsFile.read(path, "w", arena).describe());
+        assertEquals("[2, 3] bf16", read(path, "w").describe());
         refused(path, "ids", "tensor 'ids' of type I64: expected F32, F16 or BF16");
         refused(path, "__metadata__", "has no tensor '__metadata__'", "ids, w");
     }
@@ -183,9 +183,7 @@ class SafetensorsFileTest {
     void aKeyThatIsThereTwiceIsRefusedAtAnyDepth() throws IOException {
         String entry = "\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[0,4]";
         String whole = "\"a\":{" + entry + "}";
-        assertEquals(
-                "[1, 1] fp32",
-                SafetensorsFile.read(save("{" + whole + "}", 4), "a", arena).describe());
+        assertEquals("[1, 1] fp32", read(save("{" + whole + "}", 4), "a").describe());
         for (String repeated :
                 List.of(
                         "{\"a\":{\"dtype\":\"F16\"," + entry + "}}",
@@ -252,12 +250,12 @@ class SafetensorsFileTest {
     @Test
     void tensorsAreReadOnly() throws IOException {
         Path path = save(tensor("F32", "[2,2]", "[0,16]"), 16);
-        Matrix matrix = SafetensorsFile.read(path, "a", arena);
+        Matrix matrix = read(path, "a");
         assertThrows(IllegalArgumentException.class, () -> matrix.set(0, 0, 1));
     }
 
     private void refused(Path path, String tensor, String... parts) {
-        assertRefused(path, () -> SafetensorsFile.read(path, tensor, arena), parts);
+        assertRefused(path, () -> read(path, tensor), parts);
     }
 
     private static String tensor(String dtype, String shape, String offsets) {
@@ -283,5 +281,10 @@ class SafetensorsFileTest {
                 ByteBuffer.allocate(8 + text.length + dataBytes).order(ByteOrder.LITTLE_ENDIAN);
         bytes.putLong(text.length).put(text);
         return Files.write(folder.resolve("case.safetensors"), bytes.array());
+    }
+
+    private Matrix read(Path path, String tensor) throws IOException {
+        String spec = path + ":" + tensor;
+        return MatrixFiles.read(spec, null, MatrixFiles.ANY, MatrixFiles.ANY, arena);
     }
 }
