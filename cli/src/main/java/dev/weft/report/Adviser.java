@@ -30,20 +30,24 @@ final class Adviser {
     private static final int FINER = 4;
 
     private final RunRecord record;
+    private final Views views;
+    private final RunRecord.Execution execution;
     private final CallSpans call;
     private final List<RankShares> shares;
     private final Links links;
     private final List<Advice> advice = new ArrayList<>();
 
-    private Adviser(RunRecord record, CallSpans call, List<RankShares> shares, Links links) {
+    private Adviser(RunRecord record, CallSpans call, ShownRun.Analysis analysis) {
         this.record = record;
+        this.views = record.views();
+        this.execution = record.execution();
         this.call = call;
-        this.shares = shares;
-        this.links = links;
+        this.shares = analysis.shares();
+        this.links = analysis.links();
     }
 
-    static List<Advice> of(RunRecord record, CallSpans call, List<RankShares> shares, Links links) {
-        Adviser adviser = new Adviser(record, call, shares, links);
+    static List<Advice> of(RunRecord record, CallSpans call, ShownRun.Analysis analysis) {
+        Adviser adviser = new Adviser(record, call, analysis);
         adviser.overlap();
         adviser.algorithm();
         adviser.chunks();
@@ -59,31 +63,33 @@ final class Adviser {
     }
 
     private double pipelinedUs() {
-        return record.views().pipelined().median();
+        return views.pipelined().median();
+    }
+
+    private double limitPercent() {
+        return 100 * views.limitFraction();
     }
 
     private boolean atTheLimit() {
-        return record.views().limitFraction() >= AT_THE_LIMIT;
+        return views.limitFraction() >= AT_THE_LIMIT;
     }
 
     private void overlap() {
-        double lost = pipelinedUs() - record.views().sequential().median();
-        double noise =
-                Math.max(record.views().pipelined().spread(), record.views().sequential().spread());
-        boolean sequential = record.execution().algorithm().equals("sequential");
+        double lost = pipelinedUs() - views.sequential().median();
+        double noise = Math.max(views.pipelined().spread(), views.sequential().spread());
+        boolean sequential = execution.algorithm().equals("sequential");
         if (!sequential && lost > WORTH * pipelinedUs() && lost > noise) {
             add(
                     "Do not overlap here: --algorithm sequential",
                     "Pipelined took %s and gathering first %s, and that is no noise: the gather"
                             + " (%s alone) is too small a part to be worth hiding.",
                     us(pipelinedUs()),
-                    us(record.views().sequential().median()),
-                    us(record.views().commOnly().median()));
+                    us(views.sequential().median()),
+                    us(views.commOnly().median()));
         }
     }
 
     private void algorithm() {
-        RunRecord.Execution execution = record.execution();
         boolean chosen = execution.requestedAlgorithm().equals("auto");
         if (atTheLimit() || chosen && !record.simulated()) {
             return;
@@ -96,7 +102,7 @@ final class Adviser {
                             + " pipelined reached %.0f%% of its limit. direct multiplies rows where"
                             + " they lie.",
                     Text.bytes(links.bytes()),
-                    100 * record.views().limitFraction());
+                    limitPercent());
         } else if (execution.algorithm().equals("ring") && groupSize() > 2) {
             add(
                     "Halve the way: --algorithm bidirectional-ring",
@@ -110,7 +116,7 @@ final class Adviser {
                     "%s was asked for and reached %.0f%% of its limit; auto prices every algorithm"
                             + " and cut for this problem.",
                     execution.algorithm(),
-                    100 * record.views().limitFraction());
+                    limitPercent());
         }
     }
 
@@ -171,23 +177,21 @@ final class Adviser {
 
     /** The part of the call that ranks spent so, in the mean. */
     private double share(Part part) {
-        double sum = 0;
-        for (RankShares rank : shares) {
-            sum +=
-                    rank.shares().stream()
-                            .filter(share -> share.part() == part)
-                            .mapToDouble(TimeShares.Share::ns)
-                            .sum();
-        }
+        double sum =
+                shares.stream()
+                        .flatMap(rank -> rank.parts().stream())
+                        .filter(share -> share.kind() == part)
+                        .mapToDouble(TimeShares.Share::ns)
+                        .sum();
         return shares.isEmpty() || call.endNs() == 0 ? 0 : sum / shares.size() / call.endNs();
     }
 
     private void lanes() {
-        double comm = record.views().commOnly().median();
-        double compute = record.views().computeOnly().median();
-        int lanes = record.execution().lanes();
-        boolean oneHost = record.execution().hosts().size() == 1;
-        boolean threads = record.execution().device().equals("cpu");
+        double comm = views.commOnly().median();
+        double compute = views.computeOnly().median();
+        int lanes = execution.lanes();
+        boolean oneHost = execution.hosts().size() == 1;
+        boolean threads = execution.device().equals("cpu");
         if (comm > compute && lanes == 1 && groupSize() > 2 && oneHost && threads) {
             add(
                     "Move by two: --comm-blocks 2",
@@ -200,18 +204,20 @@ final class Adviser {
     }
 
     private double busyLane() {
-        double most = 0;
-        for (CallSpans.RankSpans rank : call.ranks()) {
-            for (Timeline.Track track : rank.tracks()) {
-                double busy =
-                        track.spans().stream()
-                                .filter(span -> span.kind() == Kind.TRANSFER)
-                                .mapToDouble(span -> span.endNs() - span.startNs())
-                                .sum();
-                most = Math.max(most, busy);
-            }
-        }
+        double most =
+                call.ranks().stream()
+                        .flatMap(rank -> rank.tracks().stream())
+                        .mapToDouble(Adviser::movingNs)
+                        .max()
+                        .orElse(0);
         return call.endNs() == 0 ? 0 : Math.min(1, most / call.endNs());
+    }
+
+    private static double movingNs(Timeline.Track track) {
+        return track.spans().stream()
+                .filter(span -> span.kind() == Kind.TRANSFER)
+                .mapToDouble(span -> span.endNs() - span.startNs())
+                .sum();
     }
 
     private void straggler() {
@@ -239,26 +245,26 @@ final class Adviser {
         if (!atTheLimit()) {
             return;
         }
-        double comm = record.views().commOnly().median();
-        double compute = record.views().computeOnly().median();
+        double comm = views.commOnly().median();
+        double compute = views.computeOnly().median();
         if (comm > compute) {
             add(
                     "Move fewer bytes, or faster",
                     "Pipelined is at %.0f%% of its limit, and that is the gather: %s alone against"
                             + " %s for the product. A narrower type of A (%s now), faster links or"
                             + " fewer ranks help; another cut does not.",
-                    100 * record.views().limitFraction(),
+                    limitPercent(),
                     us(comm),
                     us(compute),
                     record.problem().aDtype());
         } else {
-            boolean workers = record.execution().device().equals("cpu");
+            boolean workers = execution.device().equals("cpu");
             add(
                     "Multiply faster",
                     "Pipelined is at %.0f%% of its limit, and that is the product: %s alone against"
                             + " %s for the gather, which is hidden. More ranks with column-sharded B"
                             + " or %s help; another cut does not.",
-                    100 * record.views().limitFraction(),
+                    limitPercent(),
                     us(compute),
                     us(comm),
                     workers ? "more compute workers" : "a faster device");
@@ -266,10 +272,10 @@ final class Adviser {
     }
 
     private void spread() {
-        Samples pipelined = record.views().pipelined();
+        Samples pipelined = views.pipelined();
         if (!record.simulated() && pipelined.spread() > 2 * WORTH * pipelined.median()) {
             add(
-                    "Measure longer: --iterations " + 4 * record.execution().iterations(),
+                    "Measure longer: --iterations " + 4 * execution.iterations(),
                     "The middle half of the pipelined samples spreads over %.0f%% of the median:"
                             + " differences below that mean nothing.",
                     100 * pipelined.spread() / pipelined.median());

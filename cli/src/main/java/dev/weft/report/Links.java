@@ -2,7 +2,7 @@ package dev.weft.report;
 
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
-import java.util.Collection;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.TreeMap;
@@ -42,8 +42,8 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
      * @param bytesPerRow of A
      */
     public static Links of(CallSpans call, SpanDependencies releases, double bytesPerRow) {
-        Sums moved = new Sums();
-        Sums read = new Sums();
+        List<Link> moved = new ArrayList<>();
+        List<Link> read = new ArrayList<>();
         for (int i = 0; i < call.size(); i++) {
             Timeline.Span span = call.span(i);
             int rank = releases.rankOf(i);
@@ -55,24 +55,15 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
                 read.add(new Link(span.source(), rank, bytes, 1, 0));
             }
         }
-        boolean inPlace = moved.links().isEmpty();
-        return new Links(call.worldSize(), inPlace, List.copyOf((inPlace ? read : moved).links()));
+        boolean inPlace = moved.isEmpty();
+        return new Links(call.worldSize(), inPlace, sums(inPlace ? read : moved));
     }
 
-    /** By sender and receiver. */
-    private static final class Sums {
-
-        private record Ends(int from, int to) {}
-
-        private final TreeMap<Ends, Link> sums =
-                new TreeMap<>(Comparator.comparingInt(Ends::from).thenComparingInt(Ends::to));
-
-        void add(Link link) {
-            sums.merge(new Ends(link.from(), link.to()), link, Link::plus);
-        }
-
-        Collection<Link> links() {
-            return sums.values();
-        }
+    /** One for each pair of ranks, by sender and receiver. */
+    private static List<Link> sums(List<Link> links) {
+        Comparator<Link> byEnds = Comparator.comparingInt(Link::from).thenComparingInt(Link::to);
+        TreeMap<Link, Link> sums = new TreeMap<>(byEnds);
+        links.forEach(link -> sums.merge(link, link, Link::plus));
+        return List.copyOf(sums.values());
     }
 }

@@ -8,9 +8,10 @@ import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import dev.weft.json.Json;
+import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.io.Writer;
-import java.util.Locale;
+import java.util.List;
 
 /** Writes what a page shows as the JSON that its scripts read; nothing else reads it. */
 public final class PageJson {
@@ -19,6 +20,22 @@ public final class PageJson {
 
     private PageJson(JsonGenerator json) {
         this.json = json;
+    }
+
+    private record Track(String name, CallSpans.TrackKind kind, int spans) {
+
+        static Track of(Timeline.Track track) {
+            CallSpans.TrackKind kind = CallSpans.TrackKind.of(track.name());
+            return new Track(track.name(), kind, track.spans().size());
+        }
+    }
+
+    private record Rank(int rank, int group, long startNs, long endNs, List<Track> tracks) {
+
+        static Rank of(CallSpans.RankSpans rank) {
+            List<Track> tracks = rank.tracks().stream().map(Track::of).toList();
+            return new Rank(rank.rank(), rank.group(), rank.startNs(), rank.endNs(), tracks);
+        }
     }
 
     /** No text may end the element that the JSON stands in. */
@@ -83,33 +100,21 @@ public final class PageJson {
         RecordJson.field(json, "verdict", run.verdict());
         RecordJson.field(json, "facts", run.facts());
         RecordJson.field(json, "details", run.details());
-        views(run);
+        RecordJson.field(json, "views", run.views());
         if (run.call() == null || run.call().size() == 0) {
             json.writeNullField("timeline");
         } else if (withTimeline) {
             timeline(run);
         }
-        if (run.analysis() != null) {
-            analysis(run.analysis());
+        ShownRun.Analysis analysis = run.analysis();
+        if (analysis != null) {
+            RecordJson.field(json, "idle", analysis.shares());
+            json.writeStringField("idleText", analysis.idleText());
+            Links links = analysis.links();
+            RecordJson.field(json, "links", links.links().isEmpty() ? null : links);
+            RecordJson.field(json, "advice", analysis.advice());
         }
         json.writeEndObject();
-    }
-
-    private void views(ShownRun run) throws IOException {
-        json.writeArrayFieldStart("views");
-        for (ShownRun.View view : run.views()) {
-            json.writeStartObject();
-            json.writeStringField("key", view.key());
-            json.writeStringField("label", view.label());
-            Json.numberOrNull(json, "medianUs", view.samples().median());
-            Json.numberOrNull(json, "spreadUs", view.samples().spread());
-            RecordJson.field(json, "samplesUs", view.samples().us());
-            if (!view.parts().isEmpty()) {
-                RecordJson.field(json, "parts", view.parts());
-            }
-            json.writeEndObject();
-        }
-        json.writeEndArray();
     }
 
     private void timeline(ShownRun run) throws IOException {
@@ -119,75 +124,11 @@ public final class PageJson {
         json.writeNumberField("endNs", call.endNs());
         json.writeNumberField("unitNs", columns.unitNs());
         json.writeNumberField("spanCount", call.size());
-        Json.numberOrNull(json, "bytesPerRow", run.bytesPerRow());
-        Json.numberOrNull(json, "flopsPerRow", run.flopsPerRow());
-        json.writeArrayFieldStart("ranks");
-        for (CallSpans.RankSpans rank : call.ranks()) {
-            rank(rank);
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "bytesPerRow", run.bytesPerRow());
+        RecordJson.field(json, "flopsPerRow", run.flopsPerRow());
+        RecordJson.field(json, "ranks", call.ranks().stream().map(Rank::of).toList());
         columns.write(json);
         RecordJson.field(json, "critical", run.analysis().critical());
-        json.writeEndObject();
-    }
-
-    private void rank(CallSpans.RankSpans rank) throws IOException {
-        json.writeStartObject();
-        json.writeNumberField("rank", rank.rank());
-        json.writeNumberField("group", rank.group());
-        json.writeNumberField("startNs", rank.startNs());
-        json.writeNumberField("endNs", rank.endNs());
-        json.writeArrayFieldStart("tracks");
-        for (var track : rank.tracks()) {
-            CallSpans.TrackKind kind = CallSpans.TrackKind.of(track.name());
-            json.writeStartObject();
-            json.writeStringField("name", track.name());
-            json.writeStringField("kind", kind.name().toLowerCase(Locale.ROOT));
-            json.writeNumberField("spans", track.spans().size());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeEndObject();
-    }
-
-    private void analysis(ShownRun.Analysis analysis) throws IOException {
-        json.writeArrayFieldStart("idle");
-        for (TimeShares.RankShares rank : analysis.shares()) {
-            json.writeStartObject();
-            json.writeNumberField("rank", rank.rank());
-            json.writeArrayFieldStart("parts");
-            for (TimeShares.Share share : rank.shares()) {
-                share(share);
-            }
-            json.writeEndArray();
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeStringField("idleText", analysis.idleText());
-        links(analysis.links());
-        RecordJson.field(json, "advice", analysis.advice());
-    }
-
-    private void share(TimeShares.Share share) throws IOException {
-        json.writeStartObject();
-        json.writeStringField("kind", share.part().name().toLowerCase(Locale.ROOT));
-        if (share.part() == TimeShares.Part.WAIT) {
-            json.writeNumberField("source", share.source());
-        }
-        json.writeStringField("name", share.name());
-        json.writeNumberField("ns", share.ns());
-        json.writeEndObject();
-    }
-
-    private void links(Links links) throws IOException {
-        if (links.links().isEmpty()) {
-            json.writeNullField("links");
-            return;
-        }
-        json.writeObjectFieldStart("links");
-        json.writeNumberField("ranks", links.ranks());
-        json.writeBooleanField("inPlace", links.inPlace());
-        RecordJson.field(json, "cells", links.links());
         json.writeEndObject();
     }
 }

@@ -19,18 +19,8 @@ public final class ReportPage {
 
     private static final List<String> SCRIPTS =
             List.of(
-                    "words.js",
-                    "spans.js",
-                    "bitmap.js",
-                    "rows.js",
-                    "timeline.js",
-                    "charts.js",
-                    "idle.js",
-                    "links.js",
-                    "run.js",
-                    "compare.js",
-                    "sweep.js",
-                    "main.js");
+                    "words spans bitmap rows timeline charts idle links run compare sweep main"
+                            .split(" "));
 
     private ReportPage() {}
 
@@ -62,7 +52,7 @@ public final class ReportPage {
     private static String scripts() throws IOException {
         StringBuilder all = new StringBuilder("(function () {\n'use strict';\n");
         for (String script : SCRIPTS) {
-            all.append(resource(script));
+            all.append(resource(script + ".js"));
         }
         return all.append("})();\n").toString();
     }

@@ -2,7 +2,6 @@ package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.PrettyPrinter;
-import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import dev.weft.json.Json;
 import dev.weft.op.Timeline;
 import java.io.IOException;
@@ -111,31 +110,11 @@ public final class RunRecordJson {
     }
 
     /** A line each, however the rest is indented: there are very many of them. */
-    private static final class SpanPerLine extends MinimalPrettyPrinter {
-
-        private static final long serialVersionUID = 1;
-
-        @Override
-        public void writeObjectFieldValueSeparator(JsonGenerator json) throws IOException {
-            json.writeRaw(" : ");
-        }
-
-        @Override
-        public void writeArrayValueSeparator(JsonGenerator json) throws IOException {
-            json.writeRaw(",\n");
-        }
-
-        @Override
-        public void writeStartArray(JsonGenerator json) throws IOException {
-            json.writeRaw("[\n");
-        }
-    }
-
     private void spans(List<Timeline.Span> spans) throws IOException {
         PrettyPrinter indented = json.getPrettyPrinter();
         json.writeFieldName("spans");
         if (indented != null) {
-            json.setPrettyPrinter(new SpanPerLine());
+            json.setPrettyPrinter(new ElementPerLine(" : ", "]"));
         }
         json.writeStartArray();
         for (Timeline.Span span : spans) {

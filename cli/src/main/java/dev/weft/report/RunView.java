@@ -26,33 +26,38 @@ public final class RunView {
      * @param nameIfUnlabelled the record's file, or the command
      */
     public static ShownRun of(RunRecord record, String nameIfUnlabelled) {
-        return new RunView(record).shown(nameIfUnlabelled);
+        RunView view = new RunView(record);
+        return view.shown(nameIfUnlabelled, view.verdict());
     }
 
     /** A run that is still being measured, of which nothing is verified. */
     public static ShownRun underWay(RunRecord record, String name) {
-        return new RunView(record).shown(name).running();
+        Verdict verdict = new Verdict(State.RUNNING, "being measured; verified at the end");
+        return new RunView(record).shown(name, verdict);
     }
 
-    private ShownRun shown(String nameIfUnlabelled) {
+    private ShownRun shown(String nameIfUnlabelled, Verdict verdict) {
         RunRecord.Problem problem = record.problem();
         double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
         CallSpans call =
                 CallSpans.of(record.ranks(), problem.ranks(), problem.ranks() / problem.groups());
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
+        if (verdict.state() != State.RUNNING) {
+            analysis = analysis.withAdvice(Adviser.of(record, call, analysis));
+        }
         return new ShownRun(
                 record.label() == null ? nameIfUnlabelled : record.label(),
                 subtitle(),
                 record.simulated(),
-                verdict(),
+                verdict,
                 facts(),
                 details(),
                 views(),
                 call,
                 bytesPerRow,
                 record.flopsPerRank() / Math.max(1, problem.m()),
-                analysis.withAdvice(Adviser.of(record, call, analysis.shares(), analysis.links())));
+                analysis);
     }
 
     private String subtitle() {

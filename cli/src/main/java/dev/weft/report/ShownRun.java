@@ -51,7 +51,18 @@ public record ShownRun(
     /**
      * @param parts of which it consists; may be none
      */
-    public record View(String key, String label, Samples samples, List<ViewPart> parts) {}
+    public record View(
+            String key,
+            String label,
+            double medianUs,
+            double spreadUs,
+            List<Double> samplesUs,
+            List<ViewPart> parts) {
+
+        public View(String key, String label, Samples samples, List<ViewPart> parts) {
+            this(key, label, samples.median(), samples.spread(), samples.us(), parts);
+        }
+    }
 
     /** A part of a view by its median. */
     public record ViewPart(String label, double medianUs) {}
@@ -97,22 +108,6 @@ public record ShownRun(
         Analysis withAdvice(List<Advice> given) {
             return new Analysis(critical, shares, idleText, links, List.copyOf(given));
         }
-    }
-
-    /** The same while it is not yet known whether it is right. */
-    ShownRun running() {
-        return new ShownRun(
-                name,
-                subtitle,
-                simulated,
-                new Verdict(State.RUNNING, "being measured; verified at the end"),
-                facts,
-                details,
-                views,
-                call,
-                bytesPerRow,
-                flopsPerRow,
-                analysis.withAdvice(List.of()));
     }
 
     public ShownRun {

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Base64;
+import java.util.function.ToLongFunction;
 import java.util.zip.Deflater;
 import java.util.zip.DeflaterOutputStream;
 
@@ -28,11 +29,6 @@ final class SpanColumns {
 
     long unitNs() {
         return unitNs;
-    }
-
-    /** One of a span's properties. */
-    private interface Property {
-        long of(Timeline.Span span);
     }
 
     void write(JsonGenerator json) throws IOException {
@@ -69,10 +65,10 @@ final class SpanColumns {
     }
 
     /** What does not fit, such as the bytes of a very large chunk, is the largest that does. */
-    private ByteBuffer values(Property property) {
+    private ByteBuffer values(ToLongFunction<Timeline.Span> property) {
         ByteBuffer column = column();
         for (int i = 0; i < call.size(); i++) {
-            column.putInt((int) Math.min(Integer.MAX_VALUE, property.of(call.span(i))));
+            column.putInt((int) Math.min(Integer.MAX_VALUE, property.applyAsLong(call.span(i))));
         }
         return column;
     }

@@ -27,10 +27,21 @@ public final class TimeShares {
 
     /**
      * @param source whose rows were waited for; -1 where nothing was
+     * @param name for people
      */
-    public record Share(Part part, int source, double ns) {
+    public record Share(Part kind, int source, String name, double ns) {
 
-        public String name() {
+        boolean idle() {
+            return kind == Part.WAIT || kind == Part.START || kind == Part.DONE;
+        }
+    }
+
+    /** One rank's shares: work first, then waits by source. */
+    public record RankShares(int rank, List<Share> parts) {}
+
+    private record Key(Part part, int source) {
+
+        String name() {
             return switch (part) {
                 case COMPUTE -> "multiplying";
                 case TRANSFER -> "moving chunks";
@@ -40,16 +51,7 @@ public final class TimeShares {
                 case DONE -> "done, others still at work";
             };
         }
-
-        boolean idle() {
-            return part == Part.WAIT || part == Part.START || part == Part.DONE;
-        }
     }
-
-    /** One rank's shares: work first, then waits by source. */
-    public record RankShares(int rank, List<Share> shares) {}
-
-    private record Key(Part part, int source) {}
 
     private final CallSpans call;
     private final SpanDependencies releases;
@@ -85,9 +87,8 @@ public final class TimeShares {
         }
         List<Share> shares = new ArrayList<>();
         for (var sum : sums.entrySet()) {
-            shares.add(
-                    new Share(
-                            sum.getKey().part(), sum.getKey().source(), sum.getValue() / workers));
+            Key key = sum.getKey();
+            shares.add(new Share(key.part(), key.source(), key.name(), sum.getValue() / workers));
         }
         return new RankShares(rank.rank(), List.copyOf(shares));
     }
@@ -144,13 +145,13 @@ public final class TimeShares {
                 worst = rank;
             }
         }
-        boolean told = ranks.stream().anyMatch(rank -> rank.shares().size() > 1);
+        boolean told = ranks.stream().anyMatch(rank -> rank.parts().size() > 1);
         if (worst == null || callNs == 0 || !told) {
             return null;
         }
         double idle = idleNs(worst) / callNs;
         Share largest =
-                worst.shares().stream()
+                worst.parts().stream()
                         .filter(Share::idle)
                         .max(Comparator.comparingDouble(Share::ns))
                         .orElse(null);
@@ -165,6 +166,6 @@ public final class TimeShares {
     }
 
     static double idleNs(RankShares rank) {
-        return rank.shares().stream().filter(Share::idle).mapToDouble(Share::ns).sum();
+        return rank.parts().stream().filter(Share::idle).mapToDouble(Share::ns).sum();
     }
 }

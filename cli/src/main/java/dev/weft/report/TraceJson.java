@@ -1,7 +1,6 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import dev.weft.json.Json;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
@@ -42,7 +41,7 @@ public final class TraceJson {
     public static void write(
             CallSpans call, double flopsPerRow, Map<String, String> about, Writer writer)
             throws IOException {
-        try (JsonGenerator json = Json.generator(writer, new EventPerLine())) {
+        try (JsonGenerator json = Json.generator(writer, new ElementPerLine(":", "\n]"))) {
             new TraceJson(call, flopsPerRow, json).write(about);
         }
         writer.write('\n');
@@ -66,30 +65,23 @@ public final class TraceJson {
 
     private void rank(CallSpans.RankSpans rank) throws IOException {
         String name = "rank " + rank.rank() + " (group " + rank.group() + ")";
-        name("process", name, rank.rank(), 0);
-        sortIndex("process", rank.rank(), rank.rank(), 0);
+        describe("process", "name", name, rank.rank(), 0);
+        describe("process", "sort_index", rank.rank(), rank.rank(), 0);
         int number = rank.firstSpan();
         for (int thread = 0; thread < rank.tracks().size(); thread++) {
             Timeline.Track track = rank.tracks().get(thread);
-            name("thread", track.name(), rank.rank(), thread);
-            sortIndex("thread", thread, rank.rank(), thread);
+            describe("thread", "name", track.name(), rank.rank(), thread);
+            describe("thread", "sort_index", thread, rank.rank(), thread);
             track(track.spans(), number, rank.rank(), thread);
             number += track.spans().size();
         }
     }
 
-    private void name(String what, String name, int process, int thread) throws IOException {
-        begin("M", what + "_name", process, thread);
+    private void describe(String what, String field, Object value, int process, int thread)
+            throws IOException {
+        begin("M", what + "_" + field, process, thread);
         json.writeObjectFieldStart("args");
-        json.writeStringField("name", name);
-        json.writeEndObject();
-        json.writeEndObject();
-    }
-
-    private void sortIndex(String what, int index, int process, int thread) throws IOException {
-        begin("M", what + "_sort_index", process, thread);
-        json.writeObjectFieldStart("args");
-        json.writeNumberField("sort_index", index);
+        RecordJson.field(json, field, value);
         json.writeEndObject();
         json.writeEndObject();
     }
@@ -185,27 +177,6 @@ public final class TraceJson {
         long ns = span.endNs() - span.startNs();
         if (amount > 0 && ns > 0) {
             json.writeNumberField(field, Math.round(1e3 * amount / ns) / 1e3);
-        }
-    }
-
-    /** Such files are long: no blanks, but lines that an editor can show. */
-    private static final class EventPerLine extends MinimalPrettyPrinter {
-
-        private static final long serialVersionUID = 1;
-
-        @Override
-        public void beforeArrayValues(JsonGenerator generator) throws IOException {
-            generator.writeRaw('\n');
-        }
-
-        @Override
-        public void writeArrayValueSeparator(JsonGenerator generator) throws IOException {
-            generator.writeRaw(",\n");
-        }
-
-        @Override
-        public void writeEndArray(JsonGenerator generator, int values) throws IOException {
-            generator.writeRaw("\n]");
         }
     }
 }

@@ -126,7 +126,7 @@ class RecordMutationsTest {
         PageJson.write(PageData.of(run), "9.9", Writer.nullWriter());
         TraceJson.write(run.call(), run.flopsPerRow(), Map.of(), Writer.nullWriter());
         for (TimeShares.RankShares rank : run.analysis().shares()) {
-            double sum = rank.shares().stream().mapToDouble(TimeShares.Share::ns).sum();
+            double sum = rank.parts().stream().mapToDouble(TimeShares.Share::ns).sum();
             if (sum > 0) {
                 assertEquals(run.call().endNs(), sum, 1e-6 * sum, "parts add up to the call");
             }

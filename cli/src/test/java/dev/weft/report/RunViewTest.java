@@ -78,7 +78,7 @@ class RunViewTest {
                 List.of("computeOnly", "commOnly", "sequential", "pipelined"),
                 run.views().stream().map(View::key).toList());
         View pipelined = run.views().getLast();
-        assertEquals(List.of(1600.0, 1800.0, 1700.0), pipelined.samples().us());
+        assertEquals(List.of(1600.0, 1800.0, 1700.0), pipelined.samplesUs());
         assertEquals(
                 List.of(
                         new ShownRun.ViewPart("gather", 600),

@@ -32,7 +32,7 @@ class TimeSharesTest {
     }
 
     private static double sum(RankShares rank) {
-        return rank.shares().stream().mapToDouble(Share::ns).sum();
+        return rank.parts().stream().mapToDouble(Share::ns).sum();
     }
 
     /**
@@ -61,15 +61,16 @@ class TimeSharesTest {
     @Test
     void tellsWorkFromWaitingFromTheRest() {
         List<RankShares> shares = shares(told());
-        assertEquals(List.of(new Share(Part.COMPUTE, -1, 300)), shares.get(0).shares());
+        assertEquals(
+                List.of(new Share(Part.COMPUTE, -1, "multiplying", 300)), shares.get(0).parts());
         assertEquals(
                 List.of(
-                        new Share(Part.COMPUTE, -1, 60 + 40 + 35 + 65),
-                        new Share(Part.WAIT, 0, 30 + 20),
-                        new Share(Part.START, -1, 10),
-                        new Share(Part.OVERHEAD, -1, 5),
-                        new Share(Part.DONE, -1, 35)),
-                shares.get(1).shares());
+                        new Share(Part.COMPUTE, -1, "multiplying", 60 + 40 + 35 + 65),
+                        new Share(Part.WAIT, 0, "waiting for rows of rank 0", 30 + 20),
+                        new Share(Part.START, -1, "starting", 10),
+                        new Share(Part.OVERHEAD, -1, "between spans", 5),
+                        new Share(Part.DONE, -1, "done, others still at work", 35)),
+                shares.get(1).parts());
     }
 
     @Test
@@ -79,12 +80,12 @@ class TimeSharesTest {
         assertEquals(190, of(rank, Part.TRANSFER));
         assertEquals(100, of(rank, Part.DONE));
         assertEquals(300, sum(rank));
-        assertEquals(List.of(), shares(told(), TrackKind.LANE).get(0).shares(), "it has no lane");
+        assertEquals(List.of(), shares(told(), TrackKind.LANE).get(0).parts(), "it has no lane");
     }
 
     private static double of(RankShares rank, Part part) {
-        return rank.shares().stream()
-                .filter(share -> share.part() == part)
+        return rank.parts().stream()
+                .filter(share -> share.kind() == part)
                 .mapToDouble(Share::ns)
                 .sum();
     }
@@ -141,10 +142,10 @@ class TimeSharesTest {
             String which = "seed " + seed + ", round " + round;
             for (TrackKind workers : TrackKind.values()) {
                 for (RankShares rank : shares(call, workers)) {
-                    if (!rank.shares().isEmpty()) {
+                    if (!rank.parts().isEmpty()) {
                         assertEquals(call.endNs(), sum(rank), 1e-6 * call.endNs(), which);
                     }
-                    assertTrue(rank.shares().stream().allMatch(share -> share.ns() > 0), which);
+                    assertTrue(rank.parts().stream().allMatch(share -> share.ns() > 0), which);
                 }
             }
         }
@@ -209,7 +210,7 @@ class TimeSharesTest {
             List<RankShares> all = shares(call);
             assertEquals(call.worldSize(), all.size());
             for (RankShares rank : all) {
-                assertFalse(rank.shares().isEmpty(), "every rank multiplies");
+                assertFalse(rank.parts().isEmpty(), "every rank multiplies");
                 assertEquals(call.endNs(), sum(rank), 1e-6 * call.endNs());
                 assertTrue(of(rank, Part.COMPUTE) > 0, rank::toString);
             }

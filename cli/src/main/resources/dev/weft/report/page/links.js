@@ -1,8 +1,8 @@
 // The gather as it happened: what went from which rank to which.
 
 function addLinks(parent, links) {
-    const total = links.cells.reduce((sum, cell) => sum + cell.bytes, 0);
-    const transfers = links.cells.reduce((sum, cell) => sum + cell.transfers, 0);
+    const total = links.links.reduce((sum, cell) => sum + cell.bytes, 0);
+    const transfers = links.links.reduce((sum, cell) => sum + cell.transfers, 0);
     const few = links.ranks <= 16;
     const cellPx = Math.max(11, Math.min(52, 440 / links.ranks));
     const sidePx = Math.round(cellPx * links.ranks);
@@ -10,12 +10,12 @@ function addLinks(parent, links) {
     const box = element('div', few ? {class: 'split'} : {}, host, few ? element('div', {}, linksTable(links)) : null);
     const text = links.inPlace
         ? `Nothing was moved: ${formatBytes(total)} were read in place, in ${formatCount(transfers)} blocks.`
-        : `${formatBytes(total)} went over ${formatCount(links.cells.length)} links `
+        : `${formatBytes(total)} went over ${formatCount(links.links.length)} links `
             + `in ${formatCount(transfers)} transfers.`;
     parent.append(section('links', 'The gather as it happened', lead(text), box, asTable('links', cellsTable(links))));
     const chart = addChart(host, () => linksOption(links, host.clientWidth, sidePx));
     tipOn(chart, ({dataIndex}) => {
-        const cell = links.cells[dataIndex];
+        const cell = links.links[dataIndex];
         return cell && {
             title: `rank ${cell.from} → rank ${cell.to}`,
             rows: cellFigures(links).map(([label, figure]) => [label, figure(cell)]),
@@ -36,9 +36,9 @@ function cellFigures({inPlace}) {
 const MOST_CELLS = 256;
 
 function cellsTable(links) {
-    const largest = [...links.cells].sort((a, b) => b.bytes - a.bytes).slice(0, MOST_CELLS);
-    const left = links.cells.length - largest.length;
-    const caption = left > 0 ? `The largest ${MOST_CELLS} of ${formatCount(links.cells.length)}.` : null;
+    const largest = [...links.links].sort((a, b) => b.bytes - a.bytes).slice(0, MOST_CELLS);
+    const left = links.links.length - largest.length;
+    const caption = left > 0 ? `The largest ${MOST_CELLS} of ${formatCount(links.links.length)}.` : null;
     return table(caption, [
         {head: 'From', cell: (cell) => `rank ${cell.from}`},
         {head: 'To', cell: (cell) => `rank ${cell.to}`},
@@ -47,10 +47,10 @@ function cellsTable(links) {
 }
 
 function linksTable(links) {
-    const ranks = [...new Set(links.cells.flatMap((cell) => [cell.from, cell.to]))].sort((a, b) => a - b);
+    const ranks = [...new Set(links.links.flatMap((cell) => [cell.from, cell.to]))].sort((a, b) => a - b);
     const sum = (cells, field) => cells.reduce((total, cell) => total + cell[field], 0);
-    const sent = (rank) => links.cells.filter((cell) => cell.from === rank);
-    const received = (rank) => links.cells.filter((cell) => cell.to === rank);
+    const sent = (rank) => links.links.filter((cell) => cell.from === rank);
+    const received = (rank) => links.links.filter((cell) => cell.to === rank);
     const {inPlace} = links;
     const columns = [
         {head: 'Rank', cell: (rank) => `${rank}`},
@@ -69,7 +69,7 @@ function linksTable(links) {
 function linksOption(links, width, sidePx) {
     const theme = pageTheme();
     const names = Array.from({length: links.ranks}, (_, i) => `${i}`);
-    const largest = largestOf(links.cells.map((cell) => cell.bytes));
+    const largest = largestOf(links.links.map((cell) => cell.bytes));
     const plotPx = Math.min(sidePx * (links.ranks <= 8 ? 2.2 : 1.25), width - 80);
     const fine = sidePx / links.ranks < 18;
     const labelled = plotPx / links.ranks >= 64;
@@ -81,10 +81,10 @@ function linksOption(links, width, sidePx) {
         visualMap: {...heatScale(theme, 0, largest, formatBytes, [theme['heat-low'], theme['heat-high']]),
             left: 58, top: sidePx + 56},
         series: [{
-            type: 'heatmap', progressive: 0, data: links.cells.map((cell) => linkItem(cell, labelled, largest, theme)),
+            type: 'heatmap', progressive: 0, data: links.links.map((cell) => linkItem(cell, labelled, largest, theme)),
             itemStyle: {borderColor: theme.bg, borderWidth: fine ? 0.5 : 2},
             label: {show: labelled, fontSize: 12,
-                formatter: ({dataIndex}) => formatBytes(links.cells[dataIndex].bytes)},
+                formatter: ({dataIndex}) => formatBytes(links.links[dataIndex].bytes)},
             emphasis: {disabled: true},
         }],
     };

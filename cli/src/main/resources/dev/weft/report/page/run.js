@@ -42,7 +42,7 @@ function runSections(data) {
             add: (parent, prepared) => addTimeline(parent, run, prepared)},
         full(run.idle) && {id: 'idle', shows: [run.idle, run.idleText], add: (parent) => addIdle(parent, run)},
         full(run.views) && {id: 'views', shows: run.views, add: (parent) => addViews(parent, run)},
-        run.links && full(run.links.cells)
+        run.links && full(run.links.links)
             && {id: 'links', shows: run.links, add: (parent) => addLinks(parent, run.links)},
         full(run.advice) && {id: 'advice', shows: run.advice, add: (parent) => addAdvice(parent, run.advice)},
         full(run.details) && {id: 'details', shows: run.details, add: (parent) => addDetails(parent, run.details)},

@@ -49,7 +49,7 @@ class SourceReportsTest {
 
     private static double linkBytes(Object page) {
         double bytes = 0;
-        for (Object cell : JsonText.list(page, "runs.0.links.cells")) {
+        for (Object cell : JsonText.list(page, "runs.0.links.links")) {
             bytes += JsonText.number(cell, "bytes");
         }
         return bytes;
@@ -89,7 +89,7 @@ class SourceReportsTest {
                 JsonText.at(page, "runs.0.subtitle"));
         assertEquals(4, JsonText.list(page, "runs.0.timeline.ranks").size());
         assertEquals(3.0 * 4 * 16 * 96 * 2, linkBytes(page), "every shard to three others");
-        assertEquals(4, JsonText.list(page, "runs.0.links.cells").size(), "to a neighbour");
+        assertEquals(4, JsonText.list(page, "runs.0.links.links").size(), "to a neighbour");
         assertPartsAddUp(page);
         assertTrue(fact(page, "time") > 0 && fact(page, "relErr") < 0.01);
         assertEquals(JsonText.whole(page, "runs.0.timeline.spanCount"), spans(events()));
@@ -105,7 +105,7 @@ class SourceReportsTest {
         assertEquals(1, JsonText.whole(page, "runs.0.timeline.ranks.3.group"));
         assertEquals(3, JsonText.list(page, "runs.0.views.0.samplesUs").size());
         assertEquals(2.0 * 2 * 16 * 64 * 2, linkBytes(page), "to the other rank of the group");
-        for (Object cell : JsonText.list(page, "runs.0.links.cells")) {
+        for (Object cell : JsonText.list(page, "runs.0.links.links")) {
             assertEquals(JsonText.whole(cell, "from") / 2, JsonText.whole(cell, "to") / 2);
         }
         assertPartsAddUp(page);

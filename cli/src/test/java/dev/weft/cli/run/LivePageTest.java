@@ -250,7 +250,7 @@ class LivePageTest {
             assertEquals(List.of(), JsonText.at(seen, "runs.0.advice"), "too early to advise");
             assertEquals(0, JsonText.whole(seen, "runs.0.timeline.ranks.0.rank"));
             assertEquals(1, JsonText.whole(seen, "runs.0.timeline.ranks.1.rank"));
-            assertEquals(1, JsonText.whole(seen, "runs.0.links.cells.0.to"), "rank 1 pulled");
+            assertEquals(1, JsonText.whole(seen, "runs.0.links.links.0.to"), "rank 1 pulled");
             live.round(0, report(0, 5));
             assertEquals(3, samples(get()).size(), "the other one is still at it");
             live.round(1, report(1, 5));
