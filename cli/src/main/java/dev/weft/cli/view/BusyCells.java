@@ -4,7 +4,9 @@ import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.report.CallSpans;
 import dev.weft.report.CallSpans.TrackKind;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What the workers of one kind of a rank did, in equal slices of a call's time: the share of it in
@@ -14,8 +16,11 @@ import java.util.List;
 final class BusyCells {
 
     private final double cellNs;
-    private final double[] waitNs;
-    private final double[][] busyNs;
+
+    /** By cell and by source whose rows kept the workers busy; the last one is for waits. */
+    private final double[][] ns;
+
+    private final int waiting;
     private int workers;
 
     /**
@@ -23,8 +28,8 @@ final class BusyCells {
      */
     BusyCells(CallSpans call, CallSpans.RankSpans rank, boolean compute, int cells) {
         this.cellNs = (double) call.endNs() / cells;
-        this.waitNs = new double[cells];
-        this.busyNs = new double[cells][call.worldSize()];
+        this.waiting = call.worldSize();
+        this.ns = new double[cells][waiting + 1];
         for (Timeline.Track track : rank.tracks()) {
             boolean computes = TrackKind.of(track.name()) == TrackKind.COMPUTE;
             if (computes == compute && !track.spans().isEmpty()) {
@@ -37,40 +42,21 @@ final class BusyCells {
     private void add(List<Timeline.Span> spans, long startNs) {
         long freeNs = startNs;
         for (Timeline.Span span : spans) {
-            addWait(freeNs, span.startNs());
+            add(waiting, freeNs, span.startNs());
             long fromNs = Math.max(freeNs, span.startNs());
-            if (span.kind() == Kind.WAIT) {
-                addWait(fromNs, span.endNs());
-            } else {
-                addBusy(span.source(), fromNs, span.endNs());
-            }
+            add(span.kind() == Kind.WAIT ? waiting : span.source(), fromNs, span.endNs());
             freeNs = Math.max(freeNs, span.endNs());
         }
     }
 
-    private void addWait(double fromNs, double endNs) {
-        for (int cell = cell(fromNs); fromNs < endNs; cell++) {
-            double untilNs = until(cell, endNs);
-            waitNs[cell] += untilNs - fromNs;
+    private void add(int column, double fromNs, double endNs) {
+        int last = ns.length - 1;
+        for (int cell = Math.clamp((long) (fromNs / cellNs), 0, last); fromNs < endNs; cell++) {
+            // The last cell takes the rest.
+            double untilNs = cell == last ? endNs : Math.min(endNs, (cell + 1) * cellNs);
+            ns[cell][column] += untilNs - fromNs;
             fromNs = untilNs;
         }
-    }
-
-    private void addBusy(int source, double fromNs, double endNs) {
-        for (int cell = cell(fromNs); fromNs < endNs; cell++) {
-            double untilNs = until(cell, endNs);
-            busyNs[cell][source] += untilNs - fromNs;
-            fromNs = untilNs;
-        }
-    }
-
-    private int cell(double ns) {
-        return Math.clamp((long) (ns / cellNs), 0, waitNs.length - 1);
-    }
-
-    /** The end of the cell, or of the span if that comes first; the last cell takes the rest. */
-    private double until(int cell, double endNs) {
-        return cell == waitNs.length - 1 ? endNs : Math.min(endNs, (cell + 1) * cellNs);
     }
 
     /** Whether there was anyone to do this kind of work. */
@@ -79,26 +65,22 @@ final class BusyCells {
     }
 
     double busyShare(int cell) {
-        double sum = 0;
-        for (double ns : busyNs[cell]) {
-            sum += ns;
-        }
-        return share(sum);
+        return share(Arrays.stream(ns[cell], 0, waiting).sum());
     }
 
     double waitShare(int cell) {
-        return share(waitNs[cell]);
+        return share(ns[cell][waiting]);
     }
 
-    private double share(double ns) {
-        return workers == 0 ? 0 : ns / (cellNs * workers);
+    private double share(double timeNs) {
+        return workers == 0 ? 0 : timeNs / (cellNs * workers);
     }
 
     /** Whose rows kept the workers busy most; the first of equals. */
     int source(int cell) {
         int most = 0;
-        for (int source = 1; source < busyNs[cell].length; source++) {
-            if (busyNs[cell][source] > busyNs[cell][most]) {
+        for (int source = 1; source < waiting; source++) {
+            if (ns[cell][source] > ns[cell][most]) {
                 most = source;
             }
         }
@@ -107,10 +89,6 @@ final class BusyCells {
 
     /** Of the whole call. */
     double busyShare() {
-        double sum = 0;
-        for (int cell = 0; cell < busyNs.length; cell++) {
-            sum += busyShare(cell);
-        }
-        return sum / busyNs.length;
+        return IntStream.range(0, ns.length).mapToDouble(this::busyShare).sum() / ns.length;
     }
 }

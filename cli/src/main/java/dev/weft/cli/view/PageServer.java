@@ -13,6 +13,7 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -40,10 +41,6 @@ final class PageServer implements AutoCloseable {
 
     private static final int TOKEN_BYTES = 16;
     private static final int USUAL_PORT = 80;
-    private static final int OK = 200;
-    private static final int NOT_MODIFIED = 304;
-    private static final int NOT_FOUND = 404;
-    private static final int WRONG_METHOD = 405;
     private static final int WRONG_HOST = 421;
 
     /** Some windows of a browser, of which each may have six; more are closed at once. */
@@ -162,10 +159,10 @@ final class PageServer implements AutoCloseable {
             if (!isForThisServer(exchange.getRequestHeaders().get("Host"))) {
                 send(exchange, WRONG_HOST, "text/plain", "not a name of this server\n");
             } else if (!asksFor.equals(path) && !asksFor.equals(path + "data")) {
-                send(exchange, NOT_FOUND, "text/plain", "nothing here\n");
+                send(exchange, HttpURLConnection.HTTP_NOT_FOUND, "text/plain", "nothing here\n");
             } else if (!exchange.getRequestMethod().equals("GET")) {
                 exchange.getResponseHeaders().set("Allow", "GET");
-                send(exchange, WRONG_METHOD, "text/plain", "expected GET\n");
+                send(exchange, HttpURLConnection.HTTP_BAD_METHOD, "text/plain", "expected GET\n");
             } else {
                 reads();
                 give(exchange, asksFor.equals(path));
@@ -207,14 +204,18 @@ final class PageServer implements AutoCloseable {
         String tag = "\"" + edition.version() + "\"";
         exchange.getResponseHeaders().set("ETag", tag);
         if (!wholePage && tag.equals(exchange.getRequestHeaders().getFirst("If-None-Match"))) {
-            exchange.sendResponseHeaders(NOT_MODIFIED, -1);
+            exchange.sendResponseHeaders(HttpURLConnection.HTTP_NOT_MODIFIED, -1);
             return;
         }
         byte[] bytes =
                 wholePage
                         ? pages.of(edition, ReportPage::write)
                         : data.of(edition, PageJson::write);
-        send(exchange, OK, wholePage ? "text/html" : "application/json", bytes);
+        send(
+                exchange,
+                HttpURLConnection.HTTP_OK,
+                wholePage ? "text/html" : "application/json",
+                bytes);
         // Only now is it on its way: who waits for this may close the server.
         exchange.close();
         servedVersion.accumulateAndGet(edition.version(), Math::max);
