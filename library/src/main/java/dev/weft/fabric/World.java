@@ -109,11 +109,7 @@ public final class World implements AutoCloseable {
             runThreads(outcomes);
         }
         rethrow(outcomes);
-        List<T> results = new ArrayList<>();
-        for (Outcome<T> outcome : outcomes) {
-            results.add(outcome.result);
-        }
-        return results;
+        return outcomes.stream().map(outcome -> outcome.result).toList();
     }
 
     private static <T> void runThreads(List<Outcome<T>> outcomes) {

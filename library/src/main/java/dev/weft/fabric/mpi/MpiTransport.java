@@ -315,12 +315,12 @@ final class MpiTransport {
         int request = requests.completed(completed);
         MpiChannel channel = byRequest[request / MpiChannel.REQUESTS];
         int error = requests.error(completed);
-        if (error != 0) {
-            lose(channel, mpi.errorText(error));
-            return;
-        }
         try {
-            handle(channel, request, completed);
+            if (error == 0) {
+                handle(channel, request, completed);
+            } else {
+                lose(channel, mpi.errorText(error));
+            }
         } catch (RuntimeException e) {
             lose(channel, e.getMessage());
         }
