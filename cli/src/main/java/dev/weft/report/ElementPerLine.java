@@ -12,9 +12,6 @@ final class ElementPerLine extends MinimalPrettyPrinter {
     private final String colon;
     private final String end;
 
-    /**
-     * @param end of an array
-     */
     ElementPerLine(String colon, String end) {
         this.colon = colon;
         this.end = end;

@@ -1,15 +1,15 @@
 package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.json.JsonObject;
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * Writes records of this module as JSON: a field for each component, in their order, by its name.
- * Components are texts, whole numbers, flags, enums (in lower case), records, or lists of these; or
- * doubles, which are null where they are infinite or NaN.
+ * Components are texts, whole numbers, flags, enums (by their labels), records, or lists of these;
+ * or doubles, which are null where they are infinite or NaN.
  */
 final class RecordJson {
 
@@ -44,7 +44,7 @@ final class RecordJson {
             case Integer number -> json.writeNumber(number);
             case Long number -> json.writeNumber(number);
             case Double number -> number(json, number);
-            case Enum<?> constant -> json.writeString(constant.name().toLowerCase(Locale.ROOT));
+            case Enum<?> constant -> json.writeString(JsonObject.label(constant));
             case List<?> elements -> {
                 json.writeStartArray();
                 for (Object element : elements) {

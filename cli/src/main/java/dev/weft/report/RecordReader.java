@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -163,15 +163,10 @@ public final class RecordReader {
 
     private static Verification verification(JsonObject json) {
         String promise = json.text("promise");
+        String shown = SafeText.excerpt(promise);
         return new Verification(
-                Arrays.stream(Promise.values())
-                        .filter(one -> one.label().equals(promise))
-                        .findFirst()
-                        .orElseThrow(
-                                () ->
-                                        json.wrong(
-                                                "promise",
-                                                "is unknown: " + SafeText.excerpt(promise))),
+                labelled(Promise.values(), promise)
+                        .orElseThrow(() -> json.wrong("promise", "is unknown: " + shown)),
                 json.flagOrNull("gatheredExact"),
                 json.flag("bitwiseEqualToUnfused"),
                 json.flag("withinBound"),
@@ -335,13 +330,17 @@ public final class RecordReader {
     private static final long UNTOLD = Long.MIN_VALUE;
 
     private static Timeline.Kind kind(String label) {
-        return Arrays.stream(Timeline.Kind.values())
-                .filter(kind -> kind.name().toLowerCase(Locale.ROOT).equals(label))
-                .findFirst()
+        return labelled(Timeline.Kind.values(), label)
                 .orElseThrow(
                         () ->
                                 new IllegalArgumentException(
                                         "has the unknown kind " + SafeText.excerpt(label)));
+    }
+
+    private static <E extends Enum<E>> Optional<E> labelled(E[] constants, String label) {
+        return Arrays.stream(constants)
+                .filter(constant -> JsonObject.label(constant).equals(label))
+                .findFirst();
     }
 
     private static void expect(JsonParser parser, JsonToken token, String has) throws IOException {

@@ -3,10 +3,10 @@ package dev.weft.report;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.PrettyPrinter;
 import dev.weft.json.Json;
+import dev.weft.json.JsonObject;
 import dev.weft.op.Timeline;
 import java.io.IOException;
 import java.util.List;
-import java.util.Locale;
 
 /** Writes a run record as JSON; field names and units are those of docs/run-record.md. */
 public final class RunRecordJson {
@@ -76,7 +76,7 @@ public final class RunRecordJson {
         }
         json.writeObjectFieldStart("verification");
         json.writeBooleanField("passed", verification.passed());
-        json.writeStringField("promise", verification.promise().label());
+        RecordJson.field(json, "promise", verification.promise());
         RecordJson.field(json, "gatheredExact", verification.gatheredExact());
         json.writeBooleanField("bitwiseEqualToUnfused", verification.bitwiseEqualToUnfused());
         json.writeBooleanField("withinBound", verification.withinBound());
@@ -126,7 +126,7 @@ public final class RunRecordJson {
 
     private void span(Timeline.Span span) throws IOException {
         json.writeStartObject();
-        json.writeStringField("kind", span.kind().name().toLowerCase(Locale.ROOT));
+        json.writeStringField("kind", JsonObject.label(span.kind()));
         json.writeNumberField("source", span.source());
         json.writeNumberField("peer", span.peer());
         if (span.to() >= 0) {

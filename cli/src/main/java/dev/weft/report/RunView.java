@@ -17,14 +17,18 @@ import java.util.OptionalDouble;
 public final class RunView {
 
     private final RunRecord record;
+    private final RunRecord.Problem problem;
+    private final RunRecord.Execution execution;
+    private final Views views;
 
     private RunView(RunRecord record) {
         this.record = record;
+        this.problem = record.problem();
+        this.execution = record.execution();
+        this.views = record.views();
     }
 
-    /**
-     * @param nameIfUnlabelled the record's file, or the command
-     */
+    /** Where it has no label, the record's file or the command is its name. */
     public static ShownRun of(RunRecord record, String nameIfUnlabelled) {
         RunView view = new RunView(record);
         return view.shown(nameIfUnlabelled, view.verdict());
@@ -37,7 +41,6 @@ public final class RunView {
     }
 
     private ShownRun shown(String nameIfUnlabelled, Verdict verdict) {
-        RunRecord.Problem problem = record.problem();
         double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
         CallSpans call =
                 CallSpans.of(record.ranks(), problem.ranks(), problem.ranks() / problem.groups());
@@ -61,8 +64,6 @@ public final class RunView {
     }
 
     private String subtitle() {
-        RunRecord.Problem problem = record.problem();
-        RunRecord.Execution execution = record.execution();
         return text(
                 "%d ranks%s %s, %s, [%d x %d] x [%d x %d], %s",
                 problem.ranks(),
@@ -102,7 +103,6 @@ public final class RunView {
     }
 
     private List<Fact> facts() {
-        Views views = record.views();
         List<Fact> facts = new ArrayList<>();
         facts.add(
                 new Fact(
@@ -153,7 +153,6 @@ public final class RunView {
     }
 
     private List<View> views() {
-        Views views = record.views();
         return List.of(
                 new View("computeOnly", "Compute only", views.computeOnly(), List.of()),
                 new View("commOnly", "Comm only", views.commOnly(), List.of()),
@@ -168,8 +167,6 @@ public final class RunView {
     }
 
     private List<Detail> details() {
-        RunRecord.Problem problem = record.problem();
-        RunRecord.Execution execution = record.execution();
         RunRecord.Environment where = record.environment();
         String algorithm = execution.algorithm();
         String asked = execution.requestedAlgorithm();

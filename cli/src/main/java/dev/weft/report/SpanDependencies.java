@@ -80,26 +80,18 @@ public final class SpanDependencies {
             return NONE;
         }
         long end = span.firstRow() + span.rows();
-        return numbers
-                .subList(firstThatEndsBehind(numbers, span.firstRow()), numbers.size())
-                .stream()
+        // Ranges of rows are the same (chunks beside each other) or do not overlap: ends are sorted
+        // too.
+        int first = first(numbers.size(), i -> endRow(numbers.get(i)) > span.firstRow());
+        return numbers.subList(first, numbers.size()).stream()
                 .takeWhile(i -> call.span(i).firstRow() < end)
                 .filter(i -> chunk < 0 || call.span(i).chunk() == chunk)
                 .mapToInt(Integer::intValue)
                 .toArray();
     }
 
-    /**
-     * Ranges of rows are the same (chunks beside each other) or do not overlap: ends are sorted
-     * too.
-     */
-    private int firstThatEndsBehind(List<Integer> numbers, long row) {
-        return first(
-                numbers.size(),
-                i -> {
-                    Timeline.Span span = call.span(numbers.get(i));
-                    return span.firstRow() + span.rows() > row;
-                });
+    private long endRow(int number) {
+        return call.span(number).firstRow() + call.span(number).rows();
     }
 
     /** The first of so many places for which something holds that holds for all behind it too. */

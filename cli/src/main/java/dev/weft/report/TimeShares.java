@@ -135,16 +135,10 @@ public final class TimeShares {
         return new Key(freeNs == 0 ? Part.START : Part.OVERHEAD, -1);
     }
 
-    /**
-     * One or two sentences about the most idle rank and why; null where there is nothing to say.
-     */
+    /** A sentence or two about the most idle rank and why; null where there is nothing to say. */
     public static String text(List<RankShares> ranks, long callNs) {
-        RankShares worst = null;
-        for (RankShares rank : ranks) {
-            if (worst == null || idleNs(rank) > idleNs(worst)) {
-                worst = rank;
-            }
-        }
+        Comparator<RankShares> byIdleTime = Comparator.comparingDouble(TimeShares::idleNs);
+        RankShares worst = ranks.stream().max(byIdleTime).orElse(null);
         boolean told = ranks.stream().anyMatch(rank -> rank.parts().size() > 1);
         if (worst == null || callNs == 0 || !told) {
             return null;

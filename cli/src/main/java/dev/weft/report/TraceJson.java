@@ -2,13 +2,13 @@ package dev.weft.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.json.Json;
+import dev.weft.json.JsonObject;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
 import java.io.IOException;
 import java.io.Writer;
 import java.math.BigDecimal;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -106,7 +106,7 @@ public final class TraceJson {
     private void slice(Timeline.Span span, long nextStartNs, int process, int thread)
             throws IOException {
         begin("X", title(span, process), process, thread);
-        json.writeStringField("cat", span.kind().name().toLowerCase(Locale.ROOT));
+        json.writeStringField("cat", JsonObject.label(span.kind()));
         us("ts", span.startNs());
         // Viewers that read microseconds as doubles may be a nanosecond off, and leave out a slice
         // that seems to begin before the last one has ended.

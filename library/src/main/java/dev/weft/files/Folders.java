@@ -12,9 +12,7 @@ public final class Folders {
 
     private Folders() {}
 
-    /**
-     * Deletes a folder with all that lies in it, without following links; a missing one is fine.
-     */
+    /** Deletes a folder and all that is in it; links are not followed, a missing one is fine. */
     public static void delete(Path folder) throws IOException {
         if (!Files.exists(folder)) {
             return;

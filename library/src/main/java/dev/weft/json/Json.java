@@ -51,11 +51,7 @@ public final class Json {
         return JSON.createGenerator(writer).disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
     }
 
-    /**
-     * A generator that leaves the writer open.
-     *
-     * @param layout a new one: it may count how deep the text is
-     */
+    /** Also with a layout, which must be a new one: it may count how deep the text is. */
     public static JsonGenerator generator(Writer writer, PrettyPrinter layout) throws IOException {
         return generator(writer).setPrettyPrinter(layout);
     }

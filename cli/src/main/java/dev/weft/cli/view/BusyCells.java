@@ -23,9 +23,6 @@ final class BusyCells {
     private final int waiting;
     private int workers;
 
-    /**
-     * @param cells slices of the call
-     */
     BusyCells(CallSpans call, CallSpans.RankSpans rank, boolean compute, int cells) {
         this.cellNs = (double) call.endNs() / cells;
         this.waiting = call.worldSize();

@@ -108,9 +108,7 @@ public final class LivePage implements AutoCloseable {
         ended((String) null);
     }
 
-    /**
-     * @param failed null where all went well
-     */
+    /** Tells that it has ended; {@code failed} is null where all went well. */
     public synchronized void ended(String failed) {
         progress = new PageData.Progress("done", 1, 1, true, failed);
         version++;
@@ -120,9 +118,7 @@ public final class LivePage implements AutoCloseable {
         return version;
     }
 
-    /**
-     * Until whoever looks at the page has seen the newest of it; that takes some seconds at most.
-     */
+    /** Waits until who looks at the page has seen the newest of it, some seconds at most. */
     public void awaitReaders() {
         try {
             while (server.hasReader(READER_NS) && server.servedVersion() < version()) {

@@ -106,9 +106,7 @@ final class PageServer implements AutoCloseable {
         }
     }
 
-    /**
-     * @param port 0 for any that is free
-     */
+    /** Listens on a port, or with 0 on any that is free. */
     PageServer(int port, Supplier<Edition> editions) {
         this.editions = editions;
         byte[] token = new byte[TOKEN_BYTES];

@@ -59,12 +59,8 @@ final class RecordWatch {
         for (Path file : records) {
             try {
                 BasicFileAttributes now = Files.readAttributes(file, BasicFileAttributes.class);
-                state.append(now.lastModifiedTime())
-                        .append(' ')
-                        .append(now.size())
-                        .append(' ')
-                        .append(now.fileKey())
-                        .append('\n');
+                state.append(
+                        "%s %s %s\n".formatted(now.lastModifiedTime(), now.size(), now.fileKey()));
             } catch (IOException e) {
                 state.append("not there\n");
             }

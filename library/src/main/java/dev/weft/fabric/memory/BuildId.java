@@ -53,9 +53,7 @@ public final class BuildId {
         }
     }
 
-    /**
-     * @param origin a jar or a folder with classes
-     */
+    /** The id of the classes in a jar or a folder. */
     static long of(Path origin) throws IOException {
         Map<String, Long> checksums = new TreeMap<>();
         if (Files.isDirectory(origin)) {

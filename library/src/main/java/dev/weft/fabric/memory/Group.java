@@ -1,33 +1,15 @@
 package dev.weft.fabric.memory;
 
-/**
- * Ranks that gather together: {@code size} consecutive ranks of the world from {@code first} on.
- *
- * @param index which of the world's replica groups this is
- */
-public record Group(int index, int first, int size) {
-
-    public Group {
-        if (index < 0 || first < 0 || size < 1) {
-            throw new IllegalArgumentException(
-                    ("group %s from rank %s of size %s: expected numbers of zero or more and"
-                                    + " a size of at least one")
-                            .formatted(index, first, size));
-        }
-    }
+/** Ranks that gather together: {@code size} ranks of the world from {@code first} on. */
+public record Group(int first, int size) {
 
     /** The whole world as one group. */
     public static Group world(int worldSize) {
-        return new Group(0, 0, worldSize);
+        return new Group(0, worldSize);
     }
 
     /** The group of {@code worldRank} when the world is cut into {@code groups} equal groups. */
     public static Group containing(int worldRank, int worldSize, int groups) {
-        if (worldRank < 0 || worldRank >= worldSize) {
-            throw new IllegalArgumentException(
-                    "rank %s of a world of %s ranks: expected zero or more and less than the ranks"
-                            .formatted(worldRank, worldSize));
-        }
         if (groups < 1 || worldSize % groups != 0) {
             throw new IllegalArgumentException(
                     ("%s ranks cannot form %s equal groups: the number of groups must divide"
@@ -35,7 +17,7 @@ public record Group(int index, int first, int size) {
                             .formatted(worldSize, groups));
         }
         int size = worldSize / groups;
-        return new Group(worldRank / size, worldRank / size * size, size);
+        return new Group(worldRank / size * size, size);
     }
 
     /** The rank within this group of the world's rank {@code worldRank}. */

@@ -70,18 +70,12 @@ public abstract class MemoryFabric implements Transport {
         }
     }
 
-    /**
-     * @throws IllegalArgumentException if there cannot be so many ranks
-     */
     public static void checkRanks(int ranks) {
         if (ranks < 1 || ranks > MAX_RANKS) {
             throw new IllegalArgumentException(ranks + " ranks: expected 1 to " + MAX_RANKS);
         }
     }
 
-    /**
-     * @throws IllegalArgumentException if the deadline is not positive
-     */
     public static void checkDeadline(Duration deadline) {
         if (!deadline.isPositive()) {
             throw new IllegalArgumentException(
@@ -149,8 +143,8 @@ public abstract class MemoryFabric implements Transport {
         }
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
         return subgroup(
-                id + "." + splits++ + "-" + local.index(),
-                new Group(local.index(), worldRank(local.first()), local.size()),
+                id + "." + splits++ + "-" + local.first() / local.size(),
+                new Group(worldRank(local.first()), local.size()),
                 local.memberOf(rank),
                 blocks.subset(local.first(), local.size()));
     }
@@ -275,9 +269,7 @@ public abstract class MemoryFabric implements Transport {
         }
     }
 
-    /**
-     * @throws CorruptSignalException if the word is past what its writer can have signalled
-     */
+    /** Throws if the word is past what its writer can have signalled. */
     private boolean isSignal(int seen, int value, Awaited what) {
         int ahead = seen - value;
         if (ahead > what.lead()) {

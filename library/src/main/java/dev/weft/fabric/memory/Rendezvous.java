@@ -160,9 +160,7 @@ final class Rendezvous implements AutoCloseable {
                 StandardCopyOption.REPLACE_EXISTING);
     }
 
-    /**
-     * Waits for the peer's control block. One whose owner does not hold its lock does not count.
-     */
+    /** Waits for the peer's control block, which counts only while its owner holds its lock. */
     private MemorySegment awaitPeer(int peer) throws IOException {
         while (true) {
             try {

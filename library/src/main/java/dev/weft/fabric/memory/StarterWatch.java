@@ -18,9 +18,6 @@ final class StarterWatch implements AutoCloseable {
     private final HeldLock.Watch lock;
     private boolean stopped;
 
-    /**
-     * @throws IllegalStateException if there has been no starter
-     */
     StarterWatch(Path folder) throws IOException {
         this.folder = folder;
         try {
@@ -41,9 +38,6 @@ final class StarterWatch implements AutoCloseable {
         return !lock.isHeld();
     }
 
-    /**
-     * @throws IllegalStateException if the starter has ended
-     */
     void requireStarter() {
         if (isGone()) {
             throw gone(folder);

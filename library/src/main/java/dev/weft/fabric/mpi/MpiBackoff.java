@@ -37,11 +37,7 @@ final class MpiBackoff {
         idleRounds = 0;
     }
 
-    /**
-     * Spins or sleeps after a round in which nothing has moved.
-     *
-     * @param busy whether messages are under way
-     */
+    /** Spins or sleeps after a round in which nothing has moved. */
     void idle(boolean busy) {
         if (idleRounds++ == 0) {
             movedAt = System.nanoTime();

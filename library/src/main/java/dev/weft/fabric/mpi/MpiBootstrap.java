@@ -20,9 +20,7 @@ import java.util.List;
  */
 final class MpiBootstrap {
 
-    /**
-     * The most ranks that count as one host, or 0. So one machine can try out what needs several.
-     */
+    /** The most ranks of a host, or 0: so one machine can try out what needs several. */
     private static final int RANKS_PER_HOST = Integer.getInteger("weft.mpi.ranks.per.host", 0);
 
     private static final int TEXT_BYTES = 512;

@@ -13,6 +13,7 @@ import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
@@ -180,16 +181,12 @@ public final class MpiFabric extends MemoryFabric {
     /** So that a rank which only forwards is not named for one that sends nothing. */
     @Override
     protected int silentPeer() {
-        int silent = -1;
-        for (int r = 0; r < size(); r++) {
-            if (transport.isSilent(worldRank(r), health.deadlineNs() / 2)) {
-                if (silent >= 0) {
-                    return -1;
-                }
-                silent = worldRank(r);
-            }
-        }
-        return silent;
+        long mostMs = health.deadlineNs() / 2_000_000;
+        int[] silent =
+                IntStream.range(group.first(), group.first() + size())
+                        .filter(worldRank -> silentMs(worldRank) > mostMs)
+                        .toArray();
+        return silent.length == 1 ? silent[0] : -1;
     }
 
     @Override

@@ -15,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What the ranks of one host share: a private folder that the first of them makes, a lock that each
@@ -107,12 +108,10 @@ final class MpiHost implements AutoCloseable {
 
     /** Another rank of this host that lives and has neither left nor failed, or -1. */
     int firstPresent(Health health) {
-        for (int r = first; r < first + watches.length; r++) {
-            if (r != rank && !health.hasEnded(r) && isAlive(r)) {
-                return r;
-            }
-        }
-        return -1;
+        return IntStream.range(first, first + watches.length)
+                .filter(r -> r != rank && !health.hasEnded(r) && isAlive(r))
+                .findFirst()
+                .orElse(-1);
     }
 
     @Override

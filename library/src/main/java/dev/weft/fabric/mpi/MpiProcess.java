@@ -228,10 +228,7 @@ public final class MpiProcess {
         return level;
     }
 
-    /**
-     * Leaves the world: together with all ranks if none has failed, otherwise within a bounded
-     * time.
-     */
+    /** Leaves the world: with all ranks if none has failed, otherwise within a bounded time. */
     void leave(MpiFabric fabric) {
         boolean failed = fabric.health.ownState() == ControlBlock.FAILED;
         fabric.health.leave();

@@ -36,11 +36,7 @@ final class MpiReceiver {
         movers.remove(mover.id());
     }
 
-    /**
-     * Reads the message that a channel has received.
-     *
-     * @param bytes its length
-     */
+    /** Reads the message of so many bytes that a channel has received. */
     void read(MpiChannel channel, int bytes) {
         MpiMessage message = channel.received;
         int peer = channel.peer;

@@ -18,9 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class MpiRowGather implements RowGather {
 
-    /**
-     * The most bytes that all ranks together gather in one call. Between calls messages are served.
-     */
+    /** The most bytes that all ranks gather in one call; between calls messages are served. */
     private static final long SLICE_BYTES = 64L << 20;
 
     /** Whether one is under way in this process: MPI can be in one collective call at a time. */

@@ -95,12 +95,7 @@ final class MpiTransport {
         return lost.get(worldRank) == 0;
     }
 
-    /** Whether nothing has come from a rank on another host for {@code ns}. Any thread may call. */
-    boolean isSilent(int worldRank, long ns) {
-        return channels[worldRank] != null && System.nanoTime() - heardNs.get(worldRank) > ns;
-    }
-
-    /** The time since something came from the world's rank; -1 for one of this host. */
+    /** The time since something came from the world's rank; -1 for one of this host. Any thread. */
     long silentMs(int worldRank) {
         return channels[worldRank] == null
                 ? -1
@@ -294,11 +289,7 @@ final class MpiTransport {
         }
     }
 
-    /**
-     * Sends a message to all peers.
-     *
-     * @param ahead of all that is queued
-     */
+    /** Sends a message to all peers, maybe ahead of all that is queued. */
     private void toAll(boolean ahead, Consumer<MpiMessage> writer) {
         for (MpiChannel channel : byRequest) {
             MpiMessage message = channel.newMessage();

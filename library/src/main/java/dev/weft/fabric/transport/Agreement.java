@@ -3,6 +3,7 @@ package dev.weft.fabric.transport;
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.PlanWriter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -42,12 +43,7 @@ public final class Agreement {
     }
 
     private static boolean areAlike(long[] values) {
-        for (long value : values) {
-            if (value != values[0]) {
-                return false;
-            }
-        }
-        return true;
+        return Arrays.stream(values).allMatch(value -> value == values[0]);
     }
 
     /** One number for several: unlike ones have the same in one of 2^64 cases. */
@@ -68,16 +64,13 @@ public final class Agreement {
         for (int r = 1; r < values.length; r++) {
             if (values[r] != values[0]) {
                 throw new IllegalArgumentException(
-                        "the ranks prepare different operators: "
-                                + property.name()
-                                + " is "
-                                + values[0]
-                                + " on rank "
-                                + fabric.worldRank(0)
-                                + " and "
-                                + values[r]
-                                + " on rank "
-                                + fabric.worldRank(r));
+                        "the ranks prepare different operators: %s is %s on rank %s and %s on rank %s"
+                                .formatted(
+                                        property.name(),
+                                        values[0],
+                                        fabric.worldRank(0),
+                                        values[r],
+                                        fabric.worldRank(r)));
             }
         }
     }

@@ -20,14 +20,6 @@ public interface DataSource {
     }
 
     /**
-     * Fills {@code rows} with as many rows, from {@code firstRow} on, of a matrix with {@code
-     * totalCols} columns.
-     */
-    default void fill(Matrix rows, long firstRow, long totalCols) {
-        fill(rows, firstRow, 0, totalCols);
-    }
-
-    /**
      * Fills {@code block} with the rectangle that starts at ({@code firstRow}, {@code firstCol}) of
      * a matrix with {@code totalCols} columns, each value rounded to the block's type.
      */

@@ -52,7 +52,7 @@ class DataSourceTest {
             Future<?>[] parts = new Future<?>[3];
             for (int t = 0; t < parts.length; t++) {
                 long first = t * 100;
-                parts[t] = pool.submit(() -> NORMAL.fill(actual.rows(first, 100), first, 50));
+                parts[t] = pool.submit(() -> NORMAL.fill(actual.rows(first, 100), first, 0, 50));
             }
             for (Future<?> part : parts) {
                 part.get();
@@ -65,7 +65,7 @@ class DataSourceTest {
     void valuesAreRoundedOnceToTheType() {
         try (Arena arena = Arena.ofConfined()) {
             Matrix matrix = Matrix.allocate(arena, DType.BF16, 2, 3);
-            NORMAL.fill(matrix, 1L << 40, 3);
+            NORMAL.fill(matrix, 1L << 40, 0, 3);
             assertEquals(DType.BF16.round(NORMAL.value((1L << 40) * 3 + 4)), matrix.get(1, 1));
         }
     }
