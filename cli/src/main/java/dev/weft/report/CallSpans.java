@@ -63,12 +63,12 @@ public final class CallSpans {
         int firstSpan = spans.size();
         List<Timeline.Track> tracks = new ArrayList<>();
         for (Timeline.Track track : rank.timeline().tracks()) {
-            List<Timeline.Span> own = new ArrayList<>(track.spans().size());
-            for (Timeline.Span span : track.spans()) {
-                own.add(inWorld(span, startNs, firstOfGroup));
-            }
+            List<Timeline.Span> own =
+                    track.spans().stream()
+                            .map(span -> inWorld(span, startNs, firstOfGroup))
+                            .toList();
             spans.addAll(own);
-            tracks.add(new Timeline.Track(track.name(), List.copyOf(own)));
+            tracks.add(new Timeline.Track(track.name(), own));
         }
         long end = startNs + rank.timeline().elapsedNs();
         for (int i = firstSpan; i < spans.size(); i++) {

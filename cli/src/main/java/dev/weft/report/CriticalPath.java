@@ -4,6 +4,7 @@ import dev.weft.op.Timeline.Kind;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The chain of spans that decided how long a call took: from the span that ended last, backwards,
@@ -49,14 +50,10 @@ public final class CriticalPath {
     }
 
     private int last() {
-        int last = -1;
-        for (int i = 0; i < call.size(); i++) {
-            if (call.span(i).kind() != Kind.WAIT
-                    && (last < 0 || call.span(i).endNs() > call.span(last).endNs())) {
-                last = i;
-            }
-        }
-        return last;
+        return IntStream.range(0, call.size())
+                .filter(i -> call.span(i).kind() != Kind.WAIT)
+                .reduce((a, b) -> call.span(b).endNs() > call.span(a).endNs() ? b : a)
+                .orElse(-1);
     }
 
     /**

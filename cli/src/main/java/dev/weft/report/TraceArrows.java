@@ -32,13 +32,9 @@ final class TraceArrows {
             for (int transfer : releases.releasedBy(number)) {
                 Timeline.Span span = call.span(transfer);
                 if (span.startNs() <= endNs) {
-                    long beginNs = Math.min(span.endNs(), endNs) - HAIR_NS;
-                    byEnd.add(
-                            new Arrow(
-                                    byEnd.size(),
-                                    transfer,
-                                    number,
-                                    Math.max(span.startNs(), beginNs)));
+                    long inside = Math.min(span.endNs(), endNs) - HAIR_NS;
+                    long beginNs = Math.max(span.startNs(), inside);
+                    byEnd.add(new Arrow(byEnd.size(), transfer, number, beginNs));
                 }
             }
         }

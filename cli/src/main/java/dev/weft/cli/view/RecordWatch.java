@@ -35,22 +35,20 @@ final class RecordWatch {
     private PageData livePage() {
         long missing = records.stream().filter(file -> !Files.isRegularFile(file)).count();
         if (missing > 0) {
-            PageData.Progress waiting =
-                    new PageData.Progress(
-                            "waiting for records",
-                            records.size() - missing,
-                            records.size(),
-                            false,
-                            null);
-            return new PageData("Weft", waiting, List.of(), null);
+            int all = records.size();
+            return empty("waiting for records", all - missing, all, null);
         }
         PageData.Progress shown = new PageData.Progress("the newest version", 0, 0, false, null);
         try {
             return ReportCommand.page(records).live(shown);
         } catch (UsageException e) {
-            PageData.Progress wrong = new PageData.Progress("reading", 0, 1, false, e.getMessage());
-            return new PageData("Weft", wrong, List.of(), null);
+            return empty("reading", 0, 1, e.getMessage());
         }
+    }
+
+    private static PageData empty(String what, long done, long of, String failed) {
+        PageData.Progress progress = new PageData.Progress(what, done, of, false, failed);
+        return new PageData("Weft", progress, List.of(), null);
     }
 
     /** Changes when a file does: when it was written, its size and which file it is. */

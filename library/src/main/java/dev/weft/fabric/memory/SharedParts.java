@@ -89,13 +89,13 @@ public final class SharedParts {
                     """
                     cannot reserve %s bytes of shared memory in %s (%s): %s bytes are free there; \
                     make it larger, or set WEFT_SHM_DIR to a folder with room"""
-                            .formatted(bytes, folder, e.getMessage(), freeBytes(folder)),
+                            .formatted(
+                                    bytes,
+                                    folder,
+                                    e.getMessage(),
+                                    Files.getFileStore(folder).getUsableSpace()),
                     e);
         }
-    }
-
-    private static long freeBytes(Path folder) throws IOException {
-        return Files.getFileStore(folder).getUsableSpace();
     }
 
     public static MemorySegment map(Path file, Arena arena) throws IOException {

@@ -101,9 +101,15 @@ final class MpiMessage {
         buffer.set(ValueLayout.JAVA_LONG, 8, key);
         buffer.set(ValueLayout.JAVA_LONG, 16, at);
         buffer.set(ValueLayout.JAVA_LONG, 24, wide);
+        clear();
+    }
+
+    /** Forgets what was remembered of the message before. */
+    private void clear() {
         length = BYTES;
         fragments = null;
         nextFragment = 0;
+        left = 0;
         mover = null;
     }
 
@@ -215,10 +221,6 @@ final class MpiMessage {
 
     void copyFrom(MpiMessage other) {
         MemorySegment.copy(other.buffer, 0, buffer, 0, BYTES);
-        length = BYTES;
-        fragments = null;
-        nextFragment = 0;
-        left = 0;
-        mover = null;
+        clear();
     }
 }
