@@ -1,50 +1,43 @@
 package dev.weft.sim;
 
+import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
+
 import java.util.ArrayList;
 import java.util.List;
 
 /** Multiplies on a {@link CoreEngine}: the rank's workers take row blocks in turn. */
-final class CoreRun implements ProductRun {
+final class CoreRun extends ProductRun {
 
-    private final Simulation simulation;
-    private final SimulatedRank rank;
     private final CoreEngine engine;
-    private final List<RowBlock> order;
-    private final List<CoreWorker> workers = new ArrayList<>();
-    private final List<CoreWorker> waiting = new ArrayList<>();
-    private final boolean gatherFirst;
+    private final List<Worker> workers = new ArrayList<>();
+    private final List<Worker> waiting = new ArrayList<>();
+
+    /** Rows that are worth a product of their own while others are late; 0 for none. */
     private final long stepRows;
-    private final double slowness;
+
     private int next;
-    private double totalNs;
-    private double pathNs;
 
     CoreRun(Simulation simulation, SimulatedRank rank) {
-        this.simulation = simulation;
-        this.rank = rank;
+        super(simulation, rank);
         this.engine = (CoreEngine) simulation.machine().engine();
-        this.order = rank.plan().consumption();
         Scenario scenario = simulation.scenario();
-        boolean whole = simulation.part() == Part.WHOLE;
-        this.gatherFirst = rank.plan().pacing().gatherFirst() && whole;
-        this.stepRows = whole ? rank.plan().pacing().stepRows() : 0;
-        this.slowness = simulation.wires().slowness(rank.plan().rank());
+        this.stepRows = simulation.part() == Part.WHOLE ? rank.plan().pacing().stepRows() : 0;
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan().rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
         for (int i = 0; i < count; i++) {
-            workers.add(new CoreWorker(simulation, rank, this, i));
+            workers.add(new Worker("compute-" + i));
         }
     }
 
     @Override
-    public void start() {
-        workers.forEach(CoreWorker::start);
+    void start() {
+        workers.forEach(worker -> simulation.events().add(simulation.startNs(), worker, 0));
     }
 
     @Override
-    public void arrived(int tag) {
+    void arrived() {
         for (int i = 0; i < waiting.size(); i++) {
             if (waiting.get(i).isReady()) {
                 waiting.remove(i--).wake();
@@ -52,31 +45,13 @@ final class CoreRun implements ProductRun {
         }
     }
 
-    /** The worker is woken once {@link CoreWorker#isReady}. */
-    void await(CoreWorker worker) {
-        waiting.add(worker);
-    }
-
-    /** The next block that nobody has, or null. */
-    RowBlock take() {
-        return next < order.size() ? order.get(next++) : null;
-    }
-
-    boolean gatherFirst() {
-        return gatherFirst;
-    }
-
-    /** Rows that are worth a product of their own while others are late; 0 for none. */
-    long stepRows() {
-        return stepRows;
-    }
-
-    long rowQuantum() {
-        return engine.rowQuantum();
+    @Override
+    double leastNs() {
+        return simulation.startNs() + totalNs / workers.size();
     }
 
     /** What one core takes for {@code rows} rows of {@code source}. */
-    double workNs(int source, long rows) {
+    private double workNs(int source, long rows) {
         Scenario scenario = simulation.scenario();
         long k = scenario.chunks().cols();
         double work = 0;
@@ -96,19 +71,114 @@ final class CoreRun implements ProductRun {
         return work * slowness;
     }
 
-    /** The work begins, and can have begun at {@code earliestNs} at best. */
-    void begins(double workNs, double earliestNs) {
-        totalNs += workNs;
-        pathNs = Math.max(pathNs, earliestNs + workNs);
-    }
+    /** One thread that multiplies, as the executor's compute workers do. */
+    private final class Worker implements Station.Customer, Events.Action {
 
-    @Override
-    public double leastNs() {
-        return simulation.startNs() + totalNs / workers.size();
-    }
+        private final String track;
+        private RowBlock block;
+        private int chunk;
+        private long doneRows;
+        private long rows;
+        private double waitsSinceNs;
+        private double beganNs;
+        private double earliestNs;
 
-    @Override
-    public double pathNs() {
-        return pathNs;
+        Worker(String track) {
+            this.track = track;
+        }
+
+        @Override
+        public void run(int detail) {
+            if (block == null) {
+                take();
+            } else {
+                proceed();
+            }
+        }
+
+        /** Takes the next block that nobody has. */
+        private void take() {
+            block = next < order.size() ? order.get(next++) : null;
+            if (block != null) {
+                chunk = 0;
+                doneRows = 0;
+                earliestNs = simulation.startNs();
+                proceed();
+            }
+        }
+
+        /** Goes on with the block until something is multiplied or awaited. */
+        private void proceed() {
+            while (isReady()) {
+                if (gatherFirst) {
+                    chunk = block.chunkCount();
+                    multiply(block.rows());
+                    return;
+                }
+                earliestNs = Math.max(earliestNs, rank.pathNs(tag(block, chunk)));
+                chunk++;
+                if (chunk == block.chunkCount()) {
+                    multiply(block.rows() - doneRows);
+                    return;
+                }
+                long quantum = engine.rowQuantum();
+                long ready = (completeRows() - doneRows) / quantum * quantum;
+                if (stepRows > 0 && ready >= stepRows && !isReady()) {
+                    multiply(ready);
+                    return;
+                }
+            }
+            waitsSinceNs = simulation.events().now();
+            waiting.add(this);
+        }
+
+        /** Whether the next chunk is there, or all of them where the gather comes first. */
+        boolean isReady() {
+            return gatherFirst ? rank.isComplete() : rank.hasArrived(tag(block, chunk));
+        }
+
+        private long completeRows() {
+            Chunks chunks = rank.plan().chunks();
+            int end = block.firstChunk() + chunk;
+            long complete = end / chunks.colChunks() * chunks.chunkRows(block.source());
+            return Math.clamp(complete - block.firstRow(), 0, block.rows());
+        }
+
+        /** Who came at the same time as the awaited chunk has not waited. */
+        void wake() {
+            double now = simulation.events().now();
+            if (now > waitsSinceNs) {
+                tell(SpanSink.Kind.WAIT, block.rows() - doneRows, waitsSinceNs, now);
+            }
+            simulation.events().add(now, this, 0);
+        }
+
+        private void multiply(long count) {
+            rows = count;
+            beganNs = simulation.events().now();
+            double workNs = workNs(block.source(), count);
+            totalNs += workNs;
+            pathNs = Math.max(pathNs, earliestNs + workNs);
+            simulation.wires().cores(rank.plan().rank()).serve(this, workNs);
+        }
+
+        @Override
+        public void served() {
+            double now = simulation.events().now();
+            tell(SpanSink.Kind.COMPUTE, rows, beganNs, now);
+            doneRows += rows;
+            rank.busyUntil(now);
+            if (chunk == block.chunkCount()) {
+                rank.used(block.source());
+                take();
+            } else {
+                proceed();
+            }
+        }
+
+        private void tell(SpanSink.Kind kind, long count, double fromNs, double toNs) {
+            long firstRow = block.firstRow() + doneRows;
+            CoreRun.this.tell(kind, track, block.source(), firstRow, count, fromNs, toNs);
+        }
     }
 }

@@ -1,16 +1,65 @@
 package dev.weft.sim;
 
-/** Multiplies on one simulated rank as chunks arrive. */
-interface ProductRun {
+import dev.weft.plan.RowBlock;
 
-    void start();
+import java.util.List;
+
+/** Multiplies on one simulated rank as chunks arrive. */
+abstract class ProductRun {
+
+    final Simulation simulation;
+    final SimulatedRank rank;
+    final List<RowBlock> order;
+
+    /** Whether nothing is multiplied before everything has come. */
+    final boolean gatherFirst;
+
+    /** How many times as long as the machine the rank takes. */
+    final double slowness;
+
+    /** All products, one after the other. */
+    double totalNs;
+
+    /** The longest chain of transfers that ends in one of the products. */
+    double pathNs;
+
+    ProductRun(Simulation simulation, SimulatedRank rank) {
+        this.simulation = simulation;
+        this.rank = rank;
+        this.order = rank.plan().consumption();
+        this.gatherFirst = rank.plan().pacing().gatherFirst() && simulation.part() == Part.WHOLE;
+        this.slowness = simulation.wires().slowness(rank.plan().rank());
+    }
+
+    abstract void start();
 
     /** A chunk has come to this rank. */
-    void arrived(int tag);
+    abstract void arrived();
 
     /** The least time in which this rank can do its products, by its engine alone. */
-    double leastNs();
+    abstract double leastNs();
 
-    /** The longest chain of transfers that ends in one of its products. */
-    double pathNs();
+    /** The number of one of a block's chunks. */
+    int tag(RowBlock block, int index) {
+        return rank.plan().chunks().tag(block.source(), block.firstChunk() + index);
+    }
+
+    /** Tells of a wait for rows of {@code source}, or of their product. */
+    void tell(
+            SpanSink.Kind kind,
+            String track,
+            int source,
+            long firstRow,
+            long rows,
+            double startNs,
+            double endNs) {
+        if (simulation.sink() != null) {
+            int self = rank.plan().rank();
+            int peer = kind == SpanSink.Kind.WAIT ? source : self;
+            SpanSink.Span span =
+                    new SpanSink.Span(
+                            kind, source, peer, -1, -1, firstRow, rows, 0, startNs, endNs);
+            simulation.sink().span(self, track, span);
+        }
+    }
 }

@@ -5,6 +5,7 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -118,7 +119,7 @@ final class SimulatedRank {
         missing--;
         wakeLanes();
         if (product != null) {
-            product.arrived(tag);
+            product.arrived();
         }
     }
 

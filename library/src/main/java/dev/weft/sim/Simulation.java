@@ -3,6 +3,7 @@ package dev.weft.sim;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
 import dev.weft.plan.Transfer;
+
 import java.util.ArrayList;
 import java.util.List;
 
@@ -61,7 +62,7 @@ final class Simulation {
         double ns = 0;
         double gatherNs = 0;
         double pathNs = startNs;
-        double computeNs = startNs + wires.busiestCoresNs();
+        double computeNs = startNs + wires.leastNs(true);
         for (SimulatedRank rank : ranks) {
             if (!rank.isComplete()) {
                 throw new IllegalStateException(
@@ -71,10 +72,10 @@ final class Simulation {
             gatherNs = Math.max(gatherNs, rank.lastArrivalNs());
         }
         for (ProductRun product : products) {
-            pathNs = Math.max(pathNs, product.pathNs());
+            pathNs = Math.max(pathNs, product.pathNs);
             computeNs = Math.max(computeNs, product.leastNs());
         }
-        double linkNs = startNs + wires.busiestLinkNs();
+        double linkNs = startNs + wires.leastNs(false);
         return new Prediction(
                 ns,
                 gatherNs,

@@ -1,10 +1,9 @@
 package dev.weft.sim;
 
-import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
+
 import java.util.Arrays;
-import java.util.List;
 
 /**
  * Multiplies on a {@link TileEngine}. Each unit takes the next tile in order of consumption as soon
@@ -12,13 +11,9 @@ import java.util.List;
  * blocks before it, its tiles' times follow from when the units are free: nothing of it need wait
  * in the event queue.
  */
-final class TileRun implements ProductRun, Events.Action {
+final class TileRun extends ProductRun implements Events.Action {
 
-    private final Simulation simulation;
-    private final SimulatedRank rank;
     private final TileEngine engine;
-    private final List<RowBlock> order;
-    private final boolean gatherFirst;
 
     /** A heap of the times at which the units are free. */
     private final double[] freeNs;
@@ -27,43 +22,34 @@ final class TileRun implements ProductRun, Events.Action {
     private int nextChunk;
     private double readyNs;
     private double toldUntilNs;
-    private double totalNs;
-    private double pathNs;
 
     TileRun(Simulation simulation, SimulatedRank rank) {
-        this.simulation = simulation;
-        this.rank = rank;
+        super(simulation, rank);
         this.engine = (TileEngine) simulation.machine().engine();
-        this.order = rank.plan().consumption();
-        this.gatherFirst = rank.plan().pacing().gatherFirst() && simulation.part() == Part.WHOLE;
         this.freeNs = new double[engine.units()];
     }
 
     @Override
-    public void start() {
+    void start() {
         Arrays.fill(freeNs, simulation.startNs());
         simulation.events().add(simulation.startNs(), this, 0);
     }
 
     @Override
     public void run(int detail) {
-        takeWhatIsThere();
+        arrived();
     }
 
+    /** Takes what is there. */
     @Override
-    public void arrived(int tag) {
-        takeWhatIsThere();
-    }
-
-    private void takeWhatIsThere() {
+    void arrived() {
         if (gatherFirst && !rank.isComplete()) {
             return;
         }
-        Chunks chunks = rank.plan().chunks();
         while (next < order.size()) {
             RowBlock block = order.get(next);
             for (; nextChunk < block.chunkCount(); nextChunk++) {
-                int tag = chunks.tag(block.source(), block.firstChunk() + nextChunk);
+                int tag = tag(block, nextChunk);
                 if (!rank.hasArrived(tag)) {
                     return;
                 }
@@ -107,14 +93,20 @@ final class TileRun implements ProductRun, Events.Action {
         // Units work on several blocks at once, which one track can only show one after the other.
         double toldFromNs = Math.max(firstNs, toldUntilNs);
         toldUntilNs = Math.max(toldFromNs, endNs);
-        tell(block, toldFromNs, toldUntilNs);
+        tell(
+                SpanSink.Kind.COMPUTE,
+                "compute-0",
+                block.source(),
+                block.firstRow(),
+                block.rows(),
+                toldFromNs,
+                toldUntilNs);
     }
 
     private double blockPathNs(RowBlock block) {
-        Chunks chunks = rank.plan().chunks();
         double path = simulation.startNs();
         for (int i = 0; i < block.chunkCount(); i++) {
-            path = Math.max(path, rank.pathNs(chunks.tag(block.source(), block.firstChunk() + i)));
+            path = Math.max(path, rank.pathNs(tag(block, i)));
         }
         return path;
     }
@@ -136,13 +128,10 @@ final class TileRun implements ProductRun, Events.Action {
                         + bBytes(rows, n, memory);
         double memoryNs =
                 memory.gbps() > 0 ? bytes / tiles(rows, n) * engine.units() / memory.gbps() : 0;
-        double slowness = simulation.wires().slowness(rank.plan().rank());
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
     }
 
-    /**
-     * B stays on the chip where half of that holds it; otherwise units that run at once share it.
-     */
+    /** B stays on the chip where that holds it; otherwise units that run at once share it. */
     private double bBytes(long rows, long n, Machine.Memory memory) {
         double b =
                 (double) simulation.scenario().chunks().cols()
@@ -172,32 +161,8 @@ final class TileRun implements ProductRun, Events.Action {
         freeNs[at] = time;
     }
 
-    private void tell(RowBlock block, double startNs, double endNs) {
-        if (simulation.sink() != null) {
-            int self = rank.plan().rank();
-            SpanSink.Span span =
-                    new SpanSink.Span(
-                            SpanSink.Kind.COMPUTE,
-                            block.source(),
-                            self,
-                            -1,
-                            -1,
-                            block.firstRow(),
-                            block.rows(),
-                            0,
-                            startNs,
-                            endNs);
-            simulation.sink().span(self, "compute-0", span);
-        }
-    }
-
     @Override
-    public double leastNs() {
+    double leastNs() {
         return simulation.startNs() + totalNs / engine.units();
-    }
-
-    @Override
-    public double pathNs() {
-        return pathNs;
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -61,11 +62,6 @@ final class Wires {
 
     double slowness(int rank) {
         return slowRanks.getOrDefault(rank, 1.0);
-    }
-
-    /** The wires between two ranks. */
-    Wiring between(int from, int to) {
-        return hosts.shareMemory(from, to) ? machine.node() : machine.network();
     }
 
     /**
@@ -159,17 +155,8 @@ final class Wires {
                 new Key(kind, owner, other), key -> new Station(events, capacity));
     }
 
-    /** What the busiest link or bus has to carry. */
-    double busiestLinkNs() {
-        return leastNs(false);
-    }
-
-    /** What the busiest cores have to do. */
-    double busiestCoresNs() {
-        return leastNs(true);
-    }
-
-    private double leastNs(boolean cores) {
+    /** What the busiest cores have to do, or the busiest link or bus to carry. */
+    double leastNs(boolean cores) {
         double most = 0;
         for (Map.Entry<Key, Station> entry : stations.entrySet()) {
             if ((entry.getKey().kind() == Kind.CORES) == cores) {
