@@ -17,6 +17,7 @@ import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -168,7 +169,8 @@ final class Calls {
                         DType.FP32,
                         List.of(16L),
                         false,
-                        0);
+                        0,
+                        Map.of());
         List<Map<String, List<Timeline.Span>>> tracks = new ArrayList<>();
         for (int rank = 0; rank < shards.ranks(); rank++) {
             tracks.add(new TreeMap<>());

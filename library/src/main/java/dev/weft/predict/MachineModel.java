@@ -16,7 +16,9 @@ import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
+
 import java.util.List;
+import java.util.Map;
 
 /**
  * A model of a machine, which tells how long calls would take there. It simulates the plans that
@@ -106,7 +108,8 @@ public final class MachineModel {
                         dtype,
                         List.of(n),
                         false,
-                        0);
+                        0,
+                        Map.of());
         Prediction whole = Simulator.run(machine, scenario, Part.WHOLE);
         return new PredictedCall(
                 whole.ns(),

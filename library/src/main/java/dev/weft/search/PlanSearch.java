@@ -18,6 +18,7 @@ import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -304,16 +305,16 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** A call as the machine runs it, for the simulator. */
     public Scenario scenario(Candidate candidate) {
         return Scenario.of(
-                        new MachinePlans(machine, candidate.algorithm()),
-                        chunks(candidate),
-                        candidate.lanes(),
-                        hosts(),
-                        problem.aType(),
-                        problem.outType(),
-                        problem.columns(),
-                        problem.keepGathered(),
-                        problem.workers())
-                .withSlowRanks(problem.slowRanks());
+                new MachinePlans(machine, candidate.algorithm()),
+                chunks(candidate),
+                candidate.lanes(),
+                hosts(),
+                problem.aType(),
+                problem.outType(),
+                problem.columns(),
+                problem.keepGathered(),
+                problem.workers(),
+                problem.slowRanks());
     }
 
     /** What every rank does; proved where Weft has not written it. */

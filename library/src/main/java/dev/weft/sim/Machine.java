@@ -1,6 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -32,32 +33,6 @@ public record Machine(
         Wiring node,
         Wiring network,
         Copies copies) {
-
-    /** A machine of whose copies no more is known than their rate. */
-    public Machine(
-            String name,
-            String description,
-            List<String> sources,
-            Engine engine,
-            Memory memory,
-            Overheads overheads,
-            Consumption consumption,
-            int ranksPerNode,
-            Wiring node,
-            Wiring network) {
-        this(
-                name,
-                description,
-                sources,
-                engine,
-                memory,
-                overheads,
-                consumption,
-                ranksPerNode,
-                node,
-                network,
-                Copies.PLAIN);
-    }
 
     public Machine {
         Objects.requireNonNull(name, "name");
@@ -174,46 +149,33 @@ public record Machine(
 
     /** A copy with links {@code factor} times as fast, within nodes and between them. */
     public Machine withLinksFaster(double factor) {
-        return with(
-                engine,
-                memory,
-                node.faster(factor),
-                network == null ? null : network.faster(factor));
+        Wiring faster = network == null ? null : network.faster(factor);
+        return with(engine, memory, ranksPerNode, node.faster(factor), faster);
     }
 
     /** A copy with {@code factor} times the memory on the chip. */
     public Machine withMoreOnChip(double factor) {
         Memory more = new Memory(memory.gbps(), memory.onChipMib() * factor);
-        return with(engine, more, node, network);
+        return with(engine, more, ranksPerNode, node, network);
     }
 
     /** A copy with an engine {@code factor} times as fast. */
     public Machine withEngineFaster(double factor) {
-        return with(engine.faster(factor), memory, node, network);
+        return withEngine(engine.faster(factor));
     }
 
     /** A copy with another engine. */
     public Machine withEngine(Engine other) {
-        return with(other, memory, node, network);
+        return with(other, memory, ranksPerNode, node, network);
     }
 
     /** A copy as one of several nodes that a network joins. */
     public Machine withNetwork(int newRanksPerNode, Wiring newNetwork) {
-        return new Machine(
-                name,
-                description,
-                sources,
-                engine,
-                memory,
-                overheads,
-                consumption,
-                newRanksPerNode,
-                node,
-                newNetwork,
-                copies);
+        return with(engine, memory, newRanksPerNode, node, newNetwork);
     }
 
-    private Machine with(Engine newEngine, Memory newMemory, Wiring newNode, Wiring newNetwork) {
+    private Machine with(
+            Engine newEngine, Memory newMemory, int ranks, Wiring newNode, Wiring newNetwork) {
         return new Machine(
                 name,
                 description,
@@ -222,7 +184,7 @@ public record Machine(
                 newMemory,
                 overheads,
                 consumption,
-                ranksPerNode,
+                ranks,
                 newNode,
                 newNetwork,
                 copies);

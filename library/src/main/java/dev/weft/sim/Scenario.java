@@ -5,6 +5,7 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
+
 import java.util.List;
 import java.util.Map;
 
@@ -55,7 +56,7 @@ public record Scenario(
                 });
     }
 
-    /** A call as {@code writer} plans it, with no rank slower than the machine. */
+    /** A call as {@code writer} plans it. */
     public static Scenario of(
             PlanWriter writer,
             Chunks chunks,
@@ -65,7 +66,8 @@ public record Scenario(
             DType outType,
             List<Long> columns,
             boolean keepGathered,
-            int workers) {
+            int workers,
+            Map<Integer, Double> slowRanks) {
         return new Scenario(
                 writer.plans(chunks, lanes, hosts),
                 chunks,
@@ -76,22 +78,7 @@ public record Scenario(
                 columns,
                 keepGathered,
                 workers,
-                Map.of());
-    }
-
-    /** This call with ranks that take some times as long. */
-    public Scenario withSlowRanks(Map<Integer, Double> slow) {
-        return new Scenario(
-                plans,
-                chunks,
-                symmetric,
-                hosts,
-                aType,
-                outType,
-                columns,
-                keepGathered,
-                workers,
-                slow);
+                slowRanks);
     }
 
     public int ranks() {

@@ -8,6 +8,7 @@ import dev.weft.sim.Wiring;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -183,7 +184,8 @@ public final class Calibration implements AutoCloseable {
                 Machine.Consumption.AS_PLANNED,
                 0,
                 memory,
-                null);
+                null,
+                Machine.Copies.PLAIN);
     }
 
     private double median(ToDoubleFunction<Transport> figure) {

@@ -8,10 +8,12 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
 
 /**
  * The times that the Ascend example publishes for the 910B1. Three parameters of its model are
@@ -144,6 +146,7 @@ class AscendRowsTest {
                         node.portPerRank(),
                         node.coreGbps(),
                         node.direct()),
-                machine.network());
+                machine.network(),
+                machine.copies());
     }
 }

@@ -5,6 +5,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -37,7 +38,8 @@ record RandomCase(Machine machine, TestCall scenario, Part part) {
                                 random,
                                 hosts.sizes().stream().distinct().count() == 1,
                                 hosts.size(0)),
-                        wiring(random, true, hosts.count()));
+                        wiring(random, true, hosts.count()),
+                        Machine.Copies.PLAIN);
         Part part = random.nextInt(3) > 0 ? Part.WHOLE : Part.values()[random.nextInt(3)];
         boolean inOrder = machine.consumption() == Machine.Consumption.AS_PLANNED;
         return new RandomCase(machine, scenario(random, hosts, inOrder), part);

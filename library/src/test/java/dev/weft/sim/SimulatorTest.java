@@ -8,12 +8,15 @@ import static dev.weft.sim.Wiring.Topology.BUS;
 import static dev.weft.sim.Wiring.Topology.MESH;
 import static dev.weft.sim.Wiring.Topology.RING;
 import static dev.weft.sim.Wiring.Topology.SWITCH;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
-import java.util.List;
+
 import org.junit.jupiter.api.Test;
+
+import java.util.List;
 
 /** Calls that are small enough to be worked out by hand, on {@link Toy}'s machine. */
 class SimulatorTest {
@@ -185,7 +188,8 @@ class SimulatorTest {
                 toy.consumption(),
                 toy.ranksPerNode(),
                 toy.node(),
-                toy.network());
+                toy.network(),
+                toy.copies());
     }
 
     /** Each rank has two blocks to multiply. */

@@ -5,6 +5,7 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.search.MachinePlans;
 import dev.weft.tensor.DType;
+
 import java.util.List;
 import java.util.Map;
 
@@ -23,16 +24,16 @@ record TestCall(
 
     Scenario on(Machine machine) {
         return Scenario.of(
-                        new MachinePlans(machine, writer),
-                        chunks,
-                        lanes,
-                        hosts,
-                        aType,
-                        outType,
-                        columns,
-                        keepGathered,
-                        workers)
-                .withSlowRanks(slowRanks);
+                new MachinePlans(machine, writer),
+                chunks,
+                lanes,
+                hosts,
+                aType,
+                outType,
+                columns,
+                keepGathered,
+                workers,
+                slowRanks);
     }
 
     int ranks() {

@@ -5,6 +5,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+
 import java.util.List;
 import java.util.Map;
 
@@ -119,7 +120,8 @@ final class Toy {
                 Machine.Consumption.AS_PLANNED,
                 network == null ? 0 : 8,
                 node,
-                network);
+                network,
+                Machine.Copies.PLAIN);
     }
 
     static Machine withWake(Machine machine, double wakeNs) {
@@ -134,7 +136,8 @@ final class Toy {
                 machine.consumption(),
                 machine.ranksPerNode(),
                 machine.node(),
-                machine.network());
+                machine.network(),
+                machine.copies());
     }
 
     static Machine bySource(Machine machine) {
@@ -148,7 +151,8 @@ final class Toy {
                 Machine.Consumption.BY_SOURCE,
                 machine.ranksPerNode(),
                 machine.node(),
-                machine.network());
+                machine.network(),
+                machine.copies());
     }
 
     /** Chunks and blocks of 4 rows, and 4 columns of C. */
