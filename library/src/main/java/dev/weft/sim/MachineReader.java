@@ -3,6 +3,7 @@ package dev.weft.sim;
 import dev.weft.json.JsonObject;
 import dev.weft.sim.Wiring.Topology;
 import dev.weft.tensor.DType;
+
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -14,7 +15,11 @@ final class MachineReader {
     /** The kinds of engine. */
     enum Kind {
         TILES,
-        CORES
+        CORES;
+
+        static Kind of(Engine engine) {
+            return engine instanceof TileEngine ? TILES : CORES;
+        }
     }
 
     /** No machine has more of anything than this. */
@@ -62,11 +67,7 @@ final class MachineReader {
 
     /** A rank that has no place in the torus could not be reached. */
     private static void checkTorus(Wiring node, int ranksPerNode) {
-        double places = 1;
-        for (int size : node.torus()) {
-            places *= size;
-        }
-        if (node.topology() == Topology.TORUS && places != ranksPerNode) {
+        if (node.topology() == Topology.TORUS && node.places() != ranksPerNode) {
             throw new IllegalArgumentException(
                     "ranksPerNode is %s: expected the number of places in a torus of %s"
                             .formatted(ranksPerNode, node.torus()));
