@@ -1,13 +1,15 @@
 package dev.weft.gemm;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.broadcast;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import java.lang.foreign.MemorySegment;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * For a last panel of {@link Kernel6x4} that is up to two vectors wide: twice the rows, so that
@@ -21,19 +23,8 @@ final class Kernel12x2 extends MicroKernel {
     private static final long VECTOR_BYTES = (long) LANES * Float.BYTES;
     private static final long PANEL_ROW_BYTES = (long) COLS * Float.BYTES;
 
-    @Override
-    int rows() {
-        return 12;
-    }
-
-    @Override
-    int cols() {
-        return COLS;
-    }
-
-    @Override
-    int vectorBits() {
-        return SPECIES.vectorBitSize();
+    Kernel12x2() {
+        super(12, Kernel6x4.COLS, SPECIES);
     }
 
     @Override

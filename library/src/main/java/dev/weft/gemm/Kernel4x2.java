@@ -1,13 +1,15 @@
 package dev.weft.gemm;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.broadcast;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import java.lang.foreign.MemorySegment;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 4 rows x 2 vectors of the machine's width: 8 sums keep two pipes of latency 4 busy, and
@@ -22,19 +24,8 @@ final class Kernel4x2 extends MicroKernel {
     private static final long VECTOR_BYTES = (long) LANES * Float.BYTES;
     private static final long PANEL_ROW_BYTES = 2 * VECTOR_BYTES;
 
-    @Override
-    int rows() {
-        return 4;
-    }
-
-    @Override
-    int cols() {
-        return COLS;
-    }
-
-    @Override
-    int vectorBits() {
-        return SPECIES.vectorBitSize();
+    Kernel4x2() {
+        super(4, COLS, SPECIES);
     }
 
     @Override

@@ -1,13 +1,15 @@
 package dev.weft.gemm;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import java.lang.foreign.MemorySegment;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 4 rows x 4 vectors of 128 bits, for NEON: 16 sums, 4 vectors of A and 4 of B fit its 32
@@ -40,19 +42,8 @@ final class Kernel4x4Rotated extends MicroKernel {
     private static final boolean[] ODD_LANES = {false, true, false, true};
     private static final boolean[] UPPER_LANES = {false, false, true, true};
 
-    @Override
-    int rows() {
-        return ROWS;
-    }
-
-    @Override
-    int cols() {
-        return COLS;
-    }
-
-    @Override
-    int vectorBits() {
-        return SPECIES.vectorBitSize();
+    Kernel4x4Rotated() {
+        super(ROWS, COLS, SPECIES);
     }
 
     @Override

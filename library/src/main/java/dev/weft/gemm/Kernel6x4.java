@@ -1,13 +1,15 @@
 package dev.weft.gemm;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.broadcast;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import java.lang.foreign.MemorySegment;
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 6 rows x 4 vectors of 512 bits: 24 sums, 4 vectors of B and a few of A fit the 32 vector
@@ -29,19 +31,8 @@ final class Kernel6x4 extends MicroKernel {
     private static final MicroKernel TWO_VECTORS = new Kernel12x2();
     private static final MicroKernel ONE_VECTOR = new Kernel12x1();
 
-    @Override
-    int rows() {
-        return 6;
-    }
-
-    @Override
-    int cols() {
-        return COLS;
-    }
-
-    @Override
-    int vectorBits() {
-        return SPECIES.vectorBitSize();
+    Kernel6x4() {
+        super(6, COLS, SPECIES);
     }
 
     @Override

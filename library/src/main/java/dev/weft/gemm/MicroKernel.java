@@ -1,7 +1,9 @@
 package dev.weft.gemm;
 
-import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * The innermost product: a few rows of A times one panel of B, with every sum in a register of its
@@ -19,6 +21,20 @@ abstract class MicroKernel {
     /** Columns of A, and rows of B, per call at most; also the pitch of packed rows of A. */
     static final int DEPTH = Blocking.DEPTH;
 
+    private final int rows;
+    private final int cols;
+    private final int vectorBits;
+
+    /**
+     * @param rows of a tile
+     * @param cols of a tile, and of a panel of B
+     */
+    MicroKernel(int rows, int cols, VectorSpecies<Float> species) {
+        this.rows = rows;
+        this.cols = cols;
+        this.vectorBits = species.vectorBitSize();
+    }
+
     /**
      * The kernel for this machine: by its widest vectors, but on aarch64 always the one for vectors
      * of 128 bits, since machines with longer ones have as many multiply-adds in all.
@@ -31,14 +47,17 @@ abstract class MicroKernel {
         return bits == 512 ? new Kernel6x4() : new Kernel4x2();
     }
 
-    /** Rows of a tile. */
-    abstract int rows();
+    final int rows() {
+        return rows;
+    }
 
-    /** Columns of a tile, and of a panel of B. */
-    abstract int cols();
+    final int cols() {
+        return cols;
+    }
 
-    /** Bits of one vector. */
-    abstract int vectorBits();
+    final int vectorBits() {
+        return vectorBits;
+    }
 
     /**
      * The kernel for a panel of which only {@code cols} columns are there: it reads the same tiles
