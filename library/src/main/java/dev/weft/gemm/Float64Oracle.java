@@ -2,6 +2,7 @@ package dev.weft.gemm;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.util.function.LongConsumer;
 import java.util.function.LongUnaryOperator;
@@ -57,18 +58,6 @@ public final class Float64Oracle {
         return check(c, rows.length, index -> rows[(int) index]);
     }
 
-    /** Writes rows of {@code A x B}, N to a row without gaps, to the start of {@code target}. */
-    public void products(long firstRow, int rows, double[] target) {
-        fill(firstRow, rows, target, false);
-    }
-
-    /**
-     * Writes rows of {@code |A| x |B|}, N to a row without gaps, to the start of {@code target}.
-     */
-    public void magnitudes(long firstRow, int rows, double[] target) {
-        fill(firstRow, rows, target, true);
-    }
-
     /**
      * The float64 product of some rows, rounded to fp32, computed a strip of rows at a time.
      *
@@ -94,26 +83,6 @@ public final class Float64Oracle {
             rowsDone.accept(done + count);
         }
         return target;
-    }
-
-    private void fill(long firstRow, int rows, double[] target, boolean magnitudes) {
-        requireRows(firstRow, rows);
-        long elements = Math.multiplyExact(rows, n);
-        if (target.length < elements) {
-            throw new IllegalArgumentException(
-                    "%s rows of %s columns need an array of %s values, the given one holds %s"
-                            .formatted(rows, n, elements, target.length));
-        }
-        tiles(rows, operandsShared())
-                .forEach(
-                        number -> {
-                            Float64Tile tile = tile(number, rows, i -> firstRow + i);
-                            tile.compute(magnitudes);
-                            tile.forEach(
-                                    (index, col, product, magnitude) ->
-                                            target[(int) (index * n + col)] =
-                                                    magnitudes ? magnitude : product);
-                        });
     }
 
     private Deviation check(Matrix c, long rows, LongUnaryOperator rowAt) {

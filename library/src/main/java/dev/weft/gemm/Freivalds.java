@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+
 import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 
@@ -20,9 +21,7 @@ import java.util.stream.LongStream;
  *
  * <p>Hence one wrong element is found in every round if its error is over twice the row's tolerance
  * (about {@code 12 sqrt(N)} times its own bound). Several large errors in a row cancel by chance in
- * at most every second round. With a 16-bit output the bound is coarse: check columns in groups of
- * {@code g} then, which makes the reach {@code 12 sqrt(g)} at the price of reading A once per
- * group.
+ * at most every second round.
  */
 public final class Freivalds {
 
@@ -51,6 +50,8 @@ public final class Freivalds {
         }
     }
 
+    private static final Result NOTHING = new Result(0, -1, 0);
+
     private final Matrix a;
     private final Matrix b;
     private final boolean transposed;
@@ -67,7 +68,6 @@ public final class Freivalds {
             boolean transposed,
             Matrix c,
             int rounds,
-            double checks,
             long seed,
             LongPredicate wanted) {
         this.a = a;
@@ -78,23 +78,19 @@ public final class Freivalds {
         this.seed = seed;
         this.wanted = wanted;
         this.signedB = new double[rounds][Math.toIntExact(a.cols())];
+        double checks = (double) rounds * Math.max(1, c.rows());
         this.deviations = Math.sqrt(2 * Math.log(2 * checks / FALSE_ALARMS));
     }
 
-    /**
-     * Checks all of C, with all its columns in one group.
-     *
-     * @param b [K, N], or [N, K] where {@code transposed}
-     * @param rounds independent sign vectors, 1 to 64
-     */
+    /** Checks all rows of C. */
     public static Result check(
             Matrix a, Matrix b, boolean transposed, Matrix c, int rounds, long seed) {
         return check(a, b, transposed, c, rounds, seed, row -> true);
     }
 
     /**
-     * Checks some rows of C, with all its columns in one group: rows with an infinity or NaN, for
-     * instance, are for {@link Float64Oracle} to judge.
+     * Checks some rows of C: those with an infinity or NaN, for instance, are for {@link
+     * Float64Oracle} to judge.
      *
      * @param b [K, N], or [N, K] where {@code transposed}
      * @param rounds independent sign vectors, 1 to 64
@@ -108,35 +104,6 @@ public final class Freivalds {
             int rounds,
             long seed,
             LongPredicate wanted) {
-        return check(a, b, transposed, c, rounds, Math.max(1, c.cols()), seed, wanted);
-    }
-
-    /**
-     * Checks all of C, {@code groupCols} columns at a time.
-     *
-     * @param b [K, N], or [N, K] where {@code transposed}
-     * @param rounds independent sign vectors, 1 to 64
-     */
-    public static Result check(
-            Matrix a,
-            Matrix b,
-            boolean transposed,
-            Matrix c,
-            int rounds,
-            long groupCols,
-            long seed) {
-        return check(a, b, transposed, c, rounds, groupCols, seed, row -> true);
-    }
-
-    private static Result check(
-            Matrix a,
-            Matrix b,
-            boolean transposed,
-            Matrix c,
-            int rounds,
-            long groupCols,
-            long seed,
-            LongPredicate wanted) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         if (a.cols() != k || c.cols() != n || c.rows() != a.rows()) {
@@ -148,22 +115,11 @@ public final class Freivalds {
                                     b.describe(),
                                     transposed ? " (transposed)" : ""));
         }
-        if (rounds < 1 || rounds > Long.SIZE || groupCols < 1) {
+        if (rounds < 1 || rounds > Long.SIZE) {
             throw new IllegalArgumentException(
-                    "%s rounds on groups of %s columns: expected 1 to %s rounds, 1 column or more"
-                            .formatted(rounds, groupCols, Long.SIZE));
+                    "%s rounds: expected 1 to %s".formatted(rounds, Long.SIZE));
         }
-        double checks = 1.0 * rounds * Math.max(1, c.rows()) * Math.ceilDiv(n, groupCols);
-        Result worst = new Result(0, -1, 0);
-        for (long col = 0; col < n; col += groupCols) {
-            long cols = Math.min(groupCols, n - col);
-            Matrix someB = transposed ? b.rows(col, cols) : b.block(0, k, col, cols);
-            Matrix someC = c.block(0, c.rows(), col, cols);
-            Freivalds group =
-                    new Freivalds(a, someB, transposed, someC, rounds, checks, seed, wanted);
-            worst = group.check().worse(worst);
-        }
-        return worst;
+        return n == 0 ? NOTHING : new Freivalds(a, b, transposed, c, rounds, seed, wanted).check();
     }
 
     private Result check() {
@@ -172,7 +128,7 @@ public final class Freivalds {
         return range(c.rows())
                 .filter(wanted)
                 .mapToObj(row -> checkRow(row, normB))
-                .reduce(new Result(0, -1, 0), Result::worse);
+                .reduce(NOTHING, Result::worse);
     }
 
     /** Sums a block of rows of B under every round's signs; returns its sum of squares. */

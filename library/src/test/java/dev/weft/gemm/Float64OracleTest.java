@@ -1,9 +1,11 @@
 package dev.weft.gemm;
 
 import static dev.weft.gemm.GemmCases.assertSame;
+import static dev.weft.gemm.GemmCases.float64;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,12 +13,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 class Float64OracleTest {
 
@@ -30,11 +34,8 @@ class Float64OracleTest {
             try (Arena arena = Arena.ofConfined()) {
                 Matrix a = normal(arena, DType.FP16, rows, k, random);
                 Matrix b = normalB(arena, DType.BF16, k, n, transposed, random);
-                double[] products = new double[rows * n];
-                double[] magnitudes = new double[rows * n];
-                Float64Oracle oracle = new Float64Oracle(a, b, transposed);
-                oracle.products(0, rows, products);
-                oracle.magnitudes(0, rows, magnitudes);
+                double[] products = float64(a, b, transposed, false);
+                double[] magnitudes = float64(a, b, transposed, true);
                 for (int i = 0; i < 40; i++) {
                     int row = i == 0 ? rows - 1 : random.nextInt(rows);
                     int col = i == 0 ? n - 1 : random.nextInt(n);
@@ -56,23 +57,6 @@ class Float64OracleTest {
     }
 
     @Test
-    void aRangeOfRowsIsThatRange() {
-        Random random = new Random(22);
-        try (Arena arena = Arena.ofShared()) {
-            Matrix a = normal(arena, DType.FP32, 90, 40, random);
-            Matrix b = normal(arena, DType.FP32, 40, 70, random);
-            Float64Oracle oracle = new Float64Oracle(a, b, false);
-            double[] all = new double[90 * 70];
-            double[] some = new double[5 * 70];
-            oracle.products(0, 90, all);
-            oracle.products(62, 5, some);
-            for (int i = 0; i < some.length; i++) {
-                assertEquals(all[62 * 70 + i], some[i]);
-            }
-        }
-    }
-
-    @Test
     void oneElementBeyondTheBoundIsFoundAndNamed() {
         Random random = new Random(23);
         for (DType out : DType.values()) {
@@ -84,10 +68,9 @@ class Float64OracleTest {
                 Deviation right = oracle.check(c);
                 assertTrue(right.withinBound(), right.describe());
                 assertEquals(130 * 80, right.elements());
-                double[] magnitudes = new double[80];
-                oracle.magnitudes(97, 1, magnitudes);
+                double[] magnitudes = float64(a, b, false, true);
                 double allowed =
-                        ErrorBound.relative(100) * magnitudes[71]
+                        ErrorBound.relative(100) * magnitudes[97 * 80 + 71]
                                 + ErrorBound.rounding(out, Math.abs(c.get(97, 71)));
                 c.set(97, 71, (float) (c.get(97, 71) + 3 * allowed));
                 Deviation wrong = oracle.check(c);
@@ -237,8 +220,7 @@ class Float64OracleTest {
                 Float64Oracle oracle = new Float64Oracle(a, b, true);
                 List<Long> steps = new ArrayList<>();
                 Matrix golden = oracle.golden(1, 1498, arena, steps::add);
-                double[] products = new double[1500 * 70];
-                oracle.products(0, 1500, products);
+                double[] products = float64(a, b, true, false);
                 Matrix expected = Matrix.allocate(arena, DType.FP32, 1498, 70);
                 for (int row = 0; row < 1498; row++) {
                     for (int col = 0; col < 70; col++) {
@@ -264,8 +246,6 @@ class Float64OracleTest {
             assertThrows(IllegalArgumentException.class, () -> oracle.check(c, 3));
             assertThrows(
                     IllegalArgumentException.class, () -> oracle.golden(2, 2, arena, rows -> {}));
-            assertThrows(
-                    IllegalArgumentException.class, () -> oracle.products(0, 3, new double[14]));
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,9 +11,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 class FreivaldsTest {
 
@@ -46,38 +49,16 @@ class FreivaldsTest {
             Matrix a = normal(arena, DType.FP32, 90, 256, random);
             Matrix b = normal(arena, DType.FP32, 256, 128, random);
             Matrix c = naive(arena, a, b, false, DType.FP32);
-            double[] magnitudes = new double[128];
-            new Float64Oracle(a, b, false).magnitudes(57, 1, magnitudes);
+            double magnitude = GemmCases.float64(a, b, false, true)[57 * 128 + 111];
             float before = c.get(57, 111);
             // The documented reach: some 12 sqrt(N) times the element's own bound, twice.
-            double wrong = 25 * Math.sqrt(128) * ErrorBound.relative(256) * magnitudes[111];
+            double wrong = 25 * Math.sqrt(128) * ErrorBound.relative(256) * magnitude;
             assertTrue(wrong < 2, "a wrong element far below the size of a right one: " + wrong);
             for (long seed = 0; seed < 100; seed++) {
                 c.set(57, 111, (float) (before + (seed % 2 == 0 ? wrong : -wrong)));
                 Freivalds.Result result = Freivalds.check(a, b, false, c, 1, seed);
                 assertFalse(result.accepted(), "seed " + seed + ": " + result);
                 assertEquals(57, result.worstRow());
-            }
-        }
-    }
-
-    @Test
-    void groupsOfColumnsFindWhatTheRoundingOfAWholeRowHides() {
-        Random random = new Random(34);
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix a = normal(arena, DType.BF16, 12, 256, random);
-            for (boolean transposed : new boolean[] {false, true}) {
-                Matrix b = normalB(arena, DType.BF16, 256, 1000, transposed, random);
-                Matrix c = naive(arena, a, b, transposed, DType.BF16);
-                assertTrue(Freivalds.check(a, b, transposed, c, ROUNDS, 16, 1).accepted());
-                c.set(7, 993, c.get(7, 993) + 8);
-                assertTrue(Freivalds.check(a, b, transposed, c, ROUNDS, 1).accepted());
-                for (long seed = 0; seed < 10; seed++) {
-                    Freivalds.Result result =
-                            Freivalds.check(a, b, transposed, c, ROUNDS, 16, seed);
-                    assertFalse(result.accepted(), "seed " + seed + ": " + result);
-                    assertEquals(7, result.worstRow());
-                }
             }
         }
     }
@@ -153,9 +134,6 @@ class FreivaldsTest {
                     IllegalArgumentException.class, () -> Freivalds.check(a, b, false, c, 0, 1));
             assertThrows(
                     IllegalArgumentException.class, () -> Freivalds.check(a, b, false, c, 65, 1));
-            assertThrows(
-                    IllegalArgumentException.class,
-                    () -> Freivalds.check(a, b, false, c, ROUNDS, 0, 1));
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
@@ -51,6 +52,22 @@ final class GemmCases {
             }
         }
         return c;
+    }
+
+    /** The elements of A x B in float64, or of the product of their magnitudes, row by row. */
+    static double[] float64(Matrix a, Matrix b, boolean transposed, boolean magnitudes) {
+        long n = transposed ? b.rows() : b.cols();
+        double[] elements = new double[Math.toIntExact(a.rows() * n)];
+        for (long row = 0; row < a.rows(); row += Float64Tile.SIZE) {
+            for (long col = 0; col < n; col += Float64Tile.SIZE) {
+                Float64Tile tile = new Float64Tile(a, b, transposed, a.rows(), i -> i, row, n, col);
+                tile.compute(magnitudes);
+                tile.forEach(
+                        (i, j, product, magnitude) ->
+                                elements[(int) (i * n + j)] = magnitudes ? magnitude : product);
+            }
+        }
+        return elements;
     }
 
     /** All of A times B, by {@code gemm}. */
