@@ -3,6 +3,7 @@ package dev.weft.gemm;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -85,7 +86,7 @@ final class OpenBlasGemm implements Gemm {
 
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
-        return new OpenBlasScratch(k, n, BLOCK_ROWS, arena);
+        return OpenBlasScratch.allocate(k, n, BLOCK_ROWS, arena);
     }
 
     @Override

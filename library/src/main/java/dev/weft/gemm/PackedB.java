@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -17,27 +18,18 @@ import java.lang.foreign.MemorySegment;
  *
  * Lives as long as the memory it was packed into, which several ranks may share: then each packs a
  * part, and all read once every part is there. Any number of threads may read it.
+ *
+ * @param k rows of B
+ * @param n columns of B
+ * @param panels at least {@link #bytes(long, long, int)} of memory; zero, or packed before
  */
-public final class PackedB {
+public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegment panels) {
 
     /** A cache line, and the longest vector. */
     public static final long ALIGNMENT_BYTES = 64;
 
-    private final long k;
-    private final long n;
-    private final int panelCols;
-    private final long blockDepth;
-    private final MemorySegment panels;
-
-    /**
-     * @param memory at least {@link #bytes(long, long, int)}; zero, or packed before
-     */
-    PackedB(long k, long n, int panelCols, long blockDepth, MemorySegment memory) {
-        this.k = k;
-        this.n = n;
-        this.panelCols = panelCols;
-        this.blockDepth = blockDepth;
-        this.panels = memory.asSlice(0, bytes(k, n, panelCols));
+    public PackedB {
+        panels = panels.asSlice(0, bytes(k, n, panelCols));
     }
 
     /**
@@ -59,16 +51,6 @@ public final class PackedB {
         }
     }
 
-    /** Rows of B. */
-    public long k() {
-        return k;
-    }
-
-    /** Columns of B. */
-    public long n() {
-        return n;
-    }
-
     /** Bytes of memory that this copy of B takes. */
     public long bytes() {
         return panels.byteSize();
@@ -77,10 +59,6 @@ public final class PackedB {
     /** Equal for copies of equal matrices that have the same bytes. */
     public long layout() {
         return (long) panelCols << Integer.SIZE ^ blockDepth;
-    }
-
-    MemorySegment panels() {
-        return panels;
     }
 
     /**

@@ -1,15 +1,14 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 
 /** Copies rectangles of B into panels, converted to fp32. For one thread. */
 final class PanelWriter {
 
-    private static final ValueLayout.OfFloat FLOAT =
-            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
 
     /**
      * Elements of a row of a transposed B at a time: with a panel's columns they fit a near cache.

@@ -1,23 +1,24 @@
 package dev.weft.gemm;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
  * Moves pieces of rows between a matrix of any type and fp32 memory, with the roundings of {@link
- * dev.weft.tensor.DType}. The 16-bit types go through small heap arrays, because the JIT compiler
- * turns plain loops over arrays into vector conversions on every machine. Not for two threads at a
- * time.
+ * DType}. The 16-bit types go through small heap arrays, because the JIT compiler turns plain loops
+ * over arrays into vector conversions on every machine. Not for two threads at a time.
  */
 final class RowConverter {
 
-    private static final ValueLayout.OfFloat FLOAT =
+    static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt INT =
             ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private static final ValueLayout.OfShort SHORT =
+    static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private static final int PIECE = 1024;
@@ -30,27 +31,20 @@ final class RowConverter {
     void widen(
             Matrix source, long row, long fromCol, long count, MemorySegment target, long offset) {
         long from = source.offset(row, fromCol);
-        switch (source.dtype()) {
-            case FP32 ->
-                    MemorySegment.copy(source.data(), from, target, offset, count * Float.BYTES);
-            case FP16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = (int) Math.min(PIECE, count - done);
-                    long at = from + done * Short.BYTES;
-                    MemorySegment.copy(source.data(), SHORT, at, halves, 0, length);
-                    widenFp16(halves, floats, length);
-                    MemorySegment.copy(
-                            floats, 0, target, FLOAT, offset + done * Float.BYTES, length);
-                }
-            }
-            case BF16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = (int) Math.min(PIECE, count - done);
-                    long at = from + done * Short.BYTES;
-                    MemorySegment.copy(source.data(), SHORT, at, halves, 0, length);
-                    widenBf16(halves, bits, length);
-                    MemorySegment.copy(bits, 0, target, INT, offset + done * Float.BYTES, length);
-                }
+        if (source.dtype() == DType.FP32) {
+            MemorySegment.copy(source.data(), from, target, offset, count * Float.BYTES);
+            return;
+        }
+        for (long done = 0; done < count; done += PIECE) {
+            int length = (int) Math.min(PIECE, count - done);
+            long to = offset + done * Float.BYTES;
+            MemorySegment.copy(source.data(), SHORT, from + done * Short.BYTES, halves, 0, length);
+            if (source.dtype() == DType.FP16) {
+                widenFp16(halves, floats, 0, length);
+                MemorySegment.copy(floats, 0, target, FLOAT, to, length);
+            } else {
+                widenBf16(halves, bits, length);
+                MemorySegment.copy(bits, 0, target, INT, to, length);
             }
         }
     }
@@ -59,53 +53,45 @@ final class RowConverter {
     void narrow(
             MemorySegment source, long offset, long count, Matrix target, long row, long fromCol) {
         long to = target.offset(row, fromCol);
-        switch (target.dtype()) {
-            case FP32 -> MemorySegment.copy(source, offset, target.data(), to, count * Float.BYTES);
-            case FP16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = (int) Math.min(PIECE, count - done);
-                    long at = offset + done * Float.BYTES;
-                    MemorySegment.copy(source, FLOAT, at, floats, 0, length);
-                    narrowFp16(floats, halves, length);
-                    MemorySegment.copy(
-                            halves, 0, target.data(), SHORT, to + done * Short.BYTES, length);
-                }
+        if (target.dtype() == DType.FP32) {
+            MemorySegment.copy(source, offset, target.data(), to, count * Float.BYTES);
+            return;
+        }
+        for (long done = 0; done < count; done += PIECE) {
+            int length = (int) Math.min(PIECE, count - done);
+            MemorySegment.copy(source, FLOAT, offset + done * Float.BYTES, floats, 0, length);
+            if (target.dtype() == DType.FP16) {
+                narrowFp16(floats, 0, halves, length);
+            } else {
+                narrowBf16(floats, 0, halves, length);
             }
-            case BF16 -> {
-                for (long done = 0; done < count; done += PIECE) {
-                    int length = (int) Math.min(PIECE, count - done);
-                    long at = offset + done * Float.BYTES;
-                    MemorySegment.copy(source, INT, at, bits, 0, length);
-                    narrowBf16(bits, halves, length);
-                    MemorySegment.copy(
-                            halves, 0, target.data(), SHORT, to + done * Short.BYTES, length);
-                }
-            }
+            MemorySegment.copy(halves, 0, target.data(), SHORT, to + done * Short.BYTES, length);
         }
     }
 
-    private static void widenFp16(short[] source, float[] target, int length) {
-        for (int i = 0; i < length; i++) {
-            target[i] = Float.float16ToFloat(source[i]);
+    static void widenFp16(short[] source, float[] target, int at, int count) {
+        for (int i = 0; i < count; i++) {
+            target[at + i] = Float.float16ToFloat(source[i]);
         }
     }
 
-    private static void widenBf16(short[] source, int[] target, int length) {
-        for (int i = 0; i < length; i++) {
-            target[i] = source[i] << 16;
+    /** Gives the bits of the values. */
+    static void widenBf16(short[] source, int[] bits, int count) {
+        for (int i = 0; i < count; i++) {
+            bits[i] = source[i] << 16;
         }
     }
 
-    private static void narrowFp16(float[] source, short[] target, int length) {
-        for (int i = 0; i < length; i++) {
-            target[i] = Float.floatToFloat16(source[i]);
+    static void narrowFp16(float[] source, int at, short[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = Float.floatToFloat16(source[at + i]);
         }
     }
 
-    /** The rounding of {@link dev.weft.tensor.DType#floatToBf16} without its branch. */
-    private static void narrowBf16(int[] source, short[] target, int length) {
-        for (int i = 0; i < length; i++) {
-            int value = source[i];
+    /** The rounding of {@link DType#floatToBf16} without its branch. */
+    static void narrowBf16(float[] source, int at, short[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            int value = Float.floatToRawIntBits(source[at + i]);
             int nan = (0x7F800000 - (value & 0x7FFFFFFF)) >> 31;
             int rounded = value + 0x7FFF + ((value >>> 16) & 1);
             int quiet = value | 0x00400000;

@@ -1,10 +1,10 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 
 /**
  * The reference engine: plain Java, runs on every JDK, and defines the bits that every other engine
@@ -13,8 +13,7 @@ import java.nio.ByteOrder;
  */
 final class ScalarGemm implements Gemm {
 
-    private static final ValueLayout.OfFloat FLOAT =
-            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
 
     /** Four rows and four columns: 16 chains hide the latency of a multiply-add. */
     private static final int ROWS = 4;
@@ -48,7 +47,7 @@ final class ScalarGemm implements Gemm {
 
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
-        return new ScalarScratch(k, ROWS, COLS, arena);
+        return ScalarScratch.allocate(k, ROWS, COLS, arena);
     }
 
     @Override

@@ -1,11 +1,11 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
+
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorSpecies;
+
+import java.lang.foreign.MemorySegment;
 
 /**
  * Moves elements between a matrix of any type and fp32 arrays, with the roundings of {@link
@@ -17,10 +17,6 @@ final class VectorConverter {
 
     private static final VectorSpecies<Integer> INTS = IntVector.SPECIES_PREFERRED;
     private static final int LANES = INTS.length();
-    private static final ValueLayout.OfFloat FLOAT =
-            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private static final ValueLayout.OfShort SHORT =
-            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final short[] halves;
     private final int[] bits;
@@ -37,28 +33,17 @@ final class VectorConverter {
     void widen(Matrix source, long row, long fromCol, int count, float[] target, int at) {
         long from = source.offset(row, fromCol);
         switch (source.dtype()) {
-            case FP32 -> MemorySegment.copy(source.data(), FLOAT, from, target, at, count);
+            case FP32 ->
+                    MemorySegment.copy(source.data(), RowConverter.FLOAT, from, target, at, count);
             case FP16 -> {
-                MemorySegment.copy(source.data(), SHORT, from, halves, 0, count);
-                widenFp16(halves, target, at, count);
+                MemorySegment.copy(source.data(), RowConverter.SHORT, from, halves, 0, count);
+                RowConverter.widenFp16(halves, target, at, count);
             }
             case BF16 -> {
-                MemorySegment.copy(source.data(), SHORT, from, halves, 0, count);
-                widenBf16(halves, bits, count);
+                MemorySegment.copy(source.data(), RowConverter.SHORT, from, halves, 0, count);
+                RowConverter.widenBf16(halves, bits, count);
                 reinterpret(bits, target, at, count);
             }
-        }
-    }
-
-    private static void widenFp16(short[] source, float[] target, int at, int count) {
-        for (int i = 0; i < count; i++) {
-            target[at + i] = Float.float16ToFloat(source[i]);
-        }
-    }
-
-    private static void widenBf16(short[] source, int[] bits, int count) {
-        for (int i = 0; i < count; i++) {
-            bits[i] = source[i] << 16;
         }
     }
 
@@ -83,15 +68,16 @@ final class VectorConverter {
             case FP32 -> {
                 for (int row = 0; row < rows; row++) {
                     long to = c.offset(cRow + row, cCol);
-                    MemorySegment.copy(sums, at + row * pitch, c.data(), FLOAT, to, cols);
+                    MemorySegment.copy(
+                            sums, at + row * pitch, c.data(), RowConverter.FLOAT, to, cols);
                 }
             }
             case FP16 -> {
-                narrowFp16(sums, at, halves, rows * pitch);
+                RowConverter.narrowFp16(sums, at, halves, rows * pitch);
                 storeHalves(pitch, rows, cols, c, cRow, cCol);
             }
             case BF16 -> {
-                narrowBf16(sums, at, halves, rows * pitch);
+                RowConverter.narrowBf16(sums, at, halves, rows * pitch);
                 storeHalves(pitch, rows, cols, c, cRow, cCol);
             }
         }
@@ -100,24 +86,7 @@ final class VectorConverter {
     private void storeHalves(int pitch, int rows, int cols, Matrix c, long cRow, long cCol) {
         for (int row = 0; row < rows; row++) {
             long to = c.offset(cRow + row, cCol);
-            MemorySegment.copy(halves, row * pitch, c.data(), SHORT, to, cols);
-        }
-    }
-
-    private static void narrowFp16(float[] source, int at, short[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = Float.floatToFloat16(source[at + i]);
-        }
-    }
-
-    /** The rounding of {@link dev.weft.tensor.DType#floatToBf16} without its branch. */
-    private static void narrowBf16(float[] source, int at, short[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            int value = Float.floatToRawIntBits(source[at + i]);
-            int nan = (0x7F800000 - (value & 0x7FFFFFFF)) >> 31;
-            int rounded = value + 0x7FFF + ((value >>> 16) & 1);
-            int quiet = value | 0x00400000;
-            target[i] = (short) (((rounded & ~nan) | (quiet & nan)) >>> 16);
+            MemorySegment.copy(halves, row * pitch, c.data(), RowConverter.SHORT, to, cols);
         }
     }
 }

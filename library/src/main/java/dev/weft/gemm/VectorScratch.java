@@ -36,10 +36,7 @@ final class VectorScratch implements Scratch {
 
     /** The scratch behind {@code scratch}; refuses another engine's, or one for fewer columns. */
     static VectorScratch of(Scratch scratch, int sumCols) {
-        if (!(scratch instanceof VectorScratch own)) {
-            throw new IllegalArgumentException(
-                    "scratch of another engine: ask engine vector for scratch");
-        }
+        VectorScratch own = Scratch.of(VectorScratch.class, scratch, "vector");
         if (own.sumCols < sumCols) {
             throw new IllegalArgumentException(
                     "scratch for " + own.sumCols + " columns of B, the product needs " + sumCols);
