@@ -17,7 +17,6 @@ import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
-
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,15 +1,13 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
-
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 4 rows x 4 vectors of 128 bits, for NEON: 16 sums, 4 vectors of A and 4 of B fit its 32

@@ -1,15 +1,13 @@
 package dev.weft.gemm;
 
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
 import static jdk.incubator.vector.FloatVector.broadcast;
 import static jdk.incubator.vector.FloatVector.fromArray;
 import static jdk.incubator.vector.FloatVector.fromMemorySegment;
 
-import static java.nio.ByteOrder.LITTLE_ENDIAN;
-
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.lang.foreign.MemorySegment;
 
 /**
  * Tiles of 6 rows x 4 vectors of 512 bits: 24 sums, 4 vectors of B and a few of A fit the 32 vector

@@ -1,9 +1,8 @@
 package dev.weft.gemm;
 
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.lang.foreign.MemorySegment;
 
 /**
  * The innermost product: a few rows of A times one panel of B, with every sum in a register of its

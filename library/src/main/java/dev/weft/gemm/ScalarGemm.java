@@ -1,7 +1,6 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

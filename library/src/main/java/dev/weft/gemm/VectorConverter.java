@@ -1,11 +1,9 @@
 package dev.weft.gemm;
 
 import dev.weft.tensor.Matrix;
-
+import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.lang.foreign.MemorySegment;
 
 /**
  * Moves elements between a matrix of any type and fp32 arrays, with the roundings of {@link

@@ -16,7 +16,6 @@ import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
-
 import java.util.List;
 import java.util.Map;
 

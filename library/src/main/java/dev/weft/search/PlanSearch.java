@@ -18,7 +18,6 @@ import dev.weft.sim.Scenario;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
-
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;

@@ -3,7 +3,6 @@ package dev.weft.sim;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
-
 import java.util.ArrayList;
 import java.util.List;
 

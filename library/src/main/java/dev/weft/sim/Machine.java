@@ -1,7 +1,6 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

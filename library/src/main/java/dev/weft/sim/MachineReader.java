@@ -3,7 +3,6 @@ package dev.weft.sim;
 import dev.weft.json.JsonObject;
 import dev.weft.sim.Wiring.Topology;
 import dev.weft.tensor.DType;
-
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;

@@ -4,11 +4,9 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.util.DefaultIndenter;
 import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
 import com.fasterxml.jackson.core.util.Separators;
-
 import dev.weft.json.Json;
 import dev.weft.json.JsonObject;
 import dev.weft.tensor.DType;
-
 import java.io.IOException;
 import java.io.StringWriter;
 import java.lang.reflect.RecordComponent;

@@ -1,7 +1,6 @@
 package dev.weft.sim;
 
 import dev.weft.plan.RowBlock;
-
 import java.util.List;
 
 /** Multiplies on one simulated rank as chunks arrive. */

@@ -5,7 +5,6 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
-
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

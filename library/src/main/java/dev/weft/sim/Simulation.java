@@ -3,7 +3,6 @@ package dev.weft.sim;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Lane;
 import dev.weft.plan.Transfer;
-
 import java.util.ArrayList;
 import java.util.List;
 

@@ -2,7 +2,6 @@ package dev.weft.sim;
 
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
-
 import java.util.Arrays;
 
 /**

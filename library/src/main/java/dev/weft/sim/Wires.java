@@ -1,7 +1,6 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
-
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

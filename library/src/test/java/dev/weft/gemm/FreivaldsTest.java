@@ -3,7 +3,6 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,11 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Arena;
 import java.util.Random;
+import org.junit.jupiter.api.Test;
 
 class FreivaldsTest {
 

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;

@@ -8,12 +8,10 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.junit.jupiter.api.Test;
 
 /**
  * The times that the Ascend example publishes for the 910B1. Three parameters of its model are

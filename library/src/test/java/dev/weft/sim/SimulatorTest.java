@@ -8,15 +8,12 @@ import static dev.weft.sim.Wiring.Topology.BUS;
 import static dev.weft.sim.Wiring.Topology.MESH;
 import static dev.weft.sim.Wiring.Topology.RING;
 import static dev.weft.sim.Wiring.Topology.SWITCH;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 /** Calls that are small enough to be worked out by hand, on {@link Toy}'s machine. */
 class SimulatorTest {

@@ -5,7 +5,6 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.search.MachinePlans;
 import dev.weft.tensor.DType;
-
 import java.util.List;
 import java.util.Map;
 

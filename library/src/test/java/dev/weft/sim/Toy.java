@@ -5,7 +5,6 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-
 import java.util.List;
 import java.util.Map;
 

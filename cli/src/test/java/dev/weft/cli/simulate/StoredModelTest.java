@@ -12,10 +12,6 @@ import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
 import dev.weft.tensor.DType;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,6 +19,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The model of this machine is stored among the user's caches, and nowhere else. */
 class StoredModelTest {
