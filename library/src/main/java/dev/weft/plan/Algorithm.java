@@ -1,9 +1,7 @@
 package dev.weft.plan;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Collectors;
 
 /** Weft's own ways to gather: names for ways to write plans. */
 public enum Algorithm implements PlanWriter {
@@ -55,19 +53,6 @@ public enum Algorithm implements PlanWriter {
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
-        return Arrays.stream(values())
-                .filter(algorithm -> algorithm.label().equals(label))
-                .findFirst()
-                .orElseThrow(
-                        () ->
-                                new IllegalArgumentException(
-                                        "unknown algorithm '%s': expected one of %s"
-                                                .formatted(
-                                                        label,
-                                                        Arrays.stream(values())
-                                                                .map(Algorithm::label)
-                                                                .collect(
-                                                                        Collectors.joining(
-                                                                                ", ")))));
+        return Planner.named(label, List.of(values()));
     }
 }

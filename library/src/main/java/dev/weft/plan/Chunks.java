@@ -3,6 +3,8 @@ package dev.weft.plan;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.function.IntToLongFunction;
+import java.util.stream.IntStream;
 
 /**
  * How every shard is cut into chunks (what travels) and into row blocks (what is multiplied in one
@@ -68,9 +70,7 @@ public final class Chunks {
             throw new IllegalArgumentException(
                     "chunks of " + chunkRows + " rows: expected at least one");
         }
-        long[] rows = new long[shards.ranks()];
-        Arrays.fill(rows, chunkRows);
-        return new Chunks(shards, cols, cols, rows, blockRows);
+        return ofFullRows(shards, cols, blockRows, source -> chunkRows);
     }
 
     /**
@@ -81,11 +81,11 @@ public final class Chunks {
         if (splits < 1) {
             throw new IllegalArgumentException(splits + " splits per rank: expected at least one");
         }
-        long[] rows = new long[shards.ranks()];
-        for (int s = 0; s < rows.length; s++) {
-            rows[s] = Math.max(1, Math.ceilDiv(shards.rows(s), splits));
-        }
-        return new Chunks(shards, cols, cols, rows, blockRows);
+        return ofFullRows(
+                shards,
+                cols,
+                blockRows,
+                source -> Math.max(1, Math.ceilDiv(shards.rows(source), splits)));
     }
 
     /**
@@ -107,11 +107,17 @@ public final class Chunks {
                     "row quantum of %s rows and %s chunks per source: expected at least one of each"
                             .formatted(rowQuantum, chunksPerSource));
         }
-        long[] rows = new long[shards.ranks()];
-        for (int s = 0; s < rows.length; s++) {
-            long quanta = shards.rows(s) / ((long) rowQuantum * chunksPerSource);
-            rows[s] = Math.max(1, quanta) * rowQuantum;
-        }
+        long coarse = (long) rowQuantum * chunksPerSource;
+        return ofFullRows(
+                shards,
+                cols,
+                blockRows,
+                source -> Math.max(1, shards.rows(source) / coarse) * rowQuantum);
+    }
+
+    private static Chunks ofFullRows(
+            Shards shards, long cols, long blockRows, IntToLongFunction chunkRows) {
+        long[] rows = IntStream.range(0, shards.ranks()).mapToLong(chunkRows).toArray();
         return new Chunks(shards, cols, cols, rows, blockRows);
     }
 

@@ -182,19 +182,18 @@ final class DryRun {
     private PlanException waiting(int rank, Transfer transfer) {
         boolean forArrival =
                 transfer.isForward() && !arrived[arrival(transfer.from(), transfer.tag())];
+        String need =
+                forArrival
+                        ? "the chunk to arrive at rank " + transfer.from()
+                        : "%s released shards, rank %s releases %s"
+                                .formatted(
+                                        transfer.credit(),
+                                        transfer.to(),
+                                        releases.released(transfer.to()));
         return new PlanException(
                 rank,
                 transfer,
-                "waits forever: transfer from rank "
-                        + transfer.from()
-                        + " to rank "
-                        + transfer.to()
-                        + (forArrival
-                                ? " needs the chunk to arrive at rank " + transfer.from()
-                                : " needs %s released shards, rank %s releases %s"
-                                        .formatted(
-                                                transfer.credit(),
-                                                transfer.to(),
-                                                releases.released(transfer.to()))));
+                "waits forever: transfer from rank %s to rank %s needs %s"
+                        .formatted(transfer.from(), transfer.to(), need));
     }
 }

@@ -103,7 +103,7 @@ final class HostRouting implements Routing {
 
     /** As due; of what is due at once, the nearest first, as in the lanes that gather it. */
     @Override
-    public List<RowBlock> consumption(int rank, List<Delivery> deliveries) {
+    public List<RowBlock> consumption(Chunks cut, int rank, List<Delivery> deliveries) {
         List<Held> arrivals = new ArrayList<>(overNetwork(rank));
         for (int distance = 1; distance <= mates(rank); distance++) {
             arrivals.addAll(held(holder(rank, distance)));

@@ -59,11 +59,6 @@ final class MeshRouting implements Routing {
         return initiator == Initiator.SENDER ? pushedTo(rank) : pulledBy(rank);
     }
 
-    @Override
-    public List<RowBlock> consumption(int rank, List<Delivery> deliveries) {
-        return ConsumptionOrder.asDelivered(chunks, rank, deliveries);
-    }
-
     private List<Delivery> pulledBy(int rank) {
         List<Delivery> deliveries = new ArrayList<>();
         for (int lane = 0; lane < lanes; lane++) {

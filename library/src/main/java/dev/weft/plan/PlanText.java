@@ -3,6 +3,8 @@ package dev.weft.plan;
 import dev.weft.plan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiPredicate;
+import java.util.function.Function;
 
 /** Plans as lines that a person can read; chunks that follow each other are told together. */
 final class PlanText {
@@ -24,10 +26,10 @@ final class PlanText {
         lines.add("rank " + plan.rank());
         for (Lane lane : plan.lanes()) {
             lines.add("  lane " + lane.index() + (lane.transfers().isEmpty() ? ": nothing" : ""));
-            transfers(lane).forEach(run -> lines.add("    " + run));
+            lines.addAll(runs(lane.transfers(), PlanText::follows, PlanText::transfers));
         }
         lines.add("  multiplies");
-        rows(plan).forEach(run -> lines.add("    " + run));
+        lines.addAll(runs(plan.consumption(), PlanText::follows, PlanText::rows));
         if (!plan.releases().isEmpty()) {
             lines.add("  releases the shards of ranks " + plan.releases());
         }
@@ -52,15 +54,16 @@ final class PlanText {
         };
     }
 
-    private static List<String> transfers(Lane lane) {
+    /** Items that follow each other, told together. */
+    private static <T> List<String> runs(
+            List<T> all, BiPredicate<T, T> follows, Function<List<T>, String> text) {
         List<String> runs = new ArrayList<>();
-        List<Transfer> all = lane.transfers();
         for (int first = 0, next; first < all.size(); first = next) {
             next = first + 1;
-            while (next < all.size() && follows(all.get(next - 1), all.get(next))) {
+            while (next < all.size() && follows.test(all.get(next - 1), all.get(next))) {
                 next++;
             }
-            runs.add(run(all.get(first), all.get(next - 1)));
+            runs.add("    " + text.apply(all.subList(first, next)));
         }
         return runs;
     }
@@ -75,7 +78,9 @@ final class PlanText {
                 && before.credit() == after.credit();
     }
 
-    private static String run(Transfer first, Transfer last) {
+    private static String transfers(List<Transfer> run) {
+        Transfer first = run.getFirst();
+        Transfer last = run.getLast();
         boolean put = first.initiator() == Initiator.SENDER;
         String chunks =
                 first.chunk() == last.chunk()
@@ -93,27 +98,14 @@ final class PlanText {
                                 : ", once that rank has released " + first.credit());
     }
 
-    private static List<String> rows(RankPlan plan) {
-        List<String> runs = new ArrayList<>();
-        List<RowBlock> all = plan.consumption();
-        for (int first = 0, next; first < all.size(); first = next) {
-            next = first + 1;
-            while (next < all.size() && follows(all.get(next - 1), all.get(next))) {
-                next++;
-            }
-            RowBlock from = all.get(first);
-            RowBlock to = all.get(next - 1);
-            runs.add(
-                    "rows %d to %d of rank %d%s"
-                            .formatted(
-                                    from.firstRow(),
-                                    to.firstRow() + to.rows() - 1,
-                                    from.source(),
-                                    next == first + 1
-                                            ? ""
-                                            : ", in %d blocks".formatted(next - first)));
-        }
-        return runs;
+    private static String rows(List<RowBlock> run) {
+        RowBlock last = run.getLast();
+        return "rows %d to %d of rank %d%s"
+                .formatted(
+                        run.getFirst().firstRow(),
+                        last.firstRow() + last.rows() - 1,
+                        last.source(),
+                        run.size() == 1 ? "" : ", in %d blocks".formatted(run.size()));
     }
 
     private static boolean follows(RowBlock before, RowBlock after) {

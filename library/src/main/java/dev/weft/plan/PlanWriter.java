@@ -3,7 +3,6 @@ package dev.weft.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ServiceLoader;
-import java.util.stream.Collectors;
 
 /**
  * A way to gather, as the plans that it writes. {@link Algorithm} has those of Weft; others can be
@@ -43,19 +42,6 @@ public interface PlanWriter {
     static PlanWriter named(String label) {
         List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));
         ServiceLoader.load(PlanWriter.class).forEach(all::add);
-        return all.stream()
-                .filter(writer -> writer.label().equals(label))
-                .findFirst()
-                .orElseThrow(
-                        () ->
-                                new IllegalArgumentException(
-                                        "unknown algorithm '%s': expected one of %s"
-                                                .formatted(
-                                                        label,
-                                                        all.stream()
-                                                                .map(PlanWriter::label)
-                                                                .collect(
-                                                                        Collectors.joining(
-                                                                                ", ")))));
+        return Planner.named(label, all);
     }
 }

@@ -4,6 +4,7 @@ import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.Transfer.Initiator;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Collectors;
 
 /**
  * Writes plans. Pure: the same arguments give the same plan on every rank and every machine, any
@@ -50,20 +51,26 @@ final class Planner {
         };
     }
 
-    /**
-     * What {@code rank} does when the group gathers with {@code algorithm} and each rank has {@code
-     * lanes} communication workers. {@link Algorithm#AUTO} must have been resolved before. All
-     * ranks are equally far from each other.
-     */
-    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
-        return plan(algorithm, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
+    /** The writer of that name among {@code all}. */
+    static <W extends PlanWriter> W named(String label, List<W> all) {
+        return all.stream()
+                .filter(writer -> writer.label().equals(label))
+                .findFirst()
+                .orElseThrow(() -> unknown(label, all));
+    }
+
+    private static IllegalArgumentException unknown(String label, List<? extends PlanWriter> all) {
+        String known = all.stream().map(PlanWriter::label).collect(Collectors.joining(", "));
+        return new IllegalArgumentException(
+                "unknown algorithm '%s': expected one of %s".formatted(label, known));
     }
 
     /**
-     * The plan of a rank. Where some ranks share memory and others do not, rings and meshes are of
-     * hosts: every chunk crosses the network once to each other host, to its {@link Hosts#gateway}
-     * there, and that forwards it to its host mates. {@link Algorithm#SEQUENTIAL} takes no notice
-     * of hosts, and {@link Algorithm#DIRECT} needs one.
+     * What {@code rank} does when each rank has {@code lanes} communication workers. Where some
+     * ranks share memory and others do not, rings and meshes are of hosts: every chunk crosses the
+     * network once to each other host, to its {@link Hosts#gateway} there, and that forwards it to
+     * its host mates. {@link Algorithm#SEQUENTIAL} takes no notice of hosts, {@link
+     * Algorithm#DIRECT} needs one, and {@link Algorithm#AUTO} must have been resolved before.
      */
     static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
@@ -127,11 +134,7 @@ final class Planner {
      * shard of two steps before. The operator guarantees that both buffers are free when the call
      * starts. It goes over all ranks one by one, whatever hosts they lie on.
      */
-    static RankPlan pingPongRing(Chunks chunks, int rank) {
-        return pingPongRing(chunks, rank, Hosts.one(chunks.shards().ranks()));
-    }
-
-    private static RankPlan pingPongRing(Chunks chunks, int rank, Hosts hosts) {
+    static RankPlan pingPongRing(Chunks chunks, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
         String name = Algorithm.RING.label();
@@ -146,35 +149,9 @@ final class Planner {
     /**
      * How many lanes each rank's plan has when {@code requested} are wanted: none where nothing
      * travels, two at least where there are two directions, and no lanes left over where every peer
-     * gets the same number.
-     */
-    static int lanes(Algorithm algorithm, int ranks, int requested) {
-        if (ranks < 1 || requested < 1) {
-            throw new IllegalArgumentException(
-                    "%s lanes for each of %s ranks: expected at least one of each"
-                            .formatted(requested, ranks));
-        }
-        if (algorithm == Algorithm.AUTO) {
-            throw new IllegalArgumentException(
-                    "algorithm auto has no plan of its own: expected the algorithm it stands for");
-        }
-        if (ranks == 1) {
-            return 0;
-        }
-        return switch (algorithm) {
-            case RING -> requested;
-            case BIDIRECTIONAL_RING -> Math.max(2, requested);
-            case MESH_PUSH, MESH_PULL, SEQUENTIAL -> MeshRouting.lanes(ranks, requested);
-            case DIRECT -> 0;
-            case AUTO -> throw new AssertionError(algorithm);
-        };
-    }
-
-    /**
-     * Lanes that an algorithm uses of those requested. Where some ranks share memory and others do
-     * not, the network has lanes of its own, as a lane that forwards waits for what the network
-     * brings: two lanes at least, three for the bidirectional ring. Memory's lanes may find nothing
-     * to carry on a host of few ranks.
+     * gets the same number. Where some ranks share memory and others do not, the network has lanes
+     * of its own, as a lane that forwards waits for what the network brings: one more at least.
+     * Memory's lanes may find nothing to carry on a host of few ranks.
      */
     static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
@@ -183,11 +160,29 @@ final class Planner {
                                     + " ranks, expected one host or another algorithm")
                             .formatted(hosts.count(), hosts));
         }
-        int flat = lanes(algorithm, hosts.ranks(), requested);
-        if (!isHierarchical(algorithm, hosts)) {
-            return flat;
+        if (requested < 1) {
+            throw new IllegalArgumentException(
+                    "%s lanes for each of %s ranks: expected at least one of each"
+                            .formatted(requested, hosts.ranks()));
         }
-        return Math.max(algorithm == Algorithm.BIDIRECTIONAL_RING ? 3 : 2, requested);
+        if (algorithm == Algorithm.AUTO) {
+            throw new IllegalArgumentException(
+                    "algorithm auto has no plan of its own: expected the algorithm it stands for");
+        }
+        if (hosts.ranks() == 1) {
+            return 0;
+        }
+        int network = isHierarchical(algorithm, hosts) ? 1 : 0;
+        return switch (algorithm) {
+            case RING -> Math.max(network + 1, requested);
+            case BIDIRECTIONAL_RING -> Math.max(network + 2, requested);
+            case MESH_PUSH, MESH_PULL, SEQUENTIAL ->
+                    network > 0
+                            ? Math.max(2, requested)
+                            : MeshRouting.lanes(hosts.ranks(), requested);
+            case DIRECT -> 0;
+            case AUTO -> throw new AssertionError(algorithm);
+        };
     }
 
     private static RankPlan withoutTransfers(

@@ -78,11 +78,6 @@ final class RingRouting implements Routing {
         return isOwnFirst ? 0 : chunks.shards().rows(from) / width(lane);
     }
 
-    @Override
-    public List<RowBlock> consumption(int rank, List<Delivery> deliveries) {
-        return ConsumptionOrder.asDelivered(chunks, rank, deliveries);
-    }
-
     /** What a lane carries to {@code receiver}, or to anyone. */
     private List<Hop> hops(int rank, int lane, int receiver) {
         boolean clockwise = isClockwise(lane);

@@ -24,7 +24,7 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
         List<RowBlock> consumption =
                 pacing.gatherFirst()
                         ? ConsumptionOrder.natural(chunks)
-                        : routing.consumption(rank, deliveries);
+                        : routing.consumption(chunks, rank, deliveries);
         return new RankPlan(
                 name,
                 storage,

@@ -19,5 +19,7 @@ interface Routing {
     List<Delivery> deliveries(int rank);
 
     /** The order in which {@code rank} multiplies row blocks, given its {@link #deliveries}. */
-    List<RowBlock> consumption(int rank, List<Delivery> deliveries);
+    default List<RowBlock> consumption(Chunks chunks, int rank, List<Delivery> deliveries) {
+        return ConsumptionOrder.asDelivered(chunks, rank, deliveries);
+    }
 }

@@ -1,6 +1,9 @@
 package dev.weft.plan;
 
 import java.util.Arrays;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /**
  * How the rows of A are spread over the ranks of a group: shard after shard in rank order. Shards
@@ -65,11 +68,11 @@ public final class Shards {
 
     /** The largest shard's rows. */
     public long maxRows() {
-        long max = 0;
-        for (int r = 0; r < ranks(); r++) {
-            max = Math.max(max, rows(r));
-        }
-        return max;
+        return each().max().orElseThrow();
+    }
+
+    private LongStream each() {
+        return IntStream.range(0, ranks()).mapToLong(this::rows);
     }
 
     @Override
@@ -84,10 +87,6 @@ public final class Shards {
 
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder();
-        for (int r = 0; r < ranks(); r++) {
-            text.append(r == 0 ? "" : ",").append(rows(r));
-        }
-        return text.toString();
+        return each().mapToObj(String::valueOf).collect(Collectors.joining(","));
     }
 }

@@ -10,10 +10,19 @@ final class PlanCases {
 
     private PlanCases() {}
 
+    /** The plan of one of the ranks of one host. */
+    static RankPlan plan(Algorithm algorithm, Chunks chunks, int lanes, int rank) {
+        return Planner.plan(algorithm, chunks, lanes, rank, Hosts.one(chunks.shards().ranks()));
+    }
+
+    static RankPlan pingPongRing(Chunks chunks, int rank) {
+        return Planner.pingPongRing(chunks, rank, Hosts.one(chunks.shards().ranks()));
+    }
+
     /** The plans of all ranks, in rank order. */
     static List<RankPlan> plans(Algorithm algorithm, Chunks chunks, int lanes) {
         return IntStream.range(0, chunks.shards().ranks())
-                .mapToObj(rank -> Planner.plan(algorithm, chunks, lanes, rank))
+                .mapToObj(rank -> plan(algorithm, chunks, lanes, rank))
                 .toList();
     }
 
@@ -25,7 +34,7 @@ final class PlanCases {
 
     static List<RankPlan> pingPongPlans(Chunks chunks) {
         return IntStream.range(0, chunks.shards().ranks())
-                .mapToObj(rank -> Planner.pingPongRing(chunks, rank))
+                .mapToObj(rank -> pingPongRing(chunks, rank))
                 .toList();
     }
 

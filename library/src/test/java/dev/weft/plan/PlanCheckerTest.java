@@ -272,7 +272,7 @@ class PlanCheckerTest {
         refuses("rank 2: chunks is shards", replaced(ring, Algorithm.RING, other, 1));
         refuses(
                 "rank 2: storage is PING_PONG",
-                PlanEdits.editPlan(ring, 2, p -> Planner.pingPongRing(CHUNKS, 2)));
+                PlanEdits.editPlan(ring, 2, p -> PlanCases.pingPongRing(CHUNKS, 2)));
         refuses(
                 "rank 2: gathering first is true",
                 PlanEdits.editPlan(ring, 2, p -> p.with(p.name(), Pacing.GATHER_FIRST)));
@@ -298,7 +298,7 @@ class PlanCheckerTest {
 
     private static List<RankPlan> replaced(
             List<RankPlan> plans, Algorithm algorithm, Chunks chunks, int lanes) {
-        return PlanEdits.editPlan(plans, 2, p -> Planner.plan(algorithm, chunks, lanes, 2));
+        return PlanEdits.editPlan(plans, 2, p -> PlanCases.plan(algorithm, chunks, lanes, 2));
     }
 
     @Test

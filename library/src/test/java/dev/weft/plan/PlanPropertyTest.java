@@ -89,7 +89,7 @@ class PlanPropertyTest {
             String name = "seed " + seed + ", " + algorithm.label() + ", " + lanes + " lanes";
             List<RankPlan> plans = PlanCases.plans(algorithm, chunks, lanes);
             accepts(() -> AlgorithmCheck.check(algorithm, plans), name + ", " + chunks);
-            int expected = Planner.lanes(algorithm, ranks, lanes);
+            int expected = Planner.lanes(algorithm, Hosts.one(ranks), lanes);
             plans.forEach(plan -> assertEquals(expected, plan.lanes().size(), name));
         }
         List<RankPlan> pingPong = PlanCases.pingPongPlans(chunks);

@@ -31,7 +31,7 @@ class PlanTextTest {
 
     @Test
     void whatWaitsForCreditOrForEverything() {
-        String pingPong = String.join("\n", PlanText.of(Planner.pingPongRing(chunks(4), 0)));
+        String pingPong = String.join("\n", PlanText.of(PlanCases.pingPongRing(chunks(4), 0)));
         assertTrue(
                 pingPong.contains(
                         "put chunk 0 of rank 2 to rank 1, each once it has come, once that rank"

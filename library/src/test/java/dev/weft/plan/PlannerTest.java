@@ -15,7 +15,7 @@ class PlannerTest {
 
     @Test
     void ringSendsItsOwnShardAndThenForwards() {
-        RankPlan plan = Planner.plan(Algorithm.RING, chunks(3, 2), 1, 0);
+        RankPlan plan = PlanCases.plan(Algorithm.RING, chunks(3, 2), 1, 0);
         assertEquals(Storage.GATHERED, plan.storage());
         assertEquals(List.of("0.0 0>1, 0.1 0>1, 2.0 0>1, 2.1 0>1"), transfers(plan.lanes()));
         assertEquals(List.of("2.0 2>0, 2.1 2>0, 1.0 2>0, 1.1 2>0"), transfers(plan.arrivals()));
@@ -28,7 +28,7 @@ class PlannerTest {
     @Test
     void ringLanesCarrySegmentsInTurn() {
         Chunks chunks = Chunks.byRows(Shards.of(5, 5), 4, 1, 2);
-        RankPlan plan = Planner.plan(Algorithm.RING, chunks, 2, 0);
+        RankPlan plan = PlanCases.plan(Algorithm.RING, chunks, 2, 0);
         assertEquals(
                 List.of("0.0 0>1, 0.1 0>1, 0.4 0>1", "0.2 0>1, 0.3 0>1"), transfers(plan.lanes()));
         assertEquals("0.0, 0.2, 0.4, 1.0, 1.2, 1.4", consumption(plan));
@@ -36,7 +36,7 @@ class PlannerTest {
 
     @Test
     void bidirectionalRingTakesTheShorterWay() {
-        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(5, 1), 1, 0);
+        RankPlan plan = PlanCases.plan(Algorithm.BIDIRECTIONAL_RING, chunks(5, 1), 1, 0);
         assertEquals(List.of("0.0 0>1, 4.0 0>1", "0.0 0>4, 1.0 0>4"), transfers(plan.lanes()));
         assertEquals(List.of("4.0 4>0, 3.0 4>0", "1.0 1>0, 2.0 1>0"), transfers(plan.arrivals()));
         assertEquals("0.0, 4.0, 1.0, 3.0, 2.0", consumption(plan));
@@ -44,7 +44,7 @@ class PlannerTest {
 
     @Test
     void bidirectionalRingHalvesTheFarthestShard() {
-        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(4, 3), 2, 0);
+        RankPlan plan = PlanCases.plan(Algorithm.BIDIRECTIONAL_RING, chunks(4, 3), 2, 0);
         assertEquals(
                 List.of(
                         "0.0 0>1, 0.1 0>1, 0.2 0>1, 3.0 0>1, 3.1 0>1",
@@ -56,7 +56,7 @@ class PlannerTest {
 
     @Test
     void bidirectionalRingOfTwoSplitsEveryShard() {
-        RankPlan plan = Planner.plan(Algorithm.BIDIRECTIONAL_RING, chunks(2, 5), 3, 1);
+        RankPlan plan = PlanCases.plan(Algorithm.BIDIRECTIONAL_RING, chunks(2, 5), 3, 1);
         assertEquals(
                 List.of("1.0 1>0, 1.2 1>0", "1.1 1>0", "1.3 1>0, 1.4 1>0"),
                 transfers(plan.lanes()));
@@ -64,7 +64,7 @@ class PlannerTest {
 
     @Test
     void meshPushServesPeersFromItsSuccessorOn() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 1), 1, 1);
+        RankPlan plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 1), 1, 1);
         assertEquals(List.of("1.0 1>2, 1.0 1>3, 1.0 1>0"), transfers(plan.lanes()));
         assertEquals(List.of("0.0 0>1", "3.0 3>1", "2.0 2>1"), transfers(plan.arrivals()));
         assertEquals("1.0, 0.0, 3.0, 2.0", consumption(plan));
@@ -72,17 +72,17 @@ class PlannerTest {
 
     @Test
     void meshPushIsConsumedInTheOrderInWhichPeersGetRoundToIt() {
-        RankPlan shared = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0);
+        RankPlan shared = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0);
         assertEquals("0.0, 0.1, 3.0, 3.1, 2.0, 2.1, 1.0, 1.1", consumption(shared));
-        RankPlan twoLanes = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 2, 0);
+        RankPlan twoLanes = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 2, 0);
         assertEquals("0.0, 0.1, 3.0, 2.0, 3.1, 2.1, 1.0, 1.1", consumption(twoLanes));
-        RankPlan ample = Planner.plan(Algorithm.MESH_PUSH, chunks(4, 2), 3, 0);
+        RankPlan ample = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 3, 0);
         assertEquals("0.0, 0.1, 3.0, 2.0, 1.0, 3.1, 2.1, 1.1", consumption(ample));
     }
 
     @Test
     void meshLanesOfOnePeerTakeContiguousRanges() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PUSH, chunks(3, 3), 5, 0);
+        RankPlan plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(3, 3), 5, 0);
         assertEquals(
                 List.of("0.0 0>1", "0.1 0>1, 0.2 0>1", "0.0 0>2", "0.1 0>2, 0.2 0>2"),
                 transfers(plan.lanes()));
@@ -91,7 +91,7 @@ class PlannerTest {
 
     @Test
     void meshPullReadsFromItsSuccessorOn() {
-        RankPlan plan = Planner.plan(Algorithm.MESH_PULL, chunks(4, 1), 2, 1);
+        RankPlan plan = PlanCases.plan(Algorithm.MESH_PULL, chunks(4, 1), 2, 1);
         assertEquals(List.of("2.0 2>1, 0.0 0>1", "3.0 3>1"), transfers(plan.lanes()));
         assertEquals(plan.lanes(), plan.arrivals());
         assertEquals("1.0, 2.0, 3.0, 0.0", consumption(plan));
@@ -102,14 +102,14 @@ class PlannerTest {
 
     @Test
     void sequentialPullsAndConsumesInNaturalOrder() {
-        RankPlan plan = Planner.plan(Algorithm.SEQUENTIAL, chunks(3, 2), 1, 1);
-        assertEquals(Planner.plan(Algorithm.MESH_PULL, chunks(3, 2), 1, 1).lanes(), plan.lanes());
+        RankPlan plan = PlanCases.plan(Algorithm.SEQUENTIAL, chunks(3, 2), 1, 1);
+        assertEquals(PlanCases.plan(Algorithm.MESH_PULL, chunks(3, 2), 1, 1).lanes(), plan.lanes());
         assertEquals("0.0, 0.1, 1.0, 1.1, 2.0, 2.1", consumption(plan));
     }
 
     @Test
     void directMovesNothing() {
-        RankPlan plan = Planner.plan(Algorithm.DIRECT, chunks(3, 2), 4, 1);
+        RankPlan plan = PlanCases.plan(Algorithm.DIRECT, chunks(3, 2), 4, 1);
         assertEquals(Storage.IN_PLACE, plan.storage());
         assertEquals(List.of(), plan.lanes());
         assertEquals(List.of(), plan.arrivals());
@@ -118,7 +118,7 @@ class PlannerTest {
 
     @Test
     void pingPongRingAlternatesBuffersAndAsksForCredit() {
-        RankPlan plan = Planner.pingPongRing(chunks(5, 1), 2);
+        RankPlan plan = PlanCases.pingPongRing(chunks(5, 1), 2);
         assertEquals("ring", plan.name());
         assertEquals(List.of(1, 0, 4, 3), plan.releases());
         assertEquals(Storage.PING_PONG, plan.storage());
@@ -131,7 +131,7 @@ class PlannerTest {
 
     @Test
     void anEmptyShardKeepsItsStepInThePingPongRing() {
-        RankPlan plan = Planner.pingPongRing(Chunks.byRows(Shards.of(1, 0, 1, 1), 1, 1, 1), 2);
+        RankPlan plan = PlanCases.pingPongRing(Chunks.byRows(Shards.of(1, 0, 1, 1), 1, 1, 1), 2);
         List<Transfer> sent = plan.lanes().getFirst().transfers();
         assertEquals(List.of(2, 0), sent.stream().map(Transfer::source).toList());
         assertEquals(List.of(1, 1), sent.stream().map(Transfer::slot).toList());
@@ -141,23 +141,23 @@ class PlannerTest {
     @Test
     void oneRankNeedsNoLanes() {
         for (Algorithm algorithm : PlanCases.algorithms()) {
-            RankPlan plan = Planner.plan(algorithm, chunks(1, 3), 4, 0);
+            RankPlan plan = PlanCases.plan(algorithm, chunks(1, 3), 4, 0);
             assertEquals(List.of(), plan.lanes());
             assertEquals("0.0, 0.1, 0.2", consumption(plan));
         }
-        assertEquals(List.of(), Planner.pingPongRing(chunks(1, 3), 0).lanes());
+        assertEquals(List.of(), PlanCases.pingPongRing(chunks(1, 3), 0).lanes());
     }
 
     @Test
     void laneCounts() {
-        assertEquals(3, Planner.lanes(Algorithm.RING, 4, 3));
-        assertEquals(2, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, 4, 1));
-        assertEquals(5, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, 4, 5));
-        assertEquals(2, Planner.lanes(Algorithm.MESH_PUSH, 4, 2));
-        assertEquals(6, Planner.lanes(Algorithm.MESH_PULL, 4, 8));
-        assertEquals(3, Planner.lanes(Algorithm.SEQUENTIAL, 4, 5));
-        assertEquals(0, Planner.lanes(Algorithm.DIRECT, 4, 5));
-        assertEquals(0, Planner.lanes(Algorithm.RING, 1, 5));
+        assertEquals(3, Planner.lanes(Algorithm.RING, Hosts.one(4), 3));
+        assertEquals(2, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, Hosts.one(4), 1));
+        assertEquals(5, Planner.lanes(Algorithm.BIDIRECTIONAL_RING, Hosts.one(4), 5));
+        assertEquals(2, Planner.lanes(Algorithm.MESH_PUSH, Hosts.one(4), 2));
+        assertEquals(6, Planner.lanes(Algorithm.MESH_PULL, Hosts.one(4), 8));
+        assertEquals(3, Planner.lanes(Algorithm.SEQUENTIAL, Hosts.one(4), 5));
+        assertEquals(0, Planner.lanes(Algorithm.DIRECT, Hosts.one(4), 5));
+        assertEquals(0, Planner.lanes(Algorithm.RING, Hosts.one(1), 5));
     }
 
     @Test
@@ -165,7 +165,7 @@ class PlannerTest {
         int ranks = 4096;
         Chunks chunks = Chunks.byRows(Shards.even(16L * ranks, ranks), 64, 1, 4);
         for (Algorithm algorithm : PlanCases.algorithms()) {
-            RankPlan plan = Planner.plan(algorithm, chunks, 3, 77);
+            RankPlan plan = PlanCases.plan(algorithm, chunks, 3, 77);
             boolean moves = algorithm != Algorithm.DIRECT;
             assertEquals(moves ? 16 * (ranks - 1) : 0, count(plan.arrivals()), algorithm.label());
             assertEquals(4 * ranks, plan.consumption().size(), algorithm.label());
@@ -174,12 +174,11 @@ class PlannerTest {
 
     @Test
     void refusesWhatHasNoPlan() {
-        refuses("algorithm auto", () -> Planner.plan(Algorithm.AUTO, chunks(2, 1), 1, 0));
-        refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, 2, 1));
-        refuses("0 lanes", () -> Planner.plan(Algorithm.RING, chunks(2, 1), 0, 0));
-        refuses("rank 2 of 2 ranks", () -> Planner.plan(Algorithm.RING, chunks(2, 1), 1, 2));
-        refuses("rank -1 of 2 ranks", () -> Planner.pingPongRing(chunks(2, 1), -1));
-        refuses("0 ranks", () -> Planner.lanes(Algorithm.RING, 0, 1));
+        refuses("algorithm auto", () -> PlanCases.plan(Algorithm.AUTO, chunks(2, 1), 1, 0));
+        refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, Hosts.one(2), 1));
+        refuses("0 lanes", () -> PlanCases.plan(Algorithm.RING, chunks(2, 1), 0, 0));
+        refuses("rank 2 of 2 ranks", () -> PlanCases.plan(Algorithm.RING, chunks(2, 1), 1, 2));
+        refuses("rank -1 of 2 ranks", () -> PlanCases.pingPongRing(chunks(2, 1), -1));
     }
 
     private static void refuses(String message, Runnable call) {
