@@ -75,7 +75,7 @@ final class VectorGemm implements Gemm {
     /** The memory is on the heap and bounded, whatever K; {@code arena} is not used. */
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
-        return new VectorScratch(kernel, roundUp(blocking.rows(), tileRows), sumCols(n));
+        return VectorScratch.allocate(kernel, roundUp(blocking.rows(), tileRows), sumCols(n));
     }
 
     @Override

@@ -8,30 +8,37 @@ import java.lang.foreign.ValueLayout;
  * Both are heap arrays of bounded size: the JIT compiler needs much less code to read an array than
  * a segment, and the largest kernel must stay below the size from which on it no longer inlines
  * everything and boxes vectors.
+ *
+ * @param tiles packed tiles of A
+ * @param staging rows of one tile on their way to {@code tiles}, for kernels that want that
+ * @param sums of C, tile after tile
+ * @param touched keeps what {@link #touch} has read
  */
-final class VectorScratch implements Scratch {
+record VectorScratch(
+        float[] tiles,
+        float[] staging,
+        float[] sums,
+        int sumCols,
+        VectorConverter converter,
+        float[] touched)
+        implements Scratch {
 
     private static final long LINE_BYTES = 64;
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
-    private final float[] tiles;
-    private final float[] staging;
-    private final float[] sums;
-    private final int sumCols;
-    private final VectorConverter converter;
-    private final float[] touched = new float[1];
-
     /**
      * @param maxRows of A at a time, a multiple of the kernel's
      */
-    VectorScratch(MicroKernel kernel, int maxRows, int sumCols) {
+    static VectorScratch allocate(MicroKernel kernel, int maxRows, int sumCols) {
         int tileRows = kernel.rows();
-        this.tiles = new float[Math.multiplyExact(maxRows / tileRows, kernel.packedTile())];
-        this.staging = new float[kernel.stages() ? tileRows * MicroKernel.DEPTH : 0];
-        this.sums = new float[Math.multiplyExact(maxRows, sumCols)];
-        this.sumCols = sumCols;
         int piece = Math.max(MicroKernel.DEPTH, kernel.mostRows() * kernel.cols());
-        this.converter = new VectorConverter(piece);
+        return new VectorScratch(
+                new float[Math.multiplyExact(maxRows / tileRows, kernel.packedTile())],
+                new float[kernel.stages() ? tileRows * MicroKernel.DEPTH : 0],
+                new float[Math.multiplyExact(maxRows, sumCols)],
+                sumCols,
+                new VectorConverter(piece),
+                new float[1]);
     }
 
     /** The scratch behind {@code scratch}; refuses another engine's, or one for fewer columns. */
@@ -42,21 +49,6 @@ final class VectorScratch implements Scratch {
                     "scratch for " + own.sumCols + " columns of B, the product needs " + sumCols);
         }
         return own;
-    }
-
-    /** Packed tiles of A. */
-    float[] tiles() {
-        return tiles;
-    }
-
-    /** Rows of one tile on their way to {@link #tiles}, for kernels that want that. */
-    float[] staging() {
-        return staging;
-    }
-
-    /** Sums of C, tile after tile. */
-    float[] sums() {
-        return sums;
     }
 
     /**
@@ -72,9 +64,5 @@ final class VectorScratch implements Scratch {
         }
         // Kept, or the compiler would see that nobody needs it.
         touched[0] = sum;
-    }
-
-    VectorConverter converter() {
-        return converter;
     }
 }
