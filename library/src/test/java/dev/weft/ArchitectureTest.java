@@ -79,7 +79,14 @@ class ArchitectureTest {
                                     "threads")),
                     entry(
                             "tune",
-                            Set.of("sim", "fabric", "gemm", "tensor", "telemetry", "statistics")),
+                            Set.of(
+                                    "sim",
+                                    "fabric",
+                                    "gemm",
+                                    "tensor",
+                                    "telemetry",
+                                    "threads",
+                                    "statistics")),
                     entry("predict", Set.of("search", "sim", "plan", "tensor")),
                     entry("search", Set.of("sim", "fabric", "plan", "tensor", "statistics")),
                     entry("sim", Set.of("plan", "tensor", "files", "json", "text")),

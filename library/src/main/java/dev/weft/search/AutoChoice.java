@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * Finds the plan that {@link Algorithm#AUTO} stands for. The first rank prices the candidates on a
@@ -99,7 +100,7 @@ public final class AutoChoice {
             return new Choice<>(first ? known : List.of(chosen), null);
         }
         List<Candidate> priced = prices.get();
-        AutoTrial.Outcome<T> outcome =
+        Choice<T> outcome =
                 new AutoTrial<>(fabric, trial).run(shared(finalists(priced, mostFinalists())));
         List<Candidate> all = withUntried(outcome.candidates(), priced);
         if (first) {
@@ -115,13 +116,10 @@ public final class AutoChoice {
     }
 
     private static List<Candidate> withUntried(List<Candidate> tried, List<Candidate> priced) {
-        List<Candidate> all = new ArrayList<>(tried);
-        for (Candidate candidate : priced) {
-            if (tried.stream().noneMatch(candidate::isPlannedAs)) {
-                all.add(candidate);
-            }
-        }
-        return List.copyOf(all);
+        return Stream.concat(
+                        tried.stream(),
+                        priced.stream().filter(c -> tried.stream().noneMatch(c::isPlannedAs)))
+                .toList();
     }
 
     private static List<Candidate> chosenOf(List<Candidate> candidates) {
@@ -203,6 +201,6 @@ public final class AutoChoice {
     }
 
     private long ofFirst(long value) {
-        return fabric == null ? value : fabric.exchange(value)[0];
+        return AutoTrial.ofFirst(fabric, value);
     }
 }

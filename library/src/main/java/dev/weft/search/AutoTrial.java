@@ -2,6 +2,7 @@ package dev.weft.search;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
+import dev.weft.search.AutoChoice.Choice;
 import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -31,20 +32,13 @@ final class AutoTrial<T> {
     private final Fabric fabric;
     private final Trial<T> trial;
 
-    /**
-     * What came of a trial.
-     *
-     * @param candidates with what they took, one of them chosen
-     * @param prepared the chosen one
-     */
-    record Outcome<T>(List<Candidate> candidates, T prepared) {}
-
     AutoTrial(Fabric fabric, Trial<T> trial) {
         this.fabric = fabric;
         this.trial = trial;
     }
 
-    Outcome<T> run(List<Candidate> candidates) {
+    /** The candidates with what they took, one of them chosen. */
+    Choice<T> run(List<Candidate> candidates) {
         List<T> prepared = new ArrayList<>();
         T kept = null;
         try {
@@ -52,13 +46,13 @@ final class AutoTrial<T> {
                 prepared.add(trial.prepare(candidate));
             }
             double[] medians = medians(prepared);
-            int fastest = (int) ofFirst(fastest(candidates, medians));
+            int fastest = (int) ofFirst(fabric, fastest(candidates, medians));
             List<Candidate> tried = new ArrayList<>();
             for (int i = 0; i < medians.length; i++) {
                 tried.add(candidates.get(i).measured(medians[i]).asChosen(i == fastest));
             }
             kept = prepared.get(fastest);
-            return new Outcome<>(tried, kept);
+            return new Choice<>(tried, kept);
         } finally {
             T winner = kept;
             closeAll(prepared.stream().filter(one -> one != winner).toList());
@@ -76,7 +70,8 @@ final class AutoTrial<T> {
         }
     }
 
-    private long ofFirst(long value) {
+    /** The first rank's value; a rank's own where there is no fabric. */
+    static long ofFirst(Fabric fabric, long value) {
         return fabric == null ? value : fabric.exchange(value)[0];
     }
 
@@ -114,7 +109,7 @@ final class AutoTrial<T> {
         while (goesOn) {
             rounds.add(prepared.stream().mapToDouble(this::slowestNs).toArray());
             boolean fits = System.nanoTime() - start < budgetNs && rounds.size() < MOST_ROUNDS;
-            goesOn = ofFirst(rounds.size() < fewest || fits ? 1 : 0) == 1;
+            goesOn = ofFirst(fabric, rounds.size() < fewest || fits ? 1 : 0) == 1;
         }
         return rounds;
     }

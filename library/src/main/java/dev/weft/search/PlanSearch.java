@@ -24,6 +24,7 @@ import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * The search for the fastest plan for a problem on a machine: which algorithms and cuts are
@@ -191,10 +192,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         int lanes = problem.lanes() > 0 ? problem.lanes() : lanes(algorithm);
         Cut own = hasOwnKernel() && !cut.givesRows() ? kernelCut() : cut;
         Chunks chunks = chunks(own, lanes);
-        int most = 0;
-        for (int source = 0; source < problem.ranks(); source++) {
-            most = Math.max(most, chunks.count(source));
-        }
+        int most = IntStream.range(0, problem.ranks()).map(chunks::count).max().orElseThrow();
         return Candidate.of(algorithm, own, most, lanes);
     }
 
@@ -284,11 +282,11 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** Rows of a chunk of the largest shard. */
     public long chunkRows(Candidate candidate) {
         Chunks chunks = chunks(candidate);
-        long most = 0;
-        for (int source = 0; source < problem.ranks(); source++) {
-            most = Math.max(most, chunks.chunkRows(source));
-        }
-        return Math.min(most, Math.max(1, problem.shards().maxRows()));
+        return IntStream.range(0, problem.ranks())
+                .mapToLong(chunks::chunkRows)
+                .map(rows -> Math.min(rows, Math.max(1, problem.shards().maxRows())))
+                .max()
+                .orElseThrow();
     }
 
     /** The candidate with what a call takes. */

@@ -20,10 +20,10 @@ final class CoreRun extends ProductRun {
 
     CoreRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
-        this.engine = (CoreEngine) simulation.machine().engine();
-        Scenario scenario = simulation.scenario();
-        this.stepRows = simulation.part() == Part.WHOLE ? rank.plan().pacing().stepRows() : 0;
-        int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan().rank()));
+        this.engine = (CoreEngine) simulation.machine.engine();
+        Scenario scenario = simulation.scenario;
+        this.stepRows = simulation.part == Part.WHOLE ? rank.plan.pacing().stepRows() : 0;
+        int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
         for (int i = 0; i < count; i++) {
             workers.add(new Worker("compute-" + i));
@@ -32,7 +32,7 @@ final class CoreRun extends ProductRun {
 
     @Override
     void start() {
-        workers.forEach(worker -> simulation.events().add(simulation.startNs(), worker, 0));
+        workers.forEach(worker -> simulation.events.add(simulation.startNs, worker, 0));
     }
 
     @Override
@@ -46,25 +46,22 @@ final class CoreRun extends ProductRun {
 
     @Override
     double leastNs() {
-        return simulation.startNs() + totalNs / workers.size();
+        return simulation.startNs + totalNs / workers.size();
     }
 
     /** What one core takes for {@code rows} rows of {@code source}. */
     private double workNs(int source, long rows) {
-        Scenario scenario = simulation.scenario();
+        Scenario scenario = simulation.scenario;
         long k = scenario.chunks().cols();
         double work = 0;
         for (long n : scenario.columns()) {
-            boolean far = !simulation.machine().memory().keeps((double) k * n * Float.BYTES);
+            boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
             work += engine.productNs(scenario.aType(), rows, k, n, far);
         }
-        RankPlan plan = rank.plan();
+        RankPlan plan = rank.plan;
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
-        double copyGbps = simulation.machine().node().coreGbps();
-        if (scenario.keepGathered()
-                && fromShard
-                && copyGbps > 0
-                && simulation.part() == Part.WHOLE) {
+        double copyGbps = simulation.machine.node().coreGbps();
+        if (scenario.keepGathered() && fromShard && copyGbps > 0 && simulation.part == Part.WHOLE) {
             work += (double) rows * k * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;
@@ -101,7 +98,7 @@ final class CoreRun extends ProductRun {
             if (block != null) {
                 chunk = 0;
                 doneRows = 0;
-                earliestNs = simulation.startNs();
+                earliestNs = simulation.startNs;
                 proceed();
             }
         }
@@ -127,7 +124,7 @@ final class CoreRun extends ProductRun {
                     return;
                 }
             }
-            waitsSinceNs = simulation.events().now();
+            waitsSinceNs = simulation.events.now();
             waiting.add(this);
         }
 
@@ -137,7 +134,7 @@ final class CoreRun extends ProductRun {
         }
 
         private long completeRows() {
-            Chunks chunks = rank.plan().chunks();
+            Chunks chunks = rank.plan.chunks();
             int end = block.firstChunk() + chunk;
             long complete = end / chunks.colChunks() * chunks.chunkRows(block.source());
             return Math.clamp(complete - block.firstRow(), 0, block.rows());
@@ -145,25 +142,25 @@ final class CoreRun extends ProductRun {
 
         /** Who came at the same time as the awaited chunk has not waited. */
         void wake() {
-            double now = simulation.events().now();
+            double now = simulation.events.now();
             if (now > waitsSinceNs) {
                 tell(SpanSink.Kind.WAIT, block.rows() - doneRows, waitsSinceNs, now);
             }
-            simulation.events().add(now, this, 0);
+            simulation.events.add(now, this, 0);
         }
 
         private void multiply(long count) {
             rows = count;
-            beganNs = simulation.events().now();
+            beganNs = simulation.events.now();
             double workNs = workNs(block.source(), count);
             totalNs += workNs;
             pathNs = Math.max(pathNs, earliestNs + workNs);
-            simulation.wires().cores(rank.plan().rank()).serve(this, workNs);
+            simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
         }
 
         @Override
         public void served() {
-            double now = simulation.events().now();
+            double now = simulation.events.now();
             tell(SpanSink.Kind.COMPUTE, rows, beganNs, now);
             doneRows += rows;
             rank.busyUntil(now);

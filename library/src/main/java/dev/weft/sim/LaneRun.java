@@ -33,7 +33,7 @@ final class LaneRun implements Station.Customer, Events.Action {
 
     void start() {
         if (!transfers.isEmpty()) {
-            simulation.events().add(simulation.startNs(), this, 0);
+            simulation.events.add(simulation.startNs, this, 0);
         }
     }
 
@@ -49,7 +49,7 @@ final class LaneRun implements Station.Customer, Events.Action {
             begin(transfer);
             return;
         }
-        waitsSinceNs = simulation.events().now();
+        waitsSinceNs = simulation.events.now();
         awaitsCredit = hasChunk(transfer);
         (awaitsCredit ? receiver(transfer) : holder(transfer)).await(this);
     }
@@ -65,7 +65,7 @@ final class LaneRun implements Station.Customer, Events.Action {
     }
 
     private boolean hasCredit(Transfer transfer) {
-        return transfer.credit() == 0 || receiver(transfer).released() >= transfer.credit();
+        return transfer.credit() == 0 || receiver(transfer).released >= transfer.credit();
     }
 
     private SimulatedRank holder(Transfer transfer) {
@@ -82,7 +82,7 @@ final class LaneRun implements Station.Customer, Events.Action {
 
     /** The awaited thing is there; who came at the same time has not waited. */
     void wake() {
-        double now = simulation.events().now();
+        double now = simulation.events.now();
         if (now > waitsSinceNs) {
             tell(SpanSink.Kind.WAIT, waitsSinceNs, now);
         }
@@ -90,10 +90,10 @@ final class LaneRun implements Station.Customer, Events.Action {
     }
 
     private void begin(Transfer transfer) {
-        beganNs = simulation.events().now();
+        beganNs = simulation.events.now();
         double bytes = simulation.bytes(transfer);
-        int mover = rank.plan().rank();
-        simulation.wires().route(transfer.from(), transfer.to(), mover, bytes, route);
+        int mover = rank.plan.rank();
+        simulation.wires.route(transfer.from(), transfer.to(), mover, bytes, route);
         unserved = route.serve(this);
     }
 
@@ -103,13 +103,13 @@ final class LaneRun implements Station.Customer, Events.Action {
             return;
         }
         Transfer transfer = transfers.get(at);
-        Machine.Overheads overheads = simulation.machine().overheads();
-        double now = simulation.events().now();
+        Machine.Overheads overheads = simulation.machine.overheads();
+        double now = simulation.events.now();
         double onItsWayNs = route.latencyNs + overheads.knownNs();
         double earliestNs =
                 (transfer.isForward()
                                 ? holder(transfer).pathNs(heldTag(transfer))
-                                : simulation.startNs())
+                                : simulation.startNs)
                         + route.aloneNs()
                         + onItsWayNs;
         simulation.deliver(transfer, now + onItsWayNs, earliestNs);
@@ -120,12 +120,12 @@ final class LaneRun implements Station.Customer, Events.Action {
         rank.used(transfer.source());
         at++;
         if (at < transfers.size()) {
-            simulation.events().add(freeNs, this, 0);
+            simulation.events.add(freeNs, this, 0);
         }
     }
 
     private int otherEnd(Transfer transfer) {
-        return transfer.to() == rank.plan().rank() ? transfer.from() : transfer.to();
+        return transfer.to() == rank.plan.rank() ? transfer.from() : transfer.to();
     }
 
     /** Whose buffer, shard or rows the lane waits for. */
@@ -137,12 +137,12 @@ final class LaneRun implements Station.Customer, Events.Action {
     }
 
     private void tell(SpanSink.Kind kind, double startNs, double endNs) {
-        if (simulation.sink() == null) {
+        if (simulation.sink == null) {
             return;
         }
         Transfer transfer = transfers.get(at);
-        Chunk chunk = rank.plan().chunks().chunk(transfer.source(), transfer.chunk());
-        int self = rank.plan().rank();
+        Chunk chunk = rank.plan.chunks().chunk(transfer.source(), transfer.chunk());
+        int self = rank.plan.rank();
         boolean moves = kind == SpanSink.Kind.TRANSFER;
         int peer = moves ? otherEnd(transfer) : awaited(transfer);
         SpanSink.Span span =
@@ -157,6 +157,6 @@ final class LaneRun implements Station.Customer, Events.Action {
                         moves ? Math.round(simulation.bytes(transfer)) : 0,
                         startNs,
                         endNs);
-        simulation.sink().span(self, track, span);
+        simulation.sink.span(self, track, span);
     }
 }

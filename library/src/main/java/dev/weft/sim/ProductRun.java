@@ -25,9 +25,9 @@ abstract class ProductRun {
     ProductRun(Simulation simulation, SimulatedRank rank) {
         this.simulation = simulation;
         this.rank = rank;
-        this.order = rank.plan().consumption();
-        this.gatherFirst = rank.plan().pacing().gatherFirst() && simulation.part() == Part.WHOLE;
-        this.slowness = simulation.wires().slowness(rank.plan().rank());
+        this.order = rank.plan.consumption();
+        this.gatherFirst = rank.plan.pacing().gatherFirst() && simulation.part == Part.WHOLE;
+        this.slowness = simulation.wires.slowness(rank.plan.rank());
     }
 
     abstract void start();
@@ -40,7 +40,7 @@ abstract class ProductRun {
 
     /** The number of one of a block's chunks. */
     int tag(RowBlock block, int index) {
-        return rank.plan().chunks().tag(block.source(), block.firstChunk() + index);
+        return rank.plan.chunks().tag(block.source(), block.firstChunk() + index);
     }
 
     /** Tells of a wait for rows of {@code source}, or of their product. */
@@ -52,13 +52,13 @@ abstract class ProductRun {
             long rows,
             double startNs,
             double endNs) {
-        if (simulation.sink() != null) {
-            int self = rank.plan().rank();
+        if (simulation.sink != null) {
+            int self = rank.plan.rank();
             int peer = kind == SpanSink.Kind.WAIT ? source : self;
             SpanSink.Span span =
                     new SpanSink.Span(
                             kind, source, peer, -1, -1, firstRow, rows, 0, startNs, endNs);
-            simulation.sink().span(self, track, span);
+            simulation.sink.span(self, track, span);
         }
     }
 }

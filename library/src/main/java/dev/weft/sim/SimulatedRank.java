@@ -14,7 +14,7 @@ final class SimulatedRank {
 
     private static final double NEVER = -1;
 
-    private final RankPlan plan;
+    final RankPlan plan;
     private final Chunks chunks;
 
     /** By tag: when the chunk came, or {@link #NEVER}. */
@@ -24,10 +24,13 @@ final class SimulatedRank {
     private final double[] pathNs;
 
     private final List<LaneRun> waitingLanes = new ArrayList<>();
-    private ProductRun product;
+
+    /** Null where nothing is multiplied. */
+    ProductRun product;
+
     private int missing;
-    private double lastArrivalNs;
-    private double doneNs;
+    double lastArrivalNs;
+    double doneNs;
 
     /** By source: which of the shards it is that are released, from 1 on. */
     private final int[] numbers;
@@ -35,7 +38,7 @@ final class SimulatedRank {
     /** By that number: uses of the shard that are yet to come; empty where nothing is released. */
     private final int[] usesLeft;
 
-    private int released;
+    int released;
 
     SimulatedRank(RankPlan plan, Part part, boolean multiplies) {
         this.plan = plan;
@@ -74,14 +77,6 @@ final class SimulatedRank {
         release();
     }
 
-    RankPlan plan() {
-        return plan;
-    }
-
-    void multipliedBy(ProductRun newProduct) {
-        this.product = newProduct;
-    }
-
     boolean hasArrived(int tag) {
         return arrivedNs[tag] != NEVER;
     }
@@ -96,14 +91,6 @@ final class SimulatedRank {
 
     boolean isComplete() {
         return missing == 0;
-    }
-
-    double lastArrivalNs() {
-        return lastArrivalNs;
-    }
-
-    double doneNs() {
-        return doneNs;
     }
 
     /** Something of this rank's own ends at {@code ns}. */
@@ -147,9 +134,5 @@ final class SimulatedRank {
         while (released < plan.ranks() - 1 && usesLeft[released + 1] <= 0) {
             released++;
         }
-    }
-
-    int released() {
-        return released;
     }
 }

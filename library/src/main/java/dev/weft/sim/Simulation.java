@@ -9,16 +9,22 @@ import java.util.List;
 /** One simulated call: the ranks that are simulated, and what they share. */
 final class Simulation {
 
-    private final Machine machine;
-    private final Scenario scenario;
-    private final Part part;
+    final Machine machine;
+    final Scenario scenario;
+    final Part part;
     private final SymmetricRanks like;
-    private final SpanSink sink;
-    private final Events events = new Events();
-    private final Wires wires;
+
+    /** Null where nobody wants to know. */
+    final SpanSink sink;
+
+    final Events events = new Events();
+    final Wires wires;
     private final List<SimulatedRank> ranks = new ArrayList<>();
     private final List<ProductRun> products = new ArrayList<>();
-    private final double startNs;
+
+    /** When workers and lanes run. */
+    final double startNs;
+
     private long transfers;
 
     Simulation(Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
@@ -38,7 +44,7 @@ final class Simulation {
             SimulatedRank rank = new SimulatedRank(scenario.plans().get(r), part, multiplies);
             rank.busyUntil(startNs);
             ranks.add(rank);
-            for (Lane lane : part == Part.PRODUCT ? List.<Lane>of() : rank.plan().lanes()) {
+            for (Lane lane : part == Part.PRODUCT ? List.<Lane>of() : rank.plan.lanes()) {
                 lanes.add(new LaneRun(this, rank, lane));
                 transfers += lane.transfers().size();
             }
@@ -47,7 +53,7 @@ final class Simulation {
                         machine.engine() instanceof TileEngine
                                 ? new TileRun(this, rank)
                                 : new CoreRun(this, rank);
-                rank.multipliedBy(product);
+                rank.product = product;
                 products.add(product);
             }
         }
@@ -65,10 +71,10 @@ final class Simulation {
         for (SimulatedRank rank : ranks) {
             if (!rank.isComplete()) {
                 throw new IllegalStateException(
-                        "rank " + rank.plan().rank() + " never got all its chunks");
+                        "rank " + rank.plan.rank() + " never got all its chunks");
             }
-            ns = Math.max(ns, Math.max(rank.doneNs(), rank.lastArrivalNs()));
-            gatherNs = Math.max(gatherNs, rank.lastArrivalNs());
+            ns = Math.max(ns, Math.max(rank.doneNs, rank.lastArrivalNs));
+            gatherNs = Math.max(gatherNs, rank.lastArrivalNs);
         }
         for (ProductRun product : products) {
             pathNs = Math.max(pathNs, product.pathNs);
@@ -82,35 +88,6 @@ final class Simulation {
                 like.count(),
                 transfers,
                 events.happened());
-    }
-
-    Machine machine() {
-        return machine;
-    }
-
-    Scenario scenario() {
-        return scenario;
-    }
-
-    Part part() {
-        return part;
-    }
-
-    Events events() {
-        return events;
-    }
-
-    Wires wires() {
-        return wires;
-    }
-
-    SpanSink sink() {
-        return sink;
-    }
-
-    /** When workers and lanes run. */
-    double startNs() {
-        return startNs;
     }
 
     /** The one that stands for {@code number}. */

@@ -24,14 +24,14 @@ final class TileRun extends ProductRun implements Events.Action {
 
     TileRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
-        this.engine = (TileEngine) simulation.machine().engine();
+        this.engine = (TileEngine) simulation.machine.engine();
         this.freeNs = new double[engine.units()];
     }
 
     @Override
     void start() {
-        Arrays.fill(freeNs, simulation.startNs());
-        simulation.events().add(simulation.startNs(), this, 0);
+        Arrays.fill(freeNs, simulation.startNs);
+        simulation.events.add(simulation.startNs, this, 0);
     }
 
     @Override
@@ -54,7 +54,7 @@ final class TileRun extends ProductRun implements Events.Action {
                 }
                 readyNs = Math.max(readyNs, rank.arrivedNs(tag));
             }
-            multiply(block, gatherFirst ? rank.lastArrivalNs() : readyNs);
+            multiply(block, gatherFirst ? rank.lastArrivalNs : readyNs);
             next++;
             nextChunk = 0;
             readyNs = 0;
@@ -65,7 +65,7 @@ final class TileRun extends ProductRun implements Events.Action {
         double firstNs = Double.MAX_VALUE;
         double endNs = 0;
         double longestNs = 0;
-        for (long n : simulation.scenario().columns()) {
+        for (long n : simulation.scenario.columns()) {
             if (n == 0) {
                 continue;
             }
@@ -81,9 +81,9 @@ final class TileRun extends ProductRun implements Events.Action {
             }
         }
         pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
-        if (rank.plan().storage() == RankPlan.Storage.PING_PONG) {
-            double at = Math.max(endNs, simulation.events().now());
-            simulation.events().add(at, rank::used, block.source());
+        if (rank.plan.storage() == RankPlan.Storage.PING_PONG) {
+            double at = Math.max(endNs, simulation.events.now());
+            simulation.events.add(at, rank::used, block.source());
         }
         if (endNs == 0) {
             return;
@@ -103,7 +103,7 @@ final class TileRun extends ProductRun implements Events.Action {
     }
 
     private double blockPathNs(RowBlock block) {
-        double path = simulation.startNs();
+        double path = simulation.startNs;
         for (int i = 0; i < block.chunkCount(); i++) {
             path = Math.max(path, rank.pathNs(tag(block, i)));
         }
@@ -116,8 +116,8 @@ final class TileRun extends ProductRun implements Events.Action {
 
     /** The longer of a tile's operations and its part of what the block moves to and fro. */
     private double tileNs(long rows, long n) {
-        Scenario scenario = simulation.scenario();
-        Machine.Memory memory = simulation.machine().memory();
+        Scenario scenario = simulation.scenario;
+        Machine.Memory memory = simulation.machine.memory();
         double k = scenario.chunks().cols();
         double operations = 2.0 * engine.tileRows() * engine.tileCols() * k;
         double operationsNs = operations / engine.gflops().get(scenario.aType());
@@ -133,9 +133,9 @@ final class TileRun extends ProductRun implements Events.Action {
     /** B stays on the chip where that holds it; otherwise units that run at once share it. */
     private double bBytes(long rows, long n, Machine.Memory memory) {
         double b =
-                (double) simulation.scenario().chunks().cols()
+                (double) simulation.scenario.chunks().cols()
                         * n
-                        * simulation.scenario().aType().bytes();
+                        * simulation.scenario.aType().bytes();
         if (memory.keeps(b)) {
             return 0;
         }
@@ -162,6 +162,6 @@ final class TileRun extends ProductRun implements Events.Action {
 
     @Override
     double leastNs() {
-        return simulation.startNs() + totalNs / engine.units();
+        return simulation.startNs + totalNs / engine.units();
     }
 }

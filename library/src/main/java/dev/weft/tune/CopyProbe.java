@@ -6,7 +6,7 @@ import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.statistics.Quantiles;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -69,13 +69,7 @@ final class CopyProbe implements AutoCloseable {
                             fabric.barrier();
                             return ns;
                         });
-        List<Double> all = new ArrayList<>();
-        for (double[] ns : taken) {
-            for (double one : ns) {
-                all.add(one);
-            }
-        }
-        return Quantiles.median(all.stream().mapToDouble(Double::doubleValue).toArray());
+        return Quantiles.median(taken.stream().flatMapToDouble(Arrays::stream).toArray());
     }
 
     /** Times moves from the next rank's memory, each at other offsets. */

@@ -1,6 +1,7 @@
 package dev.weft.tune;
 
 import dev.weft.statistics.Quantiles;
+import dev.weft.threads.Uninterruptibly;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -37,9 +38,7 @@ final class ParallelTimer {
                             .daemon()
                             .start(() -> time(start, piece, ns, at, repetitions, isOver, failure)));
         }
-        for (Thread thread : running) {
-            join(thread);
-        }
+        Uninterruptibly.join(running);
         if (failure.get() != null) {
             throw new IllegalStateException("a measurement failed", failure.get());
         }
@@ -66,15 +65,6 @@ final class ParallelTimer {
             failure.compareAndSet(null, e);
             // The other threads must not wait for this one.
             start.reset();
-        }
-    }
-
-    private static void join(Thread thread) {
-        try {
-            thread.join();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while measuring", e);
         }
     }
 }
