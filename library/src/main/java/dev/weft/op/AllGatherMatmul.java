@@ -15,13 +15,14 @@ import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.Releases;
 import dev.weft.op.exec.SpanLog;
 import dev.weft.op.exec.Team;
+import dev.weft.op.exec.Worker;
 import dev.weft.op.exec.Workspace;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * C = allgather(A) x B on the CPU.
@@ -72,46 +73,32 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of(Awaited.START, r).within(1);
         }
-        List<Runnable> tasks = new ArrayList<>();
-        List<SpanLog> logs = new ArrayList<>(List.of(staging));
         Workspace workspace = Workspace.of(plan(), fabric, memory, settings.summaries());
         this.state = workspace.state();
         this.releases = workspace.releases();
         this.report =
                 new CallReport(plan(), fabric::worldRank, new LaneCall(workspace, laneWorkers));
         this.rowGather = settings.rowGather();
+        List<Worker> workers = new ArrayList<>();
         if (rowGather != null) {
-            GatherWorker worker = new GatherWorker(rowGather, workspace);
-            tasks.add(worker);
-            logs.add(worker.log());
+            workers.add(new GatherWorker(rowGather, workspace));
         } else {
-            for (Lane lane : plan().lanes()) {
-                LaneWorker worker = new LaneWorker(lane, workspace);
-                laneWorkers.add(worker);
-                tasks.add(worker);
-                logs.add(worker.log());
-            }
+            plan().lanes().forEach(lane -> laneWorkers.add(new LaneWorker(lane, workspace)));
+            workers.addAll(laneWorkers);
         }
+        boolean keepGathered = settings.keepGathered();
         for (int i = 0; i < computeWorkers; i++) {
-            ComputeWorker worker =
+            workers.add(
                     new ComputeWorker(
-                            i,
-                            workspace,
-                            settings.keepGathered(),
-                            engine,
-                            products,
-                            resources.arena());
-            tasks.add(worker);
-            logs.add(worker.log());
+                            i, workspace, keepGathered, engine, products, resources.arena()));
         }
-        this.result =
-                new HostResult(
-                        fabric.rank(), products, memory, settings.keepGathered(), state, logs);
-        String name = "weft-" + fabric.worldRank(fabric.rank());
+        List<SpanLog> logs =
+                Stream.concat(Stream.of(staging), workers.stream().map(Worker::log)).toList();
+        this.result = new HostResult(fabric.rank(), products, memory, keepGathered, state, logs);
         this.team =
                 new Team(
-                        name,
-                        tasks.toArray(Runnable[]::new),
+                        "weft-" + fabric.worldRank(fabric.rank()),
+                        workers.toArray(Runnable[]::new),
                         task -> pin(task, settings.pinning()),
                         this::failed);
     }

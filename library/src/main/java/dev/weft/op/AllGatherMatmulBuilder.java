@@ -135,7 +135,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             List<Product> products = products(wanted, engine, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
-            Planning planning = new Planning(fabric, engine, wanted, workers, keepGathered);
+            Planning planning = Planning.of(fabric, engine, wanted, workers, keepGathered);
             Prepared prepared = new Prepared(wanted, engine, products, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
@@ -220,7 +220,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         keepGathered,
                         summaries,
                         workers,
-                        pinned ? Pinning.of(fabric, workers) : Pinning.none(),
+                        pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
                         rowGather(plan)),
                 new OperatorResources(arena, List.copyOf(regions)));
     }

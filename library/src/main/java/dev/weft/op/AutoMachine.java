@@ -25,7 +25,7 @@ import java.util.Map;
  * and, over several hosts, links with the latency, the cost of a chunk and the rate that make the
  * simulator agree with three small gathers. Collective; only the first rank gets a model.
  */
-final class AutoMachine {
+record AutoMachine(Fabric fabric) {
 
     /** Rows of a kilobyte: so many in one chunk, or as many chunks of one, take no time to send. */
     private static final int SMALL_ROWS = 24;
@@ -36,12 +36,6 @@ final class AutoMachine {
 
     /** How fast one core moves messages: 60 MB/s took 5.5% of one in the network lab. */
     private static final double MESSAGE_GBPS = 1.1;
-
-    private final Fabric fabric;
-
-    AutoMachine(Fabric fabric) {
-        this.fabric = fabric;
-    }
 
     /** Null on ranks other than the first. */
     Machine measure(Gemm gemm, DType aType) {

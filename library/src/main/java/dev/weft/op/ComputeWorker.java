@@ -10,6 +10,7 @@ import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.Releases;
 import dev.weft.op.exec.SpanLog;
 import dev.weft.op.exec.Summaries;
+import dev.weft.op.exec.Worker;
 import dev.weft.op.exec.Workspace;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Lane;
@@ -28,10 +29,9 @@ import java.util.stream.Stream;
  * rows need no wait, so that compute starts at once. Several workers of a rank share the order:
  * each takes the next block that nobody has.
  */
-final class ComputeWorker implements Runnable {
+final class ComputeWorker extends Worker {
 
     private final int index;
-    private final String name;
     private final RankPlan plan;
     private final Transport fabric;
     private final OperatorMemory memory;
@@ -47,7 +47,6 @@ final class ComputeWorker implements Runnable {
     private final Transfer[] lastArrivals;
     private final Awaited[] starts;
     private final long stepRows;
-    private final SpanLog log;
 
     ComputeWorker(
             int index,
@@ -56,7 +55,7 @@ final class ComputeWorker implements Runnable {
             Gemm gemm,
             List<Product> products,
             Arena arena) {
-        this.name = "compute-" + index;
+        super(new SpanLog("compute-" + index, spans(workspace)));
         this.index = index;
         this.plan = workspace.plan();
         this.fabric = workspace.fabric();
@@ -77,27 +76,31 @@ final class ComputeWorker implements Runnable {
         for (int r = 0; r < starts.length; r++) {
             starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
         }
-        this.stepRows = summaries.active() ? 0 : plan.pacing().stepRows();
-        // Two waits at most and a product per block, and a wait per arrival lane or peer; in steps,
-        // a wait per chunk and a product per step.
-        int spans = 3 * order.length + lastArrivals.length + plan.ranks();
-        for (RowBlock block : order) {
+        this.stepRows = stepRows(workspace);
+    }
+
+    private static long stepRows(Workspace workspace) {
+        return workspace.summaries().active() ? 0 : workspace.plan().pacing().stepRows();
+    }
+
+    /**
+     * Two waits at most and a product per block, and a wait per arrival lane or peer; in steps, a
+     * wait per chunk and a product per step.
+     */
+    private static int spans(Workspace workspace) {
+        RankPlan plan = workspace.plan();
+        long stepRows = stepRows(workspace);
+        int spans =
+                plan.ranks() + (int) plan.arrivals().stream().flatMap(ComputeWorker::lasts).count();
+        for (RowBlock block : plan.consumption()) {
+            spans += 3;
             spans += stepRows > 0 ? block.chunkCount() + (int) (block.rows() / stepRows) + 1 : 0;
         }
-        this.log = new SpanLog(name, spans);
+        return spans;
     }
 
     int index() {
         return index;
-    }
-
-    SpanLog log() {
-        return log;
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 
     @Override

@@ -10,22 +10,12 @@ import dev.weft.telemetry.Fallback;
  * workers follow those of the rank before. Only ranks that take all cores pin: with more workers
  * the system must be free to share the cores fairly, with fewer to keep away from cores that others
  * use. Lane workers are never pinned: they run where a core waits.
+ *
+ * @param cores none where workers are not pinned
  */
-final class Pinning {
+record Pinning(int[] cores, int firstWorker) {
 
-    private static final Pinning NONE = new Pinning(new int[0], 0);
-
-    private final int[] cores;
-    private final int firstWorker;
-
-    private Pinning(int[] cores, int firstWorker) {
-        this.cores = cores;
-        this.firstWorker = firstWorker;
-    }
-
-    static Pinning none() {
-        return NONE;
-    }
+    static final Pinning NONE = new Pinning(new int[0], 0);
 
     /** For a rank with {@code workers} compute workers where every rank has as many. */
     static Pinning of(Transport fabric, int workers) {

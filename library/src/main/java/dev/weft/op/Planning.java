@@ -12,36 +12,33 @@ import dev.weft.plan.cut.Cut;
 import dev.weft.search.Candidate;
 import dev.weft.search.Problem;
 import java.util.List;
-import java.util.Map;
 
 /**
  * How an operator's plan follows from what its caller wants: cuts shards into chunks and blocks and
  * has plans written, the same on every rank. Where ranks could come to different numbers, as
  * engines differ between unlike hosts, the first rank's count for all.
+ *
+ * @param workers threads that multiply
  */
-final class Planning {
+record Planning(
+        Transport fabric,
+        Description wanted,
+        int workers,
+        boolean keepGathered,
+        int rowQuantum,
+        long mostBlockRows) {
 
-    private final Transport fabric;
-    private final Agreement agreement;
-    private final Description wanted;
-    private final int workers;
-    private final boolean keepGathered;
-    private final int rowQuantum;
-    private final long mostBlockRows;
-
-    /**
-     * Collective.
-     *
-     * @param workers threads that multiply
-     */
-    Planning(Transport fabric, Gemm gemm, Description wanted, int workers, boolean keepGathered) {
-        this.fabric = fabric;
-        this.agreement = new Agreement(fabric);
-        this.wanted = wanted;
-        this.keepGathered = keepGathered;
-        this.workers = (int) agreement.ofFirst(workers);
-        this.rowQuantum = (int) agreement.ofFirst(gemm.rowQuantum());
-        this.mostBlockRows = agreement.ofFirst(gemm.blockRows());
+    /** Collective. */
+    static Planning of(
+            Transport fabric, Gemm gemm, Description wanted, int workers, boolean keepGathered) {
+        Agreement agreement = new Agreement(fabric);
+        return new Planning(
+                fabric,
+                wanted,
+                (int) agreement.ofFirst(workers),
+                keepGathered,
+                (int) agreement.ofFirst(gemm.rowQuantum()),
+                agreement.ofFirst(gemm.blockRows()));
     }
 
     List<RankPlan> plans(Candidate candidate) {
@@ -82,17 +79,6 @@ final class Planning {
 
     /** What is to be done, for the search for a plan. */
     Problem problem() {
-        return new Problem(
-                wanted.shards(),
-                wanted.k(),
-                wanted.columns(),
-                wanted.aType(),
-                wanted.outType(),
-                keepGathered,
-                workers,
-                wanted.commWorkers(),
-                wanted.cut(),
-                fabric.hosts(),
-                Map.of());
+        return wanted.problem(keepGathered, workers, wanted.commWorkers(), fabric.hosts());
     }
 }

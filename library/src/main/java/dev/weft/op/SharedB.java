@@ -16,24 +16,10 @@ import java.lang.foreign.Arena;
  *
  * <p>Order: the barrier after packing releases every part to every rank.
  */
-final class SharedB {
+record SharedB(Transport fabric, Gemm gemm) {
 
     /** A large B takes its time: peers that wait hear this often that it goes on. */
     private static final int STEPS = 16;
-
-    private final Transport fabric;
-    private final Gemm gemm;
-    private final int hostFirst;
-    private final int hostSize;
-
-    SharedB(Transport fabric, Gemm gemm) {
-        this.fabric = fabric;
-        this.gemm = gemm;
-        Hosts hosts = fabric.hosts();
-        int host = hosts.hostOf(fabric.rank());
-        this.hostFirst = hosts.first(host);
-        this.hostSize = hosts.size(host);
-    }
 
     /**
      * A packed B, and the region that it lies in.
@@ -46,7 +32,10 @@ final class SharedB {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
         long bytes = gemm.packedBytes(k, n);
-        if (fabric.size() > fabric.hosts().count() && sameOnAHost(b, k, n, transposed)) {
+        Hosts hosts = fabric.hosts();
+        int hostFirst = hosts.first(hosts.hostOf(fabric.rank()));
+        int hostSize = hosts.size(hosts.hostOf(fabric.rank()));
+        if (fabric.size() > hosts.count() && sameOnAHost(b, k, n, transposed)) {
             Region region = fabric.allocate(fabric.rank() == hostFirst ? bytes : 0);
             try {
                 PackedB packed = gemm.packed(k, n, region.part(hostFirst));

@@ -20,6 +20,6 @@ class PinningTest {
         int[] cores = {0, 1, 2};
         assertEquals(-1, Pinning.of(cores, 0, 2, 2).coreOf(0));
         assertEquals(-1, Pinning.of(cores, 0, 1, 2).coreOf(0));
-        assertEquals(-1, Pinning.none().coreOf(7));
+        assertEquals(-1, Pinning.NONE.coreOf(7));
     }
 }

@@ -25,7 +25,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.Stream;
 
 /**
@@ -93,18 +92,7 @@ public record CudaPlanning(
 
     /** What is to be done, for the search for a plan. */
     public Problem problem() {
-        return new Problem(
-                wanted.shards(),
-                wanted.k(),
-                wanted.columns(),
-                wanted.aType(),
-                wanted.outType(),
-                true,
-                0,
-                lanes(),
-                wanted.cut(),
-                hosts(),
-                Map.of());
+        return wanted.problem(true, 0, lanes(), hosts());
     }
 
     /**

@@ -8,9 +8,11 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
 import java.lang.System.Logger.Level;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What a caller wants of an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
@@ -53,6 +55,22 @@ public record Description(
         agreement.on("chunk columns", cut.chunkCols());
         agreement.on("communication workers", commWorkers);
         agreement.on("being given plans", plans == null ? 0 : 1);
+    }
+
+    /** What is to be done, for the search for a plan. */
+    public Problem problem(boolean keepGathered, int workers, int lanes, Hosts hosts) {
+        return new Problem(
+                shards,
+                k,
+                columns,
+                aType,
+                outType,
+                keepGathered,
+                workers,
+                lanes,
+                cut,
+                hosts,
+                Map.of());
     }
 
     /** Refuses plans of the caller's that are for another A. */

@@ -13,7 +13,7 @@ import dev.weft.plan.Transfer;
  * Gathers all shards by one collective call, then raises all flags at once. It takes the place of
  * lanes where the fabric has an all-gather of its own and nothing has to overlap.
  */
-public final class GatherWorker implements Runnable {
+public final class GatherWorker extends Worker {
 
     private final Transport fabric;
     private final RowGather gather;
@@ -22,9 +22,9 @@ public final class GatherWorker implements Runnable {
     private final Summaries summaries;
     private final CallState state;
     private final Awaited[] starts;
-    private final SpanLog log = new SpanLog("gather", 1);
 
     public GatherWorker(RowGather gather, Workspace workspace) {
+        super(new SpanLog("gather", 1));
         this.gather = gather;
         this.fabric = workspace.fabric();
         this.plan = workspace.plan();
@@ -36,15 +36,6 @@ public final class GatherWorker implements Runnable {
             Awaited shard = new Awaited(Awaited.SHARD, r, r, -1);
             starts[r] = memory.isStaged() ? shard : shard.within(1);
         }
-    }
-
-    public SpanLog log() {
-        return log;
-    }
-
-    @Override
-    public String toString() {
-        return "gather";
     }
 
     @Override

@@ -19,12 +19,11 @@ import dev.weft.plan.Transfer;
  * pairs with the acquire of whoever waits for the chunk: the destination's compute workers, and
  * lanes that forward.
  */
-public final class LaneWorker implements Runnable, AutoCloseable {
+public final class LaneWorker extends Worker implements AutoCloseable {
 
     private static final int FOR_CHUNK = 0;
     private static final int FOR_BUFFER = 1;
 
-    private final String name;
     private final Transport fabric;
     private final OperatorMemory memory;
     private final CallState state;
@@ -50,15 +49,14 @@ public final class LaneWorker implements Runnable, AutoCloseable {
     /** By transfer; written by whichever thread sees it end, read once all have. */
     private final long[] endNs;
 
-    private final SpanLog log;
-
     /** Transfers of the call that the mover has been given. */
     private int given;
 
     public LaneWorker(Lane lane, Workspace workspace) {
+        // Two waits and a move each.
+        super(new SpanLog("lane-" + lane.index(), 3 * lane.transfers().size()));
         Chunks cut = workspace.plan().chunks();
         Arrivals arrivals = workspace.arrivals();
-        this.name = "lane-" + lane.index();
         this.lane = lane.index();
         this.fabric = workspace.fabric();
         this.memory = workspace.memory();
@@ -91,17 +89,6 @@ public final class LaneWorker implements Runnable, AutoCloseable {
             }
         }
         this.mover = fabric.mover(this::ended);
-        // Two waits and a move each.
-        this.log = new SpanLog(name, 3 * transfers.length);
-    }
-
-    public SpanLog log() {
-        return log;
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 
     @Override
@@ -132,7 +119,7 @@ public final class LaneWorker implements Runnable, AutoCloseable {
 
     /** What was moved in the call, for an error; while the lane does not run. */
     public FailureReport.Sent sent() {
-        return SentRuns.of(name, given, transfers.length, i -> run(transfers[i]));
+        return SentRuns.of(toString(), given, transfers.length, i -> run(transfers[i]));
     }
 
     private FailureReport.Run run(Transfer transfer) {

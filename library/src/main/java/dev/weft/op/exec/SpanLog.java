@@ -38,6 +38,10 @@ public final class SpanLog {
         ends = new long[capacity];
     }
 
+    String name() {
+        return name;
+    }
+
     public void clear() {
         size = 0;
     }

@@ -5,6 +5,7 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RowBlock;
 import dev.weft.plan.Transfer;
+import java.util.Arrays;
 
 /**
  * Counters of what each lane has delivered, as an alternative to several flags per row block. A
@@ -18,52 +19,38 @@ public final class Summaries {
     private final boolean active;
     private final int rank;
 
-    /**
-     * By source and chunk, at this rank: which counter tells of it, and what place it has there.
-     */
-    private final int[][] initiators;
+    /** By source and chunk, at this rank. */
+    private final Place[][] places;
 
-    private final int[][] lanes;
-    private final int[][] places;
-    private final int[][] counts;
-    private final Awaited[][] awaited;
+    /**
+     * Which counter tells of a chunk, and when.
+     *
+     * @param place of the chunk among the {@code count} that the lane brings
+     * @param awaited as what the counter is awaited
+     */
+    private record Place(int initiator, int lane, int place, int count, Awaited awaited) {}
 
     public Summaries(RankPlan plan, boolean active) {
         this.active = active;
         this.rank = plan.rank();
-        int ranks = active ? plan.ranks() : 0;
-        initiators = new int[ranks][];
-        lanes = new int[ranks][];
-        places = new int[ranks][];
-        counts = new int[ranks][];
-        awaited = new Awaited[ranks][];
-        for (int s = 0; s < ranks; s++) {
-            int chunks = plan.chunks().count(s);
-            initiators[s] = new int[chunks];
-            lanes[s] = new int[chunks];
-            places[s] = new int[chunks];
-            counts[s] = new int[chunks];
-            awaited[s] = new Awaited[chunks];
-        }
+        this.places = new Place[active ? plan.ranks() : 0][];
+        Arrays.setAll(places, source -> new Place[plan.chunks().count(source)]);
         if (active) {
             plan.arrivals().forEach(this::index);
         }
     }
 
     private void index(Lane lane) {
+        int count = lane.transfers().size();
         int place = 0;
         for (Transfer transfer : lane.transfers()) {
-            int source = transfer.source();
             boolean put = transfer.initiator() == Transfer.Initiator.SENDER;
             int initiator = put ? transfer.from() : rank;
-            int count = lane.transfers().size();
-            initiators[source][transfer.chunk()] = initiator;
             // The lane may have brought all of the next call as well.
-            awaited[source][transfer.chunk()] =
-                    Awaited.chunk(initiator, source, transfer.chunk()).within(2 * count);
-            lanes[source][transfer.chunk()] = lane.index();
-            places[source][transfer.chunk()] = ++place;
-            counts[source][transfer.chunk()] = count;
+            Awaited awaited =
+                    Awaited.chunk(initiator, transfer.source(), transfer.chunk()).within(2 * count);
+            places[transfer.source()][transfer.chunk()] =
+                    new Place(initiator, lane.index(), ++place, count, awaited);
         }
     }
 
@@ -71,31 +58,30 @@ public final class Summaries {
         return active;
     }
 
-    private static int last(RowBlock block) {
-        return block.firstChunk() + block.chunkCount() - 1;
+    private Place last(RowBlock block) {
+        return places[block.source()][block.firstChunk() + block.chunkCount() - 1];
     }
 
     /** The counter of one of the lanes that deliver here. */
     public long wordOf(Lane arrivals, OperatorMemory memory) {
         Transfer first = arrivals.transfers().getFirst();
-        return memory.summaryAt(initiators[first.source()][first.chunk()], arrivals.index());
+        return memory.summaryAt(
+                places[first.source()][first.chunk()].initiator(), arrivals.index());
     }
 
     /** The counter that tells when the block's last chunk is here. */
     public long wordFor(RowBlock block, OperatorMemory memory) {
-        int chunk = last(block);
-        return memory.summaryAt(initiators[block.source()][chunk], lanes[block.source()][chunk]);
+        return memory.summaryAt(last(block).initiator(), last(block).lane());
     }
 
     /** What that counter then holds. */
     public int valueFor(RowBlock block, int call) {
-        int chunk = last(block);
-        return value(call, places[block.source()][chunk], counts[block.source()][chunk]);
+        return value(call, last(block).place(), last(block).count());
     }
 
     /** As what it is awaited. */
     public Awaited awaitedFor(RowBlock block) {
-        return awaited[block.source()][last(block)];
+        return last(block).awaited();
     }
 
     /** What a lane writes after chunk number {@code place} of {@code count} to one destination. */
