@@ -37,9 +37,7 @@ record Blocking(int rows, int cols, long cacheBytes) {
     private static final long L2_BYTES_IF_UNKNOWN = 512 * 1024;
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
-    /**
-     * Packed rows fill half of the second-level cache; panels of B and sums pass through the rest.
-     */
+    /** Packed rows fill half of the second-level cache; panels of B and sums pass the rest. */
     static Blocking of(MicroKernel kernel) {
         long half = l2Bytes() / 2;
         // Rounded up: half of a cache is a power of two, and so are many shards.

@@ -26,9 +26,7 @@ final class DeviationMeter {
         this.underflow = ErrorBound.underflow(k);
     }
 
-    /**
-     * @param magnitude the element of {@code |A| x |B|}
-     */
+    /** {@code magnitude} is the element of {@code |A| x |B|}. */
     void add(long row, long col, double expected, double magnitude) {
         float actual = c.get(row, col);
         double chain = relative * magnitude + underflow;

@@ -25,9 +25,7 @@ final class ErrorBound {
         return 2 * Math.sqrt(k) * SMALLEST_FP32;
     }
 
-    /**
-     * What rounding a value of this magnitude to {@code dtype} may lose: half a unit, everywhere.
-     */
+    /** What rounding to {@code dtype} may lose of a value of this size: half a unit. */
     static double rounding(DType dtype, double magnitude) {
         int exponent = Math.max(Math.getExponent(magnitude), minExponent(dtype));
         return Math.scalb(dtype.epsilon() / 2, Math.min(exponent, maxExponent(dtype)));

@@ -21,9 +21,7 @@ public final class Float64Oracle {
     private final boolean transposed;
     private final long n;
 
-    /**
-     * @param b [K, N], or [N, K] where {@code transposed}
-     */
+    /** B is [K, N], or [N, K] where {@code transposed}. */
     public Float64Oracle(Matrix a, Matrix b, boolean transposed) {
         long k = transposed ? b.cols() : b.rows();
         if (a.cols() != k) {

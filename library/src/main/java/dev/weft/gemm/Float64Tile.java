@@ -4,10 +4,7 @@ import dev.weft.tensor.Matrix;
 import java.util.Arrays;
 import java.util.function.LongUnaryOperator;
 
-/**
- * A tile of the float64 product, and of the product of magnitudes, over all of K. For one thread;
- * its memory does not grow with the matrices.
- */
+/** A tile of the float64 product and of that of magnitudes, over all of K. For one thread. */
 final class Float64Tile {
 
     /** Rows and columns of a full tile; a multiple of {@link #UNROLL}. */

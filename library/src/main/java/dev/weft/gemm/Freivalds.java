@@ -197,9 +197,7 @@ public final class Freivalds {
         return deviations * (chain + underflow + rounding) + float64;
     }
 
-    /**
-     * Flips the sign bit rather than branch: the signs are random, so a branch would often miss.
-     */
+    /** Flips the sign bit: a branch on random signs would often be predicted wrongly. */
     private static double signed(double value, long signs, int round) {
         return Double.longBitsToDouble(
                 Double.doubleToRawLongBits(value) ^ (signs >>> round << (Long.SIZE - 1)));

@@ -57,10 +57,7 @@ public interface Gemm {
      */
     PackedB packed(long k, long n, MemorySegment memory);
 
-    /**
-     * Working memory for one thread and products of up to {@code k} columns of A with {@code n} of
-     * B.
-     */
+    /** Working memory for one thread and products of up to [any, k] with [k, n]. */
     Scratch scratch(long k, long n, Arena arena);
 
     /**

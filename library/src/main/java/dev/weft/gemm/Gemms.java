@@ -13,10 +13,7 @@ public final class Gemms {
 
     private Gemms() {}
 
-    /**
-     * The vector engine, or the scalar one where Java was started without the Vector API; the first
-     * such fallback is logged.
-     */
+    /** The vector engine, or the scalar one where Java lacks the Vector API, which is logged. */
     public static Gemm auto() {
         if (vectorModulePresent()) {
             return VectorEngine.create();

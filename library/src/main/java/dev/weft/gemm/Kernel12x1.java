@@ -9,10 +9,7 @@ import java.lang.foreign.MemorySegment;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
-/**
- * For a last panel of {@link Kernel6x4} that is one vector wide at most. It reads the same tiles
- * and panels, two tiles of rows at a time.
- */
+/** For a last panel of {@link Kernel6x4} that is one vector wide: two tiles of rows at a time. */
 final class Kernel12x1 extends MicroKernel {
 
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_512;

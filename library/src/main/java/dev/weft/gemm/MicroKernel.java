@@ -24,10 +24,7 @@ abstract class MicroKernel {
     private final int cols;
     private final int vectorBits;
 
-    /**
-     * @param rows of a tile
-     * @param cols of a tile, and of a panel of B
-     */
+    /** Tiles have so many rows and columns; a panel of B has as many columns. */
     MicroKernel(int rows, int cols, VectorSpecies<Float> species) {
         this.rows = rows;
         this.cols = cols;

@@ -155,9 +155,7 @@ final class OpenBlasGemm implements Gemm {
         }
     }
 
-    /**
-     * Whether OpenBLAS can read the rows in place: not on the heap, nor at an unaligned address.
-     */
+    /** Whether OpenBLAS can read the rows in place: off the heap and aligned. */
     private static boolean isNativeFp32(Matrix matrix) {
         return matrix.dtype() == DType.FP32
                 && matrix.data().isNative()

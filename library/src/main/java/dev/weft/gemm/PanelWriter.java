@@ -9,9 +9,7 @@ final class PanelWriter {
 
     private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
 
-    /**
-     * Elements of a row of a transposed B at a time: with a panel's columns they fit a near cache.
-     */
+    /** Elements of a row at a time: with a panel's columns they fit a near cache. */
     private static final int PIECE = 64;
 
     private final Matrix b;

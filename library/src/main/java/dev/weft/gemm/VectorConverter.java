@@ -19,9 +19,7 @@ final class VectorConverter {
     private final short[] halves;
     private final int[] bits;
 
-    /**
-     * @param longest the most elements that one call moves
-     */
+    /** One call moves {@code longest} elements at most. */
     VectorConverter(int longest) {
         halves = new short[longest];
         bits = new int[longest];

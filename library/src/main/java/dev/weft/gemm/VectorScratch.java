@@ -26,9 +26,7 @@ record VectorScratch(
     private static final long LINE_BYTES = 64;
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
 
-    /**
-     * @param maxRows of A at a time, a multiple of the kernel's
-     */
+    /** {@code maxRows} of A at a time are a multiple of the kernel's. */
     static VectorScratch allocate(MicroKernel kernel, int maxRows, int sumCols) {
         int tileRows = kernel.rows();
         int piece = Math.max(MicroKernel.DEPTH, kernel.mostRows() * kernel.cols());

@@ -83,10 +83,7 @@ final class ComputeWorker extends Worker {
         return workspace.summaries().active() ? 0 : workspace.plan().pacing().stepRows();
     }
 
-    /**
-     * Two waits at most and a product per block, and a wait per arrival lane or peer; in steps, a
-     * wait per chunk and a product per step.
-     */
+    /** Two waits and a product per block, a wait per lane or peer; in steps, one per chunk too. */
     private static int spans(Workspace workspace) {
         RankPlan plan = workspace.plan();
         long stepRows = stepRows(workspace);
@@ -243,9 +240,7 @@ final class ComputeWorker extends Worker {
         log.add(Timeline.Kind.WAIT, need.source(), need.writer(), firstRow, rows, start);
     }
 
-    /**
-     * @param blockRow the first row, relative to the shard of {@code source}
-     */
+    /** {@code blockRow}, the first one, is relative to the shard of {@code source}. */
     private void multiply(int source, long blockRow, long rowCount) {
         long start = System.nanoTime();
         long productRow = plan.chunks().shards().firstRow(source) + blockRow;

@@ -66,10 +66,7 @@ record Planning(
         return Description.agreed(plans, fabric, fabric.hosts());
     }
 
-    /**
-     * As few as needed, but a sequential operator's compute workers are idle while it gathers: it
-     * may use as many.
-     */
+    /** As few as needed; the compute workers of a sequential operator are idle as it gathers. */
     private int lanes(PlanWriter algorithm) {
         if (wanted.commWorkers() > 0) {
             return wanted.commWorkers();

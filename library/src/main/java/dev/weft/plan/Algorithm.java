@@ -35,10 +35,7 @@ public enum Algorithm implements PlanWriter {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /**
-     * How many lanes each rank's plan has where {@code requested} are wanted: none where nothing
-     * travels, and as many as it needs at least.
-     */
+    /** The lanes of each rank's plan where so many are wanted: none where nothing travels. */
     public int lanes(Hosts hosts, int requested) {
         return Planner.lanes(this, hosts, requested);
     }

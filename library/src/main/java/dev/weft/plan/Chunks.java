@@ -96,10 +96,7 @@ public final class Chunks {
         return automatic(shards, cols, rowQuantum, blockRows, MIN_CHUNKS_PER_SOURCE);
     }
 
-    /**
-     * Cuts each shard into {@code chunksPerSource} to twice as many chunks, where its rows allow
-     * it.
-     */
+    /** {@code chunksPerSource} to twice as many chunks of each shard, where its rows allow it. */
     public static Chunks automatic(
             Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
         if (rowQuantum < 1 || chunksPerSource < 1) {
@@ -155,10 +152,7 @@ public final class Chunks {
         return firstTag[shards.ranks()];
     }
 
-    /**
-     * The number of a chunk among all shards' chunks; {@code count(source)} gives the number at
-     * which the next shard's chunks start.
-     */
+    /** The number of a chunk among all; {@code count(source)} gives the next shard's first. */
     public int tag(int source, int index) {
         if (index != count(source)) {
             checkIndex("chunk", source, index, count(source));

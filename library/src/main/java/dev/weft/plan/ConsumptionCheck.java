@@ -9,19 +9,11 @@ import java.util.List;
  * Every row of every shard is consumed exactly once, by blocks that name the chunks that cover
  * them; own rows first and the others as the lanes deliver, unless the gather comes first.
  */
-final class ConsumptionCheck {
-
-    private final RankPlan plan;
-    private final Chunks chunks;
-
-    private ConsumptionCheck(RankPlan plan) {
-        this.plan = plan;
-        this.chunks = plan.chunks();
-    }
+record ConsumptionCheck(RankPlan plan, Chunks chunks) {
 
     static void check(List<RankPlan> plans) {
         for (RankPlan plan : plans) {
-            ConsumptionCheck consumption = new ConsumptionCheck(plan);
+            ConsumptionCheck consumption = new ConsumptionCheck(plan, plan.chunks());
             plan.consumption().forEach(consumption::checkBlock);
             consumption.checkEachRowOnce();
             if (!plan.pacing().gatherFirst()) {

@@ -30,9 +30,7 @@ final class DryRun {
     /** Per rank: how many chunks of the block in turn are known to be there. */
     private final int[] chunksSeen;
 
-    /**
-     * Per event: the first worker that waits for it. Arrivals come first, then releases by rank.
-     */
+    /** Per event, arrivals first and then releases by rank: the first worker that waits for it. */
     private final int[] firstWaiter;
 
     /** Per waiting worker: the next one that waits for the same event. */

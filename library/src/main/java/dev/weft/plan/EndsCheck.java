@@ -6,24 +6,15 @@ import java.util.List;
 import java.util.Set;
 
 /** Both ends agree: what a rank expects to arrive is what the initiators' lanes deliver to it. */
-final class EndsCheck {
-
-    private final RankPlan plan;
-    private final TransferIndex index;
-    private final BitSet expected = new BitSet();
-    private final Set<LaneName> lanes = new HashSet<>();
+record EndsCheck(
+        RankPlan plan, TransferIndex index, BitSet expected, Set<EndsCheck.LaneName> lanes) {
 
     /** A lane among the lanes of all ranks. */
-    private record LaneName(int initiator, int index) {}
-
-    private EndsCheck(RankPlan plan, TransferIndex index) {
-        this.plan = plan;
-        this.index = index;
-    }
+    record LaneName(int initiator, int index) {}
 
     static void check(List<RankPlan> plans, TransferIndex index) {
         for (RankPlan plan : plans) {
-            EndsCheck ends = new EndsCheck(plan, index);
+            EndsCheck ends = new EndsCheck(plan, index, new BitSet(), new HashSet<>());
             plan.arrivals().forEach(ends::checkLane);
             ends.checkAllAreExpected();
         }

@@ -22,25 +22,15 @@ import java.util.List;
  * host; otherwise all rows of the group, plus those that its network lane has carried by then. So
  * network rows come after those of mates, and what a mate forwards is due as soon as that mate has
  * it: memory is taken to be faster than a network by so much that its copies cost nothing.
+ *
+ * @param network which uses {@code networkLanes}
+ * @param networkLanes one at least
+ * @param memoryLanes one at least
  */
-final class HostRouting implements Routing {
+record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes, int memoryLanes)
+        implements Routing {
 
     private static final Comparator<Held> BY_DUE = Comparator.comparingLong(Held::due);
-
-    private final Chunks chunks;
-    private final Hosts hosts;
-    private final Routing network;
-    private final int networkLanes;
-    private final int memoryLanes;
-
-    /** Requires one lane of each kind at least; {@code network} uses {@code networkLanes}. */
-    HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes, int memoryLanes) {
-        this.chunks = chunks;
-        this.hosts = hosts;
-        this.network = network;
-        this.networkLanes = networkLanes;
-        this.memoryLanes = memoryLanes;
-    }
 
     @Override
     public Initiator initiator() {

@@ -14,31 +14,16 @@ import java.util.List;
  * contiguous range of segments. With fewer lanes the peers are dealt to them in turn.
  *
  * <p>A mesh of ranks is one in which every rank has a host of its own.
+ *
+ * @param hosts two or more
+ * @param lanes as {@link #lanes(int, int)} gives them
  */
-final class MeshRouting implements Routing {
-
-    private final Chunks chunks;
-    private final Hosts hosts;
-    private final int lanes;
-    private final Initiator initiator;
-
-    /** Requires two hosts or more; {@code lanes} as {@link #lanes} gives it. */
-    MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) {
-        this.chunks = chunks;
-        this.hosts = hosts;
-        this.lanes = lanes;
-        this.initiator = initiator;
-    }
+record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) implements Routing {
 
     /** The lanes of which use can be made: a multiple of the peers, or fewer than those. */
     static int lanes(int hosts, int requested) {
         int peers = hosts - 1;
         return requested < peers ? requested : requested / peers * peers;
-    }
-
-    @Override
-    public Initiator initiator() {
-        return initiator;
     }
 
     @Override

@@ -39,10 +39,7 @@ public final class PlanBuilder {
 
     private Pacing pacing = Pacing.BLOCK_BY_BLOCK;
 
-    /**
-     * @param name of the plans
-     * @param laneCount lanes of every rank; one may stay empty
-     */
+    /** Plans of that name, with so many lanes on every rank; one may stay empty. */
     public PlanBuilder(String name, Chunks chunks, int laneCount) {
         this.name = name;
         this.chunks = chunks;
@@ -133,8 +130,7 @@ public final class PlanBuilder {
     }
 
     /**
-     * By rank and tag: when the chunk would come if every lane moved rows at the same rate; the end
-     * of time where it never does.
+     * By rank and tag: when a chunk comes if all lanes are equally fast; the end of time if never.
      */
     private long[] arrivalRows() {
         long[] arrives = new long[Math.multiplyExact(ranks, chunks.total())];

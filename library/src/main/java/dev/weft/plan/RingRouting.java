@@ -20,21 +20,10 @@ import java.util.List;
  *
  * <p>A ring of ranks is one in which every rank has a host of its own.
  */
-final class RingRouting implements Routing {
+record RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLanes)
+        implements Routing {
 
     private static final int ANYONE = -1;
-
-    private final Chunks chunks;
-    private final Hosts hosts;
-    private final int clockwiseLanes;
-    private final int counterLanes;
-
-    private RingRouting(Chunks chunks, Hosts hosts, int clockwiseLanes, int counterLanes) {
-        this.chunks = chunks;
-        this.hosts = hosts;
-        this.clockwiseLanes = clockwiseLanes;
-        this.counterLanes = counterLanes;
-    }
 
     /** Requires two hosts or more. */
     static RingRouting oneWay(Chunks chunks, Hosts hosts, int lanes) {
@@ -134,9 +123,7 @@ final class RingRouting implements Routing {
         return counterLanes == 0 ? hosts.count() - 1 : hosts.count() / 2;
     }
 
-    /**
-     * First segment of {@code source} that travels to the given distance in the given direction.
-     */
+    /** First segment of {@code source} that travels so far in that direction. */
     private int firstSegment(int source, int distance, boolean clockwise) {
         return isSplit(distance) && !clockwise ? half(source) : 0;
     }

@@ -9,22 +9,13 @@ import java.util.List;
  * rank and forwards it from there does so in that order. Only a sender can see on another host that
  * a chunk has come which it forwards. What the lanes of different ranks owe each other in time is
  * for {@link DryRun} to find.
+ *
+ * @param reachesOwner per receiver and tag: the way back to the owner is known to be complete
  */
-final class RouteCheck {
-
-    private final TransferIndex index;
-    private final Chunks chunks;
-
-    /** Per receiver and tag: the way back to the owner is known to be complete. */
-    private final BitSet reachesOwner = new BitSet();
-
-    private RouteCheck(TransferIndex index, Chunks chunks) {
-        this.index = index;
-        this.chunks = chunks;
-    }
+record RouteCheck(TransferIndex index, Chunks chunks, BitSet reachesOwner) {
 
     static void check(List<RankPlan> plans, TransferIndex index, Hosts hosts) {
-        RouteCheck routes = new RouteCheck(index, plans.getFirst().chunks());
+        RouteCheck routes = new RouteCheck(index, plans.getFirst().chunks(), new BitSet());
         for (RankPlan plan : plans) {
             for (Lane lane : plan.lanes()) {
                 for (Transfer transfer : lane.transfers()) {

@@ -12,9 +12,7 @@ final class ShardReleases {
     private final int ranks;
     private final boolean isPingPong;
 
-    /**
-     * Per rank and number: blocks to consume and chunks to forward before the shard is released.
-     */
+    /** Per rank and number: blocks to consume and chunks to forward before the release. */
     private final int[][] uses;
 
     /** Per rank and source: which of the shards it is that the rank releases. */

@@ -8,30 +8,18 @@ import java.util.function.Consumer;
  * Ping-pong buffers: all chunks of a shard land in one buffer, and each of them waits for the
  * credit that releases the shard which held the buffer before. As shards are released in the plan's
  * order, that one shard stands for all earlier ones. It holds in whatever order the lanes run.
+ *
+ * @param slots per number of a release: the buffer that the shard lands in
  */
-final class SlotCheck {
+record SlotCheck(RankPlan plan, int[] numbers, int[] slots) {
 
     private static final int NONE = -1;
 
-    private final RankPlan plan;
-    private final int ranks;
-
-    private final int[] numbers;
-
-    /** Per number of a release: the buffer that the shard lands in. */
-    private final int[] slots;
-
-    private SlotCheck(RankPlan plan) {
-        this.plan = plan;
-        this.ranks = plan.ranks();
-        this.numbers = plan.releaseNumbers();
-        this.slots = new int[ranks];
-        Arrays.fill(slots, NONE);
-    }
-
     static void check(List<RankPlan> plans) {
         for (RankPlan plan : plans) {
-            SlotCheck check = new SlotCheck(plan);
+            int[] slots = new int[plan.ranks()];
+            Arrays.fill(slots, NONE);
+            SlotCheck check = new SlotCheck(plan, plan.releaseNumbers(), slots);
             check.forEachArrival(check::checkOneBuffer);
             int[] previous = check.previousNumbers();
             check.forEachArrival(transfer -> check.checkCredit(transfer, previous));
@@ -52,9 +40,9 @@ final class SlotCheck {
 
     /** Per number: the last one before it that used the same buffer; 0 where it is free. */
     private int[] previousNumbers() {
-        int[] previous = new int[ranks];
+        int[] previous = new int[slots.length];
         int[] lastOfSlot = new int[2];
-        for (int number = 1; number < ranks; number++) {
+        for (int number = 1; number < slots.length; number++) {
             if (slots[number] != NONE) {
                 previous[number] = lastOfSlot[slots[number]];
                 lastOfSlot[slots[number]] = number;

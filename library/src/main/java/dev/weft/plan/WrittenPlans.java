@@ -14,9 +14,7 @@ final class WrittenPlans extends AbstractList<RankPlan> {
     private final long digest;
     private final IntFunction<RankPlan> write;
 
-    /**
-     * @param digest of all that the plans follow from, besides the hosts
-     */
+    /** {@code digest} is that of all that the plans follow from, besides the hosts. */
     WrittenPlans(int ranks, Hosts hosts, int digest, IntFunction<RankPlan> write) {
         this.ranks = ranks;
         this.hosts = hosts;

@@ -7,10 +7,7 @@ import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Finds the best {@link ArrivalCut} for a rank that gets its rows on one lane. Pure: the same sizes
- * on the same machine give the same cut.
- */
+/** Finds the best {@link ArrivalCut} for a rank that gets its rows on one lane. Pure. */
 public final class ArrivalCuts {
 
     /** A product that the link outruns takes chunks of this size, as they come. */

@@ -13,7 +13,7 @@ import java.util.List;
  * instance, since where its memory happens to lie makes a difference of 5 to 10%. A call's time is
  * that of the slowest rank. Collective.
  */
-final class AutoTrial<T> {
+record AutoTrial<T>(Fabric fabric, Trial<T> trial) {
 
     private static final String BUDGET_MS = "WEFT_AUTO_TRIAL_MS";
     private static final double DEFAULT_BUDGET_NS = 800e6;
@@ -24,18 +24,8 @@ final class AutoTrial<T> {
     /** Of the budget, before calls count: kernels must be compiled. */
     private static final double WARM_PART = 0.2;
 
-    /**
-     * What is no slower than this, beside the fastest, is as fast: the simulator's order decides.
-     */
+    /** What is no slower than this is as fast as the fastest: the simulator's order decides. */
     private static final double TELLING = 1.02;
-
-    private final Fabric fabric;
-    private final Trial<T> trial;
-
-    AutoTrial(Fabric fabric, Trial<T> trial) {
-        this.fabric = fabric;
-        this.trial = trial;
-    }
 
     /** The candidates with what they took, one of them chosen. */
     Choice<T> run(List<Candidate> candidates) {

@@ -196,9 +196,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return Candidate.of(algorithm, own, most, lanes);
     }
 
-    /**
-     * Whether the machine's kernel is the Ascend example's, which has chunks and lanes of its own.
-     */
+    /** Whether the kernel is the Ascend example's, which has chunks and lanes of its own. */
     public boolean hasOwnKernel() {
         return machine.consumption() == Machine.Consumption.BY_SOURCE;
     }

@@ -11,9 +11,7 @@ final class Events {
 
     /** Something that happens at its time. */
     interface Action {
-        /**
-         * @param detail what was given when it was added
-         */
+        /** Gets the detail that was given when it was added. */
         void run(int detail);
     }
 

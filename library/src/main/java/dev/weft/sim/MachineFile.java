@@ -44,10 +44,7 @@ public final class MachineFile {
         }
     }
 
-    /**
-     * A machine from the user's caches: the file must be the user's, in a folder that others cannot
-     * write, and no link.
-     */
+    /** A machine from the user's caches: a file that nobody else can write, and no link. */
     public static Machine readCached(Path path) {
         try {
             Path folder = PrivateFiles.guarded(path.toAbsolutePath().getParent());
@@ -90,10 +87,7 @@ public final class MachineFile {
         return json;
     }
 
-    /**
-     * Writes a machine's file, or leaves what was there. The folder has to exist; nobody ever sees
-     * half a file.
-     */
+    /** Writes a machine's file into a folder that exists; nobody ever sees half a file. */
     public static void write(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {

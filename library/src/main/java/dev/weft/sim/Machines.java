@@ -10,9 +10,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
-/**
- * The machine models at hand: those that come with Weft, and the user's. Any thread may call it.
- */
+/** The models at hand: those that come with Weft, and the user's. Any thread may call it. */
 public final class Machines {
 
     /** The name of the model that was measured on this machine. */
@@ -84,9 +82,7 @@ public final class Machines {
         return MachineFile.readCached(file);
     }
 
-    /**
-     * Where the model of this machine is kept: {@code weft/machine.json} among the user's caches.
-     */
+    /** Where the model of this machine is kept, among the user's caches. */
     public static Path herePath() {
         return herePath(System.getenv("XDG_CACHE_HOME"), System.getProperty("user.home"));
     }

@@ -11,9 +11,7 @@ final class Route {
     private double linkNs;
     double latencyNs;
 
-    /**
-     * @param newLinkNs what each link has to do
-     */
+    /** Begins a way on which each link has {@code newLinkNs} to do. */
     void begin(double newLinkNs) {
         size = 0;
         linkNs = newLinkNs;

@@ -32,8 +32,6 @@ public interface SpanSink {
             double startNs,
             double endNs) {}
 
-    /**
-     * @param track {@code lane-0} or {@code compute-0}, as in a timeline of an executed call
-     */
+    /** Tracks are called {@code lane-0} or {@code compute-0}, as those of executed calls. */
     void span(int rank, String track, Span span);
 }

@@ -5,10 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * All links, buses and cores of a simulation. A transfer is served by every one of them on its way
- * at once, and is through when the last has served it.
- */
+/** All links, buses and cores of a simulation; those on its way serve a transfer at once. */
 final class Wires {
 
     /** Kinds of station, by which they are found again. */

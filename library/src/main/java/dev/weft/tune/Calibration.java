@@ -31,10 +31,7 @@ public final class Calibration implements AutoCloseable {
     private static final long WARM_N = 256;
     private static final long WARM_NS = 400_000_000;
 
-    /**
-     * Of the warm speed. Undisturbed products stay above half of it, a disturbed round was at
-     * 1/100.
-     */
+    /** Of the warm speed: undisturbed products stay above half, a disturbed round was at 1/100. */
     private static final double LEAST_OF_WARM = 0.125;
 
     /** After so many disturbed attempts the result is accepted. */
@@ -83,9 +80,7 @@ public final class Calibration implements AutoCloseable {
         }
     }
 
-    /**
-     * Measures this machine, with all ranks on one host, for the given engine and all types of A.
-     */
+    /** Measures this machine, with all ranks on one host, for all types of A. */
     public static Machine measure(Gemm gemm, Effort effort) {
         return measure(gemm, EnumSet.allOf(DType.class), effort);
     }

@@ -96,10 +96,7 @@ public final class HostModel {
                         engine.blockRows()));
     }
 
-    /**
-     * The model for an engine in a file; null if there is none, or if it is for another engine or
-     * another number of cores.
-     */
+    /** The model in a file; null if there is none for this engine and number of cores. */
     public static Machine stored(Path file, Gemm gemm) {
         return stored(file, Calibration.description(gemm));
     }

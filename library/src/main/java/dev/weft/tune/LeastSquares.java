@@ -13,9 +13,7 @@ final class LeastSquares {
 
     private LeastSquares() {}
 
-    /**
-     * @param features by sample; none of the samples is zero
-     */
+    /** Features are given by sample; none of the samples is zero. */
     static double[] fit(double[][] features, double[] measured) {
         int count = features[0].length;
         double[][] scaled = new double[measured.length][count];

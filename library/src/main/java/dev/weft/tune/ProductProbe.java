@@ -13,10 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
-/**
- * Times an engine's products of blocks of rows while all cores multiply, as in a call, and fits
- * their costs.
- */
+/** Times and fits what an engine's products cost while all cores multiply, as in a call. */
 final class ProductProbe {
 
     private static final int MOST_CALLS = 50;
@@ -54,9 +51,7 @@ final class ProductProbe {
         }
     }
 
-    /**
-     * @param operationsPerNs the approximate speed of the engine
-     */
+    /** {@code operationsPerNs} is the approximate speed of the engine. */
     ProductProbe(
             Gemm gemm,
             DType aType,

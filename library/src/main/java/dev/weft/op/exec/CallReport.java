@@ -39,9 +39,7 @@ public final class CallReport {
         List<FailureReport.Sent> sent();
     }
 
-    /**
-     * @param worldRank the number by which errors name a rank
-     */
+    /** {@code worldRank} gives the number by which errors name a rank. */
     public CallReport(RankPlan plan, IntUnaryOperator worldRank, Call call) {
         this.plan = plan;
         this.worldRank = worldRank;

@@ -3,10 +3,7 @@ package dev.weft.op.exec;
 import dev.weft.op.View;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * The state of a call that the workers of one rank share. The caller sets it before it starts the
- * team, which makes it visible to them.
- */
+/** The state of a call that a rank's workers share; the caller sets it before the team starts. */
 public final class CallState {
 
     /** The number of the call, from 1 on; wraps after 2^32 calls, which comparisons allow for. */

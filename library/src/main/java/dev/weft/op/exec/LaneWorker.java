@@ -173,9 +173,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         }
     }
 
-    /**
-     * @param which of the two waits of a transfer it is
-     */
+    /** {@code which} says which of the two waits of a transfer it is. */
     private void await(int i, int home, long word, int value, Awaited need, int which) {
         int at = 2 * i + which;
         waitStartNs[at] = 0;

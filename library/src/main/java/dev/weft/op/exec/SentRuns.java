@@ -14,10 +14,7 @@ public final class SentRuns {
 
     private SentRuns() {}
 
-    /**
-     * @param done the number of moves done, of {@code of}
-     * @param moves the chunk of each move, as a run of one
-     */
+    /** What {@code done} moves of {@code of} have sent; {@code moves} has each as a run of one. */
     public static Sent of(String lane, int done, int of, IntFunction<Run> moves) {
         List<Run> runs = new ArrayList<>();
         Run latest = null;

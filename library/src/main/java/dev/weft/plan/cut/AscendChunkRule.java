@@ -21,10 +21,7 @@ public record AscendChunkRule(long rows, long cols, long tiles) {
     private static final long MAX_TILES_PER_CHUNK = 64;
     private static final long MAX_CHUNKS = 128;
 
-    /**
-     * @param sourceRows rows of the largest shard
-     * @param k columns of A
-     */
+    /** The rule for a largest shard of {@code sourceRows} rows and {@code k} columns. */
     public static AscendChunkRule of(long sourceRows, long k, long baseM, long baseN) {
         if (baseM < 1 || baseN < 1) {
             throw new IllegalArgumentException(

@@ -3,10 +3,7 @@ package dev.weft.plan.cut;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 
-/**
- * How somebody wants shards to be cut into chunks; zeros leave it to Weft. Immutable: any thread
- * may use it.
- */
+/** How somebody wants shards to be cut into chunks; zeros leave it to Weft. Immutable. */
 public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
     /** All left to Weft. */
@@ -25,10 +22,7 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         return chunkRows > 0 || splitsPerRank > 0;
     }
 
-    /**
-     * @param chunksPerSource at least so many where {@link #givesRows} does not hold and the rows
-     *     allow it
-     */
+    /** Weft's own cut has {@code chunksPerSource} chunks or more, where the rows allow it. */
     public Chunks chunks(
             Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
         Chunks chunks;
