@@ -42,8 +42,7 @@ public record Deviation(
     /** All in one line, as messages use it. */
     public String describe() {
         return String.format(
-                "%d elements, max_abs_err %.3e, rel_err %.3e, %.3g of the bound at [%d, %d]:"
-                        + " %.9g instead of %.9g",
+                "%d elements, max_abs_err %.3e, rel_err %.3e, %.3g of the bound at [%d, %d]: %.9g instead of %.9g",
                 elements, maxAbsErr, relErr(), boundRatio, row, col, actual, expected);
     }
 

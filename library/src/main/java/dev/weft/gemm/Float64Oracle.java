@@ -55,11 +55,7 @@ public final class Float64Oracle {
         return check(c, rows.length, index -> rows[(int) index]);
     }
 
-    /**
-     * The float64 product of some rows, rounded to fp32, computed a strip of rows at a time.
-     *
-     * @param rowsDone called after every strip, by the calling thread, with the number of rows done
-     */
+    /** The float64 product of some rows, rounded to fp32; {@code rowsDone} hears of every strip. */
     public Matrix golden(long firstRow, long rows, Arena arena, LongConsumer rowsDone) {
         requireRows(firstRow, rows);
         Matrix target = Matrix.allocate(arena, DType.FP32, rows, n);

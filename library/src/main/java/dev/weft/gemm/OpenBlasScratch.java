@@ -8,8 +8,6 @@ import java.lang.foreign.MemorySegment;
  * or write in place. Lives as long as its arena.
  *
  * @param blockRows that fit at a time
- * @param rows of A
- * @param sums rows of C
  */
 record OpenBlasScratch(
         long maxK,

@@ -18,8 +18,6 @@ import java.lang.foreign.MemorySegment;
  * Lives as long as the memory it was packed into, which several ranks may share: then each packs a
  * part, and all read once every part is there. Any number of threads may read it.
  *
- * @param k rows of B
- * @param n columns of B
  * @param panels at least {@link #bytes(long, long, int)} of memory; zero, or packed before
  */
 public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegment panels) {
@@ -60,11 +58,7 @@ public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegm
         return (long) panelCols << Integer.SIZE ^ blockDepth;
     }
 
-    /**
-     * Where the panel of columns {@code fromCol ..} in the block of rows {@code fromK ..} starts.
-     *
-     * @param depth rows of B in this block
-     */
+    /** Where a panel starts, in the block of {@code depth} rows from {@code fromK} on. */
     long panelOffset(long fromK, long depth, long fromCol) {
         return (fromK * paddedCols(n, panelCols) + fromCol * depth) * Float.BYTES;
     }

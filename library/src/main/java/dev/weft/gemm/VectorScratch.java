@@ -9,9 +9,7 @@ import java.lang.foreign.ValueLayout;
  * a segment, and the largest kernel must stay below the size from which on it no longer inlines
  * everything and boxes vectors.
  *
- * @param tiles packed tiles of A
  * @param staging rows of one tile on their way to {@code tiles}, for kernels that want that
- * @param sums of C, tile after tile
  * @param touched keeps what {@link #touch} has read
  */
 record VectorScratch(

@@ -52,13 +52,7 @@ record Planning(
     private List<RankPlan> plans(PlanWriter writer, Cut rows, int lanes) {
         int takers = Math.max(lanes, workers);
         long blockRows = Cut.blockRows(wanted.shards(), takers, rowQuantum, mostBlockRows);
-        Chunks chunks =
-                rows.chunks(
-                        wanted.shards(),
-                        wanted.k(),
-                        rowQuantum,
-                        blockRows,
-                        Chunks.MIN_CHUNKS_PER_SOURCE);
+        Chunks chunks = rows.chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows);
         return agreed(writer.plans(chunks, lanes, fabric.hosts()));
     }
 

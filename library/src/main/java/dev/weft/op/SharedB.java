@@ -21,11 +21,7 @@ record SharedB(Transport fabric, Gemm gemm) {
     /** A large B takes its time: peers that wait hear this often that it goes on. */
     private static final int STEPS = 16;
 
-    /**
-     * A packed B, and the region that it lies in.
-     *
-     * @param region null where the copy is this rank's own, in the arena
-     */
+    /** A packed B, and its region; null where the copy is this rank's own, in the arena. */
     record Packed(PackedB b, Region region) {}
 
     Packed pack(Matrix b, boolean transposed, Arena arena) {

@@ -29,8 +29,7 @@ public final class Chunks {
     private Chunks(Shards shards, long cols, long chunkCols, long[] chunkRows, long blockRows) {
         if (cols < 1 || chunkCols < 1 || blockRows < 1) {
             throw new IllegalArgumentException(
-                    ("%s columns, chunks of %s columns and blocks of %s rows: expected at"
-                                    + " least one of each")
+                    "%s columns, chunks of %s columns and blocks of %s rows: expected at least one of each"
                             .formatted(cols, chunkCols, blockRows));
         }
         this.shards = shards;
@@ -294,8 +293,7 @@ public final class Chunks {
 
     @Override
     public String toString() {
-        return ("shards of %s rows x %s columns in chunks of %s rows x %s columns and"
-                        + " blocks of %s rows")
+        return "shards of %s rows x %s columns in chunks of %s rows x %s columns and blocks of %s rows"
                 .formatted(shards, cols, Arrays.toString(chunkRows), chunkCols, blockRows);
     }
 }

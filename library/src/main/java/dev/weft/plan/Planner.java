@@ -156,8 +156,7 @@ final class Planner {
     static int lanes(Algorithm algorithm, Hosts hosts, int requested) {
         if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
             throw new IllegalArgumentException(
-                    ("direct needs ranks that share memory: these lie on %s hosts of %s"
-                                    + " ranks, expected one host or another algorithm")
+                    "direct needs ranks that share memory: these lie on %s hosts of %s ranks, expected one host or another algorithm"
                             .formatted(hosts.count(), hosts));
         }
         if (requested < 1) {

@@ -68,12 +68,7 @@ public final class MachineModel {
     public Chunks chunks(Shards shards, long k, int lanes) {
         Engine engine = machine.engine();
         long blockRows = Cut.blockRows(shards, lanes, engine.rowQuantum(), engine.blockRows());
-        return Chunks.automatic(
-                shards,
-                k,
-                Math.toIntExact(engine.rowQuantum()),
-                blockRows,
-                Chunks.MIN_CHUNKS_PER_SOURCE);
+        return Chunks.automatic(shards, k, Math.toIntExact(engine.rowQuantum()), blockRows);
     }
 
     /**

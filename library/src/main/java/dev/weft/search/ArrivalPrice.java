@@ -12,44 +12,33 @@ import java.util.List;
  * the other over the link. Each is multiplied once it is there and the one before it is done. The
  * simulator knows no slices, hence this price of its own, with the machine's rates. Pure.
  */
-final class ArrivalPrice {
+record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n, long ownRows) {
 
-    private final Machine machine;
-    private final TileGrid grid;
-    private final long k;
-    private final long n;
-    private final long ownRows;
-    private final int elementBytes;
-    private final double bytesPerUs;
-
-    /** For each column of A and of a tile, while copies run. */
-    private final double tileUs;
-
-    ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n, long ownRows) {
+    ArrivalPrice {
         if (!(machine.engine() instanceof TileEngine engine) || !engine.knows(aType)) {
             throw new IllegalArgumentException(
                     "%s for A of %s: expected a machine whose engine computes tiles of that type"
                             .formatted(machine.name(), aType.label()));
         }
-        this.machine = machine;
-        this.grid = grid;
-        this.k = k;
-        this.n = n;
-        this.ownRows = ownRows;
-        this.elementBytes = aType.bytes();
-        this.bytesPerUs = machine.node().gbps() * 1e3;
-        this.tileUs =
-                2.0
-                        * engine.tileRows()
-                        / (engine.gflops().get(aType) * 1e3)
-                        * machine.copies().tileSlowdown();
+    }
+
+    /** For each column of A and of a tile, while copies run. */
+    private double tileUs() {
+        TileEngine engine = (TileEngine) machine.engine();
+        double perUs = engine.gflops().get(aType) * 1e3;
+        return 2.0 * engine.tileRows() / perUs * machine.copies().tileSlowdown();
+    }
+
+    /** Of so many columns of one row. */
+    private double linkUs(long cols) {
+        return cols * aType.bytes() / (machine.node().gbps() * 1e3);
     }
 
     /** Whether rows are multiplied faster than they arrive. */
     boolean isGatherBound() {
         double tiles = (double) grid.across(n, grid.width()) / grid.rows();
-        double productUsPerRow = tiles * tileUs * k * grid.width() / grid.workers();
-        return productUsPerRow < k * elementBytes / bytesPerUs;
+        double productUsPerRow = tiles * tileUs() * k * grid.width() / grid.workers();
+        return productUsPerRow < linkUs(k);
     }
 
     double us(ArrivalCut cut) {
@@ -68,13 +57,13 @@ final class ArrivalPrice {
 
     private double rowUs(long cols) {
         double extraNs =
-                cols == k ? 0 : machine.copies().rowNs(cols * elementBytes, k * elementBytes);
-        return cols * elementBytes / bytesPerUs + extraNs / 1e3;
+                cols == k ? 0 : machine.copies().rowNs(cols * aType.bytes(), k * aType.bytes());
+        return linkUs(cols) + extraNs / 1e3;
     }
 
     private double multiplyUs(long rows, long cols, boolean narrow) {
         int width = narrow ? grid.narrowWidth() : grid.width();
         long tiles = Math.ceilDiv(rows, grid.rows()) * grid.across(n, width);
-        return Math.ceilDiv(tiles, grid.workers()) * tileUs * width * cols;
+        return Math.ceilDiv(tiles, grid.workers()) * tileUs() * width * cols;
     }
 }

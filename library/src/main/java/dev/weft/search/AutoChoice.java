@@ -4,6 +4,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.cut.Cut;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -165,14 +166,8 @@ public final class AutoChoice {
         long count = ofFirst(own.size());
         List<Candidate> shared = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            long[] numbers = new long[NUMBERS];
-            if (fabric == null || fabric.rank() == 0) {
-                numbers = numbers(own.get(i));
-            }
-            for (int n = 0; n < NUMBERS; n++) {
-                numbers[n] = ofFirst(numbers[n]);
-            }
-            shared.add(candidate(numbers));
+            long[] numbers = i < own.size() ? numbers(own.get(i)) : new long[NUMBERS];
+            shared.add(candidate(Arrays.stream(numbers).map(this::ofFirst).toArray()));
         }
         return shared;
     }

@@ -90,11 +90,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         return candidates(budget, () -> {});
     }
 
-    /**
-     * All candidates within the budget, the cheapest first.
-     *
-     * @param heartbeat called after every price, for others who wait meanwhile
-     */
+    /** All candidates, the cheapest first; the heartbeat is heard by others who wait meanwhile. */
     public List<Candidate> candidates(Budget budget, Runnable heartbeat) {
         List<Cut> cuts = cuts(budget);
         List<PlanWriter> algorithms = algorithms();
@@ -273,8 +269,7 @@ public record PlanSearch(Machine machine, Problem problem) {
                 shards,
                 problem.k(),
                 Math.toIntExact(quantum),
-                Cut.blockRows(shards, takers, quantum, engine.blockRows()),
-                Chunks.MIN_CHUNKS_PER_SOURCE);
+                Cut.blockRows(shards, takers, quantum, engine.blockRows()));
     }
 
     /** Rows of a chunk of the largest shard. */

@@ -34,8 +34,7 @@ public record CoreEngine(
         public Costs {
             if (!(gflops > 0) || !(rowNs >= 0) || !(bNs >= 0) || !(outNs >= 0)) {
                 throw new IllegalArgumentException(
-                        ("%s GFLOP/s and %s, %s, %s ns an element: expected a positive rate and"
-                                        + " nothing negative")
+                        "%s GFLOP/s and %s, %s, %s ns an element: expected a positive rate and nothing negative"
                                 .formatted(gflops, rowNs, bNs, outNs));
             }
         }
@@ -50,9 +49,7 @@ public record CoreEngine(
                 || rowQuantum < 1
                 || blockRows < rowQuantum) {
             throw new IllegalArgumentException(
-                    ("%s cores that do the work of %s, %s us a block, row quantum %s, blocks of %s rows:"
-                                    + " expected at least one core, no more work than cores, and blocks of a quantum or"
-                                    + " more")
+                    "%s cores that do the work of %s, %s us a block, row quantum %s, blocks of %s rows: expected at least one core, no more work than cores, and blocks of a quantum or more"
                             .formatted(cores, capacity, blockUs, rowQuantum, blockRows));
         }
     }
@@ -82,11 +79,7 @@ public record CoreEngine(
         return new CoreEngine(cores, newCapacity, costs, blockUs, rowQuantum, blockRows);
     }
 
-    /**
-     * What one core takes for the product of {@code rows} rows with B of [k, n].
-     *
-     * @param far whether B comes from afar each time
-     */
+    /** What one core takes for rows x [k, n]; {@code far} says that B comes from afar each time. */
     double productNs(DType aType, long rows, long k, long n, boolean far) {
         Costs cost = costs.get(aType);
         double padded = (double) Math.ceilDiv(rows, rowQuantum) * rowQuantum;

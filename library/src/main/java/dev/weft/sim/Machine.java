@@ -11,8 +11,6 @@ import java.util.Objects;
  *
  * @param description one line for people
  * @param sources where the figures come from, one line each
- * @param engine what multiplies
- * @param memory of one rank
  * @param overheads what every call, transfer and signal costs besides its bytes
  * @param consumption the order in which the machine's kernel takes rows
  * @param ranksPerNode ranks that {@code node} joins; more are on several nodes, or 0 for any number
@@ -56,7 +54,7 @@ public record Machine(
     }
 
     /**
-     * Of one rank.
+     * Memory of one rank.
      *
      * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 where it never
      *     limits

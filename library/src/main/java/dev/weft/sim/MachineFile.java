@@ -58,11 +58,7 @@ public final class MachineFile {
         }
     }
 
-    /**
-     * The machine that {@code json} describes.
-     *
-     * @param origin the name of the text in messages
-     */
+    /** The machine that {@code json}, called {@code origin} in messages, describes. */
     public static Machine parse(String origin, byte[] json) {
         if (json.length > MAX_BYTES) {
             throw new IllegalArgumentException(

@@ -48,8 +48,7 @@ public record Scenario(
                             || rank >= hosts.ranks()
                             || !(factor > 0 && Double.isFinite(factor))) {
                         throw new IllegalArgumentException(
-                                ("rank %s %s times as slow: expected one of %s ranks and a positive"
-                                                + " factor")
+                                "rank %s %s times as slow: expected one of %s ranks and a positive factor"
                                         .formatted(rank, factor, hosts.ranks()));
                     }
                 });

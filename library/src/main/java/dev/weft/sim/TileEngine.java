@@ -20,8 +20,7 @@ public record TileEngine(
         gflops = Map.copyOf(gflops);
         if (units < 1 || tileRows < 1 || tileCols < 1 || gflops.isEmpty() || !(tileUs >= 0)) {
             throw new IllegalArgumentException(
-                    ("%s units with tiles of %s x %s, %s GFLOP/s and %s us a tile: expected at least"
-                                    + " one unit, a tile of one element or more and a rate")
+                    "%s units with tiles of %s x %s, %s GFLOP/s and %s us a tile: expected at least one unit, a tile of one element or more and a rate"
                             .formatted(units, tileRows, tileCols, gflops, tileUs));
         }
         gflops.forEach(

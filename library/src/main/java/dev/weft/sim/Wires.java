@@ -60,11 +60,7 @@ final class Wires {
         return slowRanks.getOrDefault(rank, 1.0);
     }
 
-    /**
-     * Finds the way of {@code bytes} from one rank to another.
-     *
-     * @param mover the one of the two whose lane moves them
-     */
+    /** Finds the way of {@code bytes} from one rank to another, one of which is the mover. */
     void route(int from, int to, int mover, double bytes, Route route) {
         boolean within = hosts.shareMemory(from, to);
         Wiring wiring = within ? machine.node() : machine.network();

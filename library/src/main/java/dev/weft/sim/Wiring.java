@@ -50,8 +50,7 @@ public record Wiring(
                 || !(rampBytes >= 0)
                 || !(coreGbps >= 0)) {
             throw new IllegalArgumentException(
-                    ("links of %s GB/s, a lane's %s, latency %s us, ramp %s bytes, a core's"
-                                    + " %s GB/s: expected a positive rate and nothing negative")
+                    "links of %s GB/s, a lane's %s, latency %s us, ramp %s bytes, a core's %s GB/s: expected a positive rate and nothing negative"
                             .formatted(gbps, laneGbps, latencyUs, rampBytes, coreGbps));
         }
         if ((topology == Topology.TORUS) == torus.isEmpty()

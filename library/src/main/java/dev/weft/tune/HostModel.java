@@ -33,11 +33,7 @@ public final class HostModel {
 
     private HostModel() {}
 
-    /**
-     * The model, with the costs of an A of type {@code aType}.
-     *
-     * @param heartbeat called now and then while it measures
-     */
+    /** The model, with the costs of an A of that type; the heartbeat is heard while it measures. */
     public static Machine machine(Gemm gemm, DType aType, Runnable heartbeat) {
         awaitTurn(heartbeat);
         try {
@@ -68,11 +64,7 @@ public final class HostModel {
         }
     }
 
-    /**
-     * A model with the costs of an A of type {@code aType}, measured where they are not known.
-     *
-     * @param known null where nothing is
-     */
+    /** What is known (null for nothing), with the costs of that type measured where need be. */
     public static Machine knowing(DType aType, Machine known, Supplier<Machine> measuring) {
         if (known != null && known.engine().knows(aType)) {
             return known;

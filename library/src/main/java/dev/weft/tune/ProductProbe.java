@@ -97,11 +97,7 @@ final class ProductProbe {
         rounds.clear();
     }
 
-    /**
-     * Times every shape once more: the first time in any case, then unless it is over meanwhile.
-     *
-     * @return whether all were timed
-     */
+    /** Times every shape once more, if it is not over, or for the first time; whether all were. */
     boolean round(Runnable heartbeat, BooleanSupplier isOver) {
         double[] ns = time(heartbeat, rounds.isEmpty(), isOver);
         if (ns != null) {
@@ -158,11 +154,7 @@ final class ProductProbe {
         };
     }
 
-    /**
-     * The costs of products on one core.
-     *
-     * @param blockUs microseconds of each product, whatever its size
-     */
+    /** The costs of products on one core, and the microseconds of each, whatever its size. */
     record Fitted(CoreEngine.Costs costs, double blockUs) {}
 
     /** Fits the costs to the medians of all rounds. */

@@ -206,8 +206,7 @@ public record CudaPlanning(
             cut = new Cut(automaticRows(chosen), 0, cut.chunkCols());
         }
         long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
-        int count = Chunks.MIN_CHUNKS_PER_SOURCE;
-        return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows, count);
+        return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows);
     }
 
     /** Whole shards where {@link ArrivalCuts} cuts them further. */

@@ -91,10 +91,8 @@ public record Description(
     }
 
     /**
-     * Compares plans with those of the other ranks, and has the first rank prove them where Weft
-     * has not written them. Collective.
-     *
-     * @param fabric null where this rank is alone
+     * Compares plans with those of the other ranks, if there is a fabric, and has the first rank
+     * prove them where Weft has not written them. Collective.
      */
     public static List<RankPlan> agreed(List<RankPlan> plans, Fabric fabric, Hosts hosts) {
         if (fabric != null) {

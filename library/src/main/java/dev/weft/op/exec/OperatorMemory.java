@@ -64,11 +64,7 @@ public final class OperatorMemory {
 
     private final Matrix[][] landings;
 
-    /**
-     * Rows without gaps; a rank's shard is there when it starts a call. Collective.
-     *
-     * @param lanes summary counters per rank, 0 for none
-     */
+    /** Rows without gaps, and so many summary counters per rank. Collective. */
     public OperatorMemory(
             Transport fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
         this(fabric, chunks, dtype, landing, lanes, chunks.cols() * dtype.bytes(), false);
@@ -204,11 +200,7 @@ public final class OperatorMemory {
         return landings[slot(call)][rank];
     }
 
-    /**
-     * Where chunks land at {@code rank}.
-     *
-     * @param buffer the number of a ping-pong buffer; of no concern where shards have own places
-     */
+    /** Where chunks land at {@code rank}: in that buffer where they are ping-pong buffers. */
     public Matrix landing(int rank, int buffer, int call) {
         return landing == ArrivalPlace.PING_PONG ? landings[buffer][rank] : gathered(rank, call);
     }

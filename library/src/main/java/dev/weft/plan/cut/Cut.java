@@ -22,16 +22,15 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         return chunkRows > 0 || splitsPerRank > 0;
     }
 
-    /** Weft's own cut has {@code chunksPerSource} chunks or more, where the rows allow it. */
-    public Chunks chunks(
-            Shards shards, long cols, int rowQuantum, long blockRows, int chunksPerSource) {
+    /** The chunks of shards with {@code cols} columns, for an engine with that row quantum. */
+    public Chunks chunks(Shards shards, long cols, int rowQuantum, long blockRows) {
         Chunks chunks;
         if (chunkRows > 0) {
             chunks = Chunks.byRows(shards, cols, chunkRows, blockRows);
         } else if (splitsPerRank > 0) {
             chunks = Chunks.bySplits(shards, cols, splitsPerRank, blockRows);
         } else {
-            chunks = Chunks.automatic(shards, cols, rowQuantum, blockRows, chunksPerSource);
+            chunks = Chunks.automatic(shards, cols, rowQuantum, blockRows);
         }
         return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
     }

@@ -14,7 +14,7 @@ class CutTest {
     private static final Shards SHARDS = Shards.of(1000, 0, 40);
 
     private static Chunks chunks(Cut cut) {
-        return cut.chunks(SHARDS, 64, 8, 96, 16);
+        return cut.chunks(SHARDS, 64, 8, 96);
     }
 
     @Test
@@ -26,7 +26,7 @@ class CutTest {
 
     @Test
     void whatIsNotGivenIsLeftToWeft() {
-        assertEquals(Chunks.automatic(SHARDS, 64, 8, 96, 16), chunks(new Cut(0, 0, 0)));
+        assertEquals(Chunks.automatic(SHARDS, 64, 8, 96), chunks(new Cut(0, 0, 0)));
         assertFalse(new Cut(0, 0, 5).givesRows());
         assertTrue(new Cut(0, 3, 0).givesRows());
     }
