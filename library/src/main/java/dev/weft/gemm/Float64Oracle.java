@@ -13,16 +13,12 @@ import java.util.stream.LongStream;
  * output's type. An element may be infinite or NaN only where the inputs are, where the exact value
  * rounds to infinity, or where a partial sum can have overflowed fp32. Any thread may call it; the
  * work is spread over all cores where the matrices may be read by all threads.
+ *
+ * @param b [K, N], or [N, K] where {@code transposed}
  */
-public final class Float64Oracle {
+public record Float64Oracle(Matrix a, Matrix b, boolean transposed) {
 
-    private final Matrix a;
-    private final Matrix b;
-    private final boolean transposed;
-    private final long n;
-
-    /** B is [K, N], or [N, K] where {@code transposed}. */
-    public Float64Oracle(Matrix a, Matrix b, boolean transposed) {
+    public Float64Oracle {
         long k = transposed ? b.cols() : b.rows();
         if (a.cols() != k) {
             throw new IllegalArgumentException(
@@ -34,10 +30,10 @@ public final class Float64Oracle {
                                     a.cols(),
                                     k));
         }
-        this.a = a;
-        this.b = b;
-        this.transposed = transposed;
-        this.n = transposed ? b.rows() : b.cols();
+    }
+
+    private long n() {
+        return transposed ? b.rows() : b.cols();
     }
 
     /** Checks all rows of {@code c} against the same rows of A. */
@@ -58,7 +54,7 @@ public final class Float64Oracle {
     /** The float64 product of some rows, rounded to fp32; {@code rowsDone} hears of every strip. */
     public Matrix golden(long firstRow, long rows, Arena arena, LongConsumer rowsDone) {
         requireRows(firstRow, rows);
-        Matrix target = Matrix.allocate(arena, DType.FP32, rows, n);
+        Matrix target = Matrix.allocate(arena, DType.FP32, rows, n());
         boolean parallel = operandsShared() && shared(target);
         long stripRows = stripRows();
         for (long done = 0; done < rows; done += stripRows) {
@@ -105,11 +101,11 @@ public final class Float64Oracle {
     private Float64Tile tile(long number, long rows, LongUnaryOperator rowAt) {
         long index = number / colTiles() * Float64Tile.SIZE;
         long col = number % colTiles() * Float64Tile.SIZE;
-        return new Float64Tile(a, b, transposed, rows, rowAt, index, n, col);
+        return new Float64Tile(a, b, transposed, rows, rowAt, index, n(), col);
     }
 
     private long colTiles() {
-        return Math.ceilDiv(n, Float64Tile.SIZE);
+        return Math.ceilDiv(n(), Float64Tile.SIZE);
     }
 
     /** Enough rows for some tiles on every core. */
@@ -128,9 +124,9 @@ public final class Float64Oracle {
     }
 
     private void requireShape(Matrix c) {
-        if (c.rows() != a.rows() || c.cols() != n) {
+        if (c.rows() != a.rows() || c.cols() != n()) {
             throw new IllegalArgumentException(
-                    "C " + c.describe() + " is not the product's [" + a.rows() + ", " + n + "]");
+                    "C " + c.describe() + " is not the product's [" + a.rows() + ", " + n() + "]");
         }
     }
 

@@ -7,32 +7,21 @@ import java.util.List;
 /**
  * The transfers of all lanes by what they deliver. It exists only if every transfer is well formed
  * and every rank gets each remote chunk exactly once. Immutable once built.
+ *
+ * @param transfers per receiver and tag
+ * @param lanes per receiver and tag: the index of the transfer's lane in its initiator's plan
+ * @param positions per receiver and tag: where it stands in that lane
  */
-final class TransferIndex {
-
-    private final Chunks chunks;
-    private final int ranks;
-    private final Storage storage;
-
-    /** Per receiver and tag: the transfer, and where it stands in its initiator's plan. */
-    private final Transfer[] transfers;
-
-    private final int[] lanes;
-    private final int[] positions;
-
-    private TransferIndex(RankPlan plan) {
-        this.chunks = plan.chunks();
-        this.ranks = plan.ranks();
-        this.storage = plan.storage();
-        int deliveries = Math.multiplyExact(ranks, chunks.total());
-        this.transfers = new Transfer[deliveries];
-        this.lanes = new int[deliveries];
-        this.positions = new int[deliveries];
-    }
+record TransferIndex(
+        Chunks chunks, Storage storage, Transfer[] transfers, int[] lanes, int[] positions) {
 
     /** Reads the lanes of all plans; {@link PlanException} unless the class's guarantee holds. */
     static TransferIndex of(List<RankPlan> plans) {
-        TransferIndex index = new TransferIndex(plans.getFirst());
+        Chunks cut = plans.getFirst().chunks();
+        int count = Math.multiplyExact(plans.size(), cut.total());
+        Storage kept = plans.getFirst().storage();
+        TransferIndex index =
+                new TransferIndex(cut, kept, new Transfer[count], new int[count], new int[count]);
         for (RankPlan plan : plans) {
             for (Lane lane : plan.lanes()) {
                 index.add(plan.rank(), lane);
@@ -89,7 +78,7 @@ final class TransferIndex {
     private String fault(int rank, Transfer transfer) {
         int source = transfer.source();
         if (!isRank(transfer.from()) || !isRank(transfer.to()) || !isRank(source)) {
-            return "leaves the group of " + ranks + " ranks";
+            return "leaves the group of " + ranks() + " ranks";
         }
         if (transfer.from() == transfer.to()) {
             return "goes from a rank to itself";
@@ -122,20 +111,24 @@ final class TransferIndex {
         if (!isPingPong && slot != transfer.source()) {
             return "slot is " + slot + ", expected the place of source " + transfer.source();
         }
-        int limit = isPingPong ? ranks - 1 : 0;
+        int limit = isPingPong ? ranks() - 1 : 0;
         if (transfer.credit() < 0 || transfer.credit() > limit) {
             return "credit is " + transfer.credit() + ", expected 0 to " + limit;
         }
         return null;
     }
 
+    private int ranks() {
+        return chunks.shards().ranks();
+    }
+
     private boolean isRank(int rank) {
-        return rank >= 0 && rank < ranks;
+        return rank >= 0 && rank < ranks();
     }
 
     private void checkNoneIsMissing() {
-        for (int rank = 0; rank < ranks; rank++) {
-            for (int source = 0; source < ranks; source++) {
+        for (int rank = 0; rank < ranks(); rank++) {
+            for (int source = 0; source < ranks(); source++) {
                 for (int chunk = 0; source != rank && chunk < chunks.count(source); chunk++) {
                     if (delivering(rank, chunks.tag(source, chunk)) == null) {
                         throw new PlanException(rank, source, chunk, "never delivered");

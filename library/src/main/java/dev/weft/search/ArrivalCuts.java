@@ -117,7 +117,7 @@ public final class ArrivalCuts {
 
     /** Rows that keep all workers busy for one tile each; fewer where one row of tiles does. */
     private static long roundRows(long n, int width, TileGrid grid) {
-        return Math.max(1L, grid.workers() / grid.across(n, width)) * grid.rows();
+        return Math.max(1L, grid.workers() / Math.ceilDiv(n, width)) * grid.rows();
     }
 
     /** One slice, and two to five that grow smaller by the same ratio. */

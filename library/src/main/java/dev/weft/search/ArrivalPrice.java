@@ -36,7 +36,7 @@ record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n,
 
     /** Whether rows are multiplied faster than they arrive. */
     boolean isGatherBound() {
-        double tiles = (double) grid.across(n, grid.width()) / grid.rows();
+        double tiles = (double) Math.ceilDiv(n, grid.width()) / grid.rows();
         double productUsPerRow = tiles * tileUs() * k * grid.width() / grid.workers();
         return productUsPerRow < linkUs(k);
     }
@@ -63,7 +63,7 @@ record ArrivalPrice(Machine machine, TileGrid grid, DType aType, long k, long n,
 
     private double multiplyUs(long rows, long cols, boolean narrow) {
         int width = narrow ? grid.narrowWidth() : grid.width();
-        long tiles = Math.ceilDiv(rows, grid.rows()) * grid.across(n, width);
+        long tiles = Math.ceilDiv(rows, grid.rows()) * Math.ceilDiv(n, width);
         return Math.ceilDiv(tiles, grid.workers()) * tileUs() * width * cols;
     }
 }

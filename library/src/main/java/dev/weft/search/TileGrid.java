@@ -23,9 +23,4 @@ public record TileGrid(int rows, int width, int narrowWidth, int workers, int kB
                             .formatted(rows, width, narrowWidth, workers, kBlock));
         }
     }
-
-    /** Tiles side by side in {@code n} columns. */
-    long across(long n, int tileWidth) {
-        return Math.ceilDiv(n, tileWidth);
-    }
 }

@@ -5,11 +5,8 @@ package dev.weft.sim;
  *
  * @param ns from the call's start until the slowest rank's transfers and products are done
  * @param gatherNs until the slowest rank has all rows; 0 where nothing is transferred
- * @param bounds what no schedule could beat
  * @param simulatedRanks ranks that were simulated; each stands for {@code ranks / simulatedRanks}
  *     that do the same at the same times
- * @param transfers of the simulated ranks
- * @param events of the simulation
  */
 public record Prediction(
         double ns,

@@ -11,13 +11,10 @@ import java.util.Map;
 /**
  * What is to be priced: one call of an operator, as its ranks have planned it.
  *
- * @param plans of all ranks, in rank order
- * @param chunks how all of them cut the shards
  * @param symmetric whether ranks do the same as far as shards, hosts and wires do not tell them
  *     apart: see {@link PlanWriter#isSymmetric}
  * @param hosts how the ranks lie on nodes; {@link Machine#hosts} gives the machine's own way
  * @param columns N of each product; none for a gather alone
- * @param keepGathered whether gathered A is left for the caller
  * @param workers compute threads per rank; 0 for its share of the cores. Of no concern to a {@link
  *     TileEngine}
  * @param slowRanks how many times as long a rank takes for its products and for what its cores

@@ -12,13 +12,7 @@ public interface SpanSink {
     }
 
     /**
-     * @param source the rank whose rows the span is about
-     * @param peer the other end of a transfer, whom a wait is for, otherwise this rank
-     * @param to the rank that receives what a transfer moves, otherwise -1
-     * @param chunk number of the chunk in the source's shard that a lane moves, otherwise -1
-     * @param firstRow relative to the source's shard
-     * @param bytes that a transfer moves, otherwise 0
-     * @param startNs since the start of the call
+     * As a span of an executed call's timeline, in fractions of nanoseconds since the call's start.
      */
     record Span(
             Kind kind,

@@ -2,6 +2,7 @@ package dev.weft.sim;
 
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import java.util.stream.IntStream;
 
 /**
  * Which ranks do the same at the same times, so that one of them need be simulated. Where all
@@ -24,8 +25,8 @@ record SymmetricRanks(int ranks, int shift) {
         Shards shards = scenario.chunks().shards();
         if (!scenario.symmetric()
                 || !scenario.slowRanks().isEmpty()
-                || !areEqual(shards)
-                || !areEqual(hosts)) {
+                || IntStream.range(0, ranks).mapToLong(shards::rows).distinct().count() > 1
+                || hosts.sizes().stream().distinct().count() > 1) {
             return none(ranks);
         }
         boolean oneHost = hosts.count() == 1;
@@ -35,19 +36,6 @@ record SymmetricRanks(int ranks, int shift) {
                         : Math.multiplyExact(
                                 period(machine.network(), hosts.count()), hosts.size(0));
         return new SymmetricRanks(ranks, period);
-    }
-
-    private static boolean areEqual(Shards shards) {
-        for (int r = 1; r < shards.ranks(); r++) {
-            if (shards.rows(r) != shards.rows(0)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static boolean areEqual(Hosts hosts) {
-        return hosts.sizes().stream().distinct().count() == 1;
     }
 
     /** By how many ends the wires can be turned so that they look the same. */

@@ -8,20 +8,16 @@ import java.util.Map;
 /** All links, buses and cores of a simulation; those on its way serve a transfer at once. */
 final class Wires {
 
-    /** Kinds of station, by which they are found again. */
+    /** Kinds of station, by which they are found again, within hosts and between them. */
     private enum Kind {
         CORES,
         BUS,
-        NETWORK_BUS,
         OUT,
         IN,
-        NETWORK_OUT,
-        NETWORK_IN,
-        LINK,
-        NETWORK_LINK
+        LINK
     }
 
-    private record Key(Kind kind, int owner, int other) {}
+    private record Key(Kind kind, boolean within, int owner, int other) {}
 
     private final Events events;
     private final Machine machine;
@@ -48,19 +44,14 @@ final class Wires {
         int first = hosts.first(hosts.hostOf(rank));
         // Where the ranks of the one host are alike, each simulated one has its part of it.
         int alike = hosts.count() == 1 ? like.ranks() / like.count() : 1;
-        return station(kind, like.standIn(first), 0, capacity / alike);
-    }
-
-    private Station networkBus(double capacity) {
-        int alike = like.ranks() / like.count();
-        return station(Kind.NETWORK_BUS, 0, 0, capacity / alike);
+        return station(kind, true, like.standIn(first), 0, capacity / alike);
     }
 
     double slowness(int rank) {
         return slowRanks.getOrDefault(rank, 1.0);
     }
 
-    /** Finds the way of {@code bytes} from one rank to another, one of which is the mover. */
+    /** Finds the way of {@code bytes} from one rank to another, by a lane of {@code mover}. */
     void route(int from, int to, int mover, double bytes, Route route) {
         boolean within = hosts.shareMemory(from, to);
         Wiring wiring = within ? machine.node() : machine.network();
@@ -72,13 +63,17 @@ final class Wires {
         int toEnd = within || wiring.portPerRank() ? to : hosts.first(hosts.hostOf(to));
         int hops = 1;
         switch (wiring.topology()) {
-            case BUS -> route.add(within ? ofHost(Kind.BUS, from, capacity) : networkBus(capacity));
+            case BUS -> {
+                double part = capacity / (like.ranks() / like.count());
+                route.add(
+                        within
+                                ? ofHost(Kind.BUS, from, capacity)
+                                : station(Kind.BUS, false, 0, 0, part));
+            }
             case SWITCH -> {
-                Kind out = within ? Kind.OUT : Kind.NETWORK_OUT;
-                Kind in = within ? Kind.IN : Kind.NETWORK_IN;
-                route.add(station(out, like.standIn(fromEnd), 0, capacity));
-                Kind other = wiring.duplex() ? in : out;
-                route.add(station(other, like.standIn(toEnd), 0, capacity));
+                Kind in = wiring.duplex() ? Kind.IN : Kind.OUT;
+                route.add(station(Kind.OUT, within, like.standIn(fromEnd), 0, capacity));
+                route.add(station(in, within, like.standIn(toEnd), 0, capacity));
             }
             case MESH -> route.add(pair(within, fromEnd, toEnd, wiring.duplex(), capacity));
             case RING, TORUS -> hops = walk(wiring, within, from, to, capacity, route);
@@ -102,8 +97,8 @@ final class Wires {
         boolean turned = !duplex && to < from;
         int owner = turned ? to : from;
         int other = turned ? from : to;
-        Kind kind = within ? Kind.LINK : Kind.NETWORK_LINK;
-        return station(kind, like.standIn(owner), like.seen(other, owner), capacity);
+        int seen = like.seen(other, owner);
+        return station(Kind.LINK, within, like.standIn(owner), seen, capacity);
     }
 
     /** Adds the links of the way, the shorter one along each dimension; their number. */
@@ -142,9 +137,9 @@ final class Wires {
         return Math.max(1, hops);
     }
 
-    private Station station(Kind kind, int owner, int other, double capacity) {
+    private Station station(Kind kind, boolean within, int owner, int other, double capacity) {
         return stations.computeIfAbsent(
-                new Key(kind, owner, other), key -> new Station(events, capacity));
+                new Key(kind, within, owner, other), key -> new Station(events, capacity));
     }
 
     /** What the busiest cores have to do, or the busiest link or bus to carry. */

@@ -153,7 +153,7 @@ class ArrivalCutsTest {
                 // One round of the workers, unless a single row of tiles is more than that.
                 long down = Math.ceilDiv(tail.rows(), shape.rows());
                 int width = tail.narrow() ? shape.narrowWidth() : shape.width();
-                assertTrue(down == 1 || down * shape.across(n, width) <= shape.workers(), told);
+                assertTrue(down == 1 || down * Math.ceilDiv(n, width) <= shape.workers(), told);
             }
         }
 
