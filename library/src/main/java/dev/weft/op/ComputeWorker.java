@@ -137,19 +137,12 @@ final class ComputeWorker extends Worker {
     /** What a lane brings from one rank arrives in order: the last flag covers them all. */
     private void awaitEverything() {
         for (Transfer last : lastArrivals) {
-            long flag = memory.flagAt(last.source(), last.chunk());
-            Awaited need = arrivals.of(last.source(), last.chunk());
-            await(
-                    fabric.rank(),
-                    flag,
-                    state.call,
-                    need,
-                    0,
-                    plan.chunks().shards().rows(last.source()));
+            long rows = plan.chunks().shards().rows(last.source());
+            awaitChunk(last.source(), last.chunk(), 0, rows);
         }
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
             for (int r = 0; r < starts.length; r++) {
-                await(r, OperatorMemory.START_AT, state.call, starts[r], 0, 0);
+                awaitStart(r, 0, 0);
             }
         }
         if (index == 0) {
@@ -163,24 +156,14 @@ final class ComputeWorker extends Worker {
         int end = block.firstChunk() + block.chunkCount();
         long done = 0;
         for (int c = block.firstChunk(); c < end; c++) {
-            await(
-                    fabric.rank(),
-                    memory.flagAt(source, c),
-                    state.call,
-                    arrivals.of(source, c),
-                    block.firstRow() + done,
-                    block.rows() - done);
+            awaitChunk(source, c, block.firstRow() + done, block.rows() - done);
             boolean last = c + 1 == end;
-            long ready = last ? block.rows() - done : fullQuanta(completeRows(block, c) - done);
-            boolean more =
-                    !last
-                            && fabric.reached(
-                                    memory.region(),
-                                    fabric.rank(),
-                                    memory.flagAt(source, c + 1),
-                                    state.call,
-                                    arrivals.of(source, c + 1));
-            if (last || !more && ready >= stepRows) {
+            long quantum = gemm.rowQuantum();
+            long ready =
+                    last
+                            ? block.rows() - done
+                            : (completeRows(block, c) - done) / quantum * quantum;
+            if (last || ready >= stepRows && !hasCome(source, c + 1)) {
                 multiply(source, block.firstRow() + done, ready);
                 done += ready;
             }
@@ -194,20 +177,10 @@ final class ComputeWorker extends Worker {
         return Math.clamp(rows - block.firstRow(), 0, block.rows());
     }
 
-    private long fullQuanta(long rows) {
-        return rows / gemm.rowQuantum() * gemm.rowQuantum();
-    }
-
     private void awaitRows(RowBlock block) {
         int source = block.source();
         if (plan.storage() == RankPlan.Storage.IN_PLACE) {
-            await(
-                    source,
-                    OperatorMemory.START_AT,
-                    state.call,
-                    starts[source],
-                    block.firstRow(),
-                    block.rows());
+            awaitStart(source, block.firstRow(), block.rows());
             return;
         }
         if (summaries.active()) {
@@ -218,10 +191,10 @@ final class ComputeWorker extends Worker {
         }
         long start = 0;
         for (int c = block.firstChunk(); c < block.firstChunk() + block.chunkCount(); c++) {
-            long flag = memory.flagAt(source, c);
-            Awaited need = arrivals.of(source, c);
-            if (!fabric.reached(memory.region(), fabric.rank(), flag, state.call, need)) {
+            if (!hasCome(source, c)) {
                 start = start == 0 ? System.nanoTime() : start;
+                long flag = memory.flagAt(source, c);
+                Awaited need = arrivals.of(source, c);
                 fabric.await(memory.region(), fabric.rank(), flag, state.call, need);
             }
         }
@@ -229,6 +202,21 @@ final class ComputeWorker extends Worker {
             int writer = arrivals.of(source, block.firstChunk()).writer();
             log.add(Timeline.Kind.WAIT, source, writer, block.firstRow(), block.rows(), start);
         }
+    }
+
+    private boolean hasCome(int source, int chunk) {
+        long flag = memory.flagAt(source, chunk);
+        Awaited need = arrivals.of(source, chunk);
+        return fabric.reached(memory.region(), fabric.rank(), flag, state.call, need);
+    }
+
+    private void awaitChunk(int source, int chunk, long firstRow, long rows) {
+        long flag = memory.flagAt(source, chunk);
+        await(fabric.rank(), flag, state.call, arrivals.of(source, chunk), firstRow, rows);
+    }
+
+    private void awaitStart(int rank, long firstRow, long rows) {
+        await(rank, OperatorMemory.START_AT, state.call, starts[rank], firstRow, rows);
     }
 
     private void await(int home, long word, int value, Awaited need, long firstRow, long rows) {

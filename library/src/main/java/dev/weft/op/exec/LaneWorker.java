@@ -29,8 +29,6 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     private final CallState state;
     private final Releases releases;
     private final boolean credited;
-    private final boolean summarised;
-    private final int lane;
     private final Transfer[] transfers;
     private final Chunk[] chunks;
     private final Awaited[] needs;
@@ -57,12 +55,10 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         super(new SpanLog("lane-" + lane.index(), 3 * lane.transfers().size()));
         Chunks cut = workspace.plan().chunks();
         Arrivals arrivals = workspace.arrivals();
-        this.lane = lane.index();
         this.fabric = workspace.fabric();
         this.memory = workspace.memory();
         this.state = workspace.state();
         this.releases = workspace.releases();
-        this.summarised = workspace.summaries().active();
         this.credited = workspace.plan().storage() == RankPlan.Storage.PING_PONG;
         this.transfers = lane.transfers().toArray(Transfer[]::new);
         this.chunks = new Chunk[transfers.length];
@@ -75,6 +71,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         this.waitStartNs = new long[2 * transfers.length];
         this.waitEndNs = new long[2 * transfers.length];
         this.endNs = new long[transfers.length];
+        boolean counted = workspace.summaries().active();
+        long counterAt = counted ? memory.summaryAt(fabric.rank(), lane.index()) : -1;
         for (int i = 0; i < transfers.length; i++) {
             Transfer transfer = transfers[i];
             chunks[i] = cut.chunk(transfer.source(), transfer.chunk());
@@ -83,7 +81,6 @@ public final class LaneWorker extends Worker implements AutoCloseable {
                     transfer.isForward() && isPut(transfer) ? arrivals.slot(transfer.source()) : 0;
             credits[i] = Awaited.of(Awaited.BUFFER, transfer.to()).within(releases.mostAhead());
             places[i] = ++counts[transfer.to()];
-            long counterAt = summarised ? memory.summaryAt(fabric.rank(), this.lane) : -1;
             for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
                 moves[slot][i] = memory.move(transfer, chunks[i], fromBuffer, slot, counterAt);
             }
@@ -102,13 +99,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
             awaitNeed(i);
             if (credited) {
                 int released = releases.needed(state.call, transfers[i].credit());
-                await(
-                        i,
-                        transfers[i].to(),
-                        OperatorMemory.RELEASED_AT,
-                        released,
-                        credits[i],
-                        FOR_BUFFER);
+                int to = transfers[i].to();
+                await(i, to, OperatorMemory.RELEASED_AT, released, credits[i], FOR_BUFFER);
             }
             move(i);
             given = i + 1;
@@ -215,14 +207,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
             long from = Math.max(startNs[i], free);
             free = Math.max(from, endNs[i]);
             Move move = moves[OperatorMemory.slot(state.call)][i];
-            log(
-                    i,
-                    Timeline.Kind.TRANSFER,
-                    peer,
-                    transfer.to(),
-                    move.rows() * move.rowBytes(),
-                    from,
-                    free);
+            long bytes = move.rows() * move.rowBytes();
+            log(i, Timeline.Kind.TRANSFER, peer, transfer.to(), bytes, from, free);
         }
     }
 

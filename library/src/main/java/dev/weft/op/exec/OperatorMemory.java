@@ -118,13 +118,8 @@ public final class OperatorMemory {
             for (int r = 0; r < ranks; r++) {
                 if (hosts.shareMemory(r, fabric.rank())) {
                     shards[slot][r] = view(r, shardAt(r, slot), rows.rows(r), cols, pitchBytes);
-                    landings[slot][r] =
-                            view(
-                                    r,
-                                    landingAt(r, slot),
-                                    landingRows,
-                                    landingCols,
-                                    landingPitchBytes);
+                    long at = landingAt(r, slot);
+                    landings[slot][r] = view(r, at, landingRows, landingCols, landingPitchBytes);
                 }
             }
         }
