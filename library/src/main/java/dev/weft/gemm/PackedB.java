@@ -64,18 +64,13 @@ public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegm
     }
 
     /** Refuses a B that another engine has packed. */
-    void requireLayout(int wantedPanelCols, long wantedBlockDepth, String engine) {
-        if (panelCols != wantedPanelCols || blockDepth != wantedBlockDepth) {
+    void requireLayout(int cols, long depth, String engine) {
+        if (panelCols != cols || blockDepth != depth) {
             throw new IllegalArgumentException(
                     """
                     B is packed in panels of %s columns and blocks of %s rows, engine %s reads \
                     %s and %s: pack B with the engine that multiplies"""
-                            .formatted(
-                                    panelCols,
-                                    blockDepth,
-                                    engine,
-                                    wantedPanelCols,
-                                    wantedBlockDepth));
+                            .formatted(panelCols, blockDepth, engine, cols, depth));
         }
     }
 

@@ -65,10 +65,7 @@ final class HostResult implements Result<Matrix> {
 
     @Override
     public Timeline timeline() {
-        return new Timeline(
-                rank,
-                state.startNs,
-                elapsedNs(),
-                logs.stream().map(log -> log.track(state.startNs)).toList());
+        List<Timeline.Track> tracks = logs.stream().map(l -> l.track(state.startNs)).toList();
+        return new Timeline(rank, state.startNs, elapsedNs(), tracks);
     }
 }

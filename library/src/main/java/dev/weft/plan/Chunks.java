@@ -69,7 +69,8 @@ public final class Chunks {
             throw new IllegalArgumentException(
                     "chunks of " + chunkRows + " rows: expected at least one");
         }
-        return ofFullRows(shards, cols, blockRows, source -> chunkRows);
+        IntToLongFunction rows = source -> chunkRows;
+        return ofFullRows(shards, cols, blockRows, rows);
     }
 
     /**
@@ -80,11 +81,8 @@ public final class Chunks {
         if (splits < 1) {
             throw new IllegalArgumentException(splits + " splits per rank: expected at least one");
         }
-        return ofFullRows(
-                shards,
-                cols,
-                blockRows,
-                source -> Math.max(1, Math.ceilDiv(shards.rows(source), splits)));
+        IntToLongFunction rows = source -> Math.max(1, Math.ceilDiv(shards.rows(source), splits));
+        return ofFullRows(shards, cols, blockRows, rows);
     }
 
     /**
@@ -104,11 +102,8 @@ public final class Chunks {
                             .formatted(rowQuantum, chunksPerSource));
         }
         long coarse = (long) rowQuantum * chunksPerSource;
-        return ofFullRows(
-                shards,
-                cols,
-                blockRows,
-                source -> Math.max(1, shards.rows(source) / coarse) * rowQuantum);
+        IntToLongFunction rows = source -> Math.max(1, shards.rows(source) / coarse) * rowQuantum;
+        return ofFullRows(shards, cols, blockRows, rows);
     }
 
     private static Chunks ofFullRows(

@@ -23,9 +23,7 @@ import java.util.List;
  * network rows come after those of mates, and what a mate forwards is due as soon as that mate has
  * it: memory is taken to be faster than a network by so much that its copies cost nothing.
  *
- * @param network which uses {@code networkLanes}
- * @param networkLanes one at least
- * @param memoryLanes one at least
+ * @param network which uses {@code networkLanes}; there is one lane of each kind at least
  */
 record HostRouting(Chunks chunks, Hosts hosts, Routing network, int networkLanes, int memoryLanes)
         implements Routing {

@@ -137,11 +137,8 @@ public final class PlanBuilder {
         Arrays.fill(arrives, Long.MAX_VALUE);
         for (int rank = 0; rank < ranks; rank++) {
             int first = rank * chunks.total();
-            Arrays.fill(
-                    arrives,
-                    first + chunks.tag(rank, 0),
-                    first + chunks.tag(rank, chunks.count(rank)),
-                    0);
+            int end = first + chunks.tag(rank, chunks.count(rank));
+            Arrays.fill(arrives, first + chunks.tag(rank, 0), end, 0);
         }
         Deque<LaneClock> waiting = new ArrayDeque<>();
         lanes.forEach(own -> own.forEach(lane -> waiting.add(new LaneClock(lane))));

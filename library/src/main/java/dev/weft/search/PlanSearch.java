@@ -198,11 +198,8 @@ public record PlanSearch(Machine machine, Problem problem) {
     }
 
     private Cut kernelCut() {
-        return AscendChunkRule.of(
-                        problem.shards().maxRows(),
-                        problem.k(),
-                        AscendChunkRule.BASE_M,
-                        AscendChunkRule.BASE_N)
+        long rows = problem.shards().maxRows();
+        return AscendChunkRule.of(rows, problem.k(), AscendChunkRule.BASE_M, AscendChunkRule.BASE_N)
                 .cut();
     }
 

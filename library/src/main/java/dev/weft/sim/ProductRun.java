@@ -1,6 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.plan.RowBlock;
+import dev.weft.sim.SpanSink.Kind;
 import java.util.List;
 
 /** Multiplies on one simulated rank as chunks arrive. */
@@ -45,19 +46,12 @@ abstract class ProductRun {
 
     /** Tells of a wait for rows of {@code source}, or of their product. */
     void tell(
-            SpanSink.Kind kind,
-            String track,
-            int source,
-            long firstRow,
-            long rows,
-            double startNs,
-            double endNs) {
+            Kind kind, String track, int source, long firstRow, long rows, double from, double to) {
         if (simulation.sink != null) {
             int self = rank.plan.rank();
-            int peer = kind == SpanSink.Kind.WAIT ? source : self;
+            int peer = kind == Kind.WAIT ? source : self;
             SpanSink.Span span =
-                    new SpanSink.Span(
-                            kind, source, peer, -1, -1, firstRow, rows, 0, startNs, endNs);
+                    new SpanSink.Span(kind, source, peer, -1, -1, firstRow, rows, 0, from, to);
             simulation.sink.span(self, track, span);
         }
     }

@@ -81,13 +81,8 @@ final class Simulation {
             computeNs = Math.max(computeNs, product.leastNs());
         }
         double linkNs = startNs + wires.leastNs(false);
-        return new Prediction(
-                ns,
-                gatherNs,
-                new Bounds(pathNs, linkNs, computeNs),
-                like.count(),
-                transfers,
-                events.happened());
+        Bounds bounds = new Bounds(pathNs, linkNs, computeNs);
+        return new Prediction(ns, gatherNs, bounds, like.count(), transfers, events.happened());
     }
 
     /** The one that stands for {@code number}. */

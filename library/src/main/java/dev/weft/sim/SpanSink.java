@@ -11,9 +11,7 @@ public interface SpanSink {
         COMPUTE
     }
 
-    /**
-     * As a span of an executed call's timeline, in fractions of nanoseconds since the call's start.
-     */
+    /** As a span of an executed call's timeline; times are since the call's start. */
     record Span(
             Kind kind,
             int source,

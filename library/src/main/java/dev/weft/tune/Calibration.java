@@ -106,10 +106,7 @@ public final class Calibration implements AutoCloseable {
         return System.nanoTime() - endNs >= 0;
     }
 
-    /**
-     * Whether products were far slower than during warm-up: other processes used the cores, or the
-     * engine was not compiled yet. Such a model would mislead for as long as it is kept.
-     */
+    /** Whether products were far slower than when warm: such a model would mislead for long. */
     private boolean isDisturbed() {
         return products.values().stream()
                 .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * operationsPerNs);

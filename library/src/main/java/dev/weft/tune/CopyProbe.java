@@ -74,26 +74,16 @@ final class CopyProbe implements AutoCloseable {
 
     /** Times moves from the next rank's memory, each at other offsets. */
     private double[] moves(Transport fabric, long bytes) {
-        Region region = regions.get(fabric.rank());
-        int peer = (fabric.rank() + 1) % fabric.size();
+        int rank = fabric.rank();
+        Region region = regions.get(rank);
+        int peer = (rank + 1) % fabric.size();
         double[] ns = new double[PIECES];
         try (ChunkMover mover = fabric.mover(ended -> {})) {
             for (int i = 0; i < PIECES; i++) {
                 long place = ((long) turn * PIECES + i) % (bufferBytes / bytes) * bytes;
                 long at = Region.WORDS_BYTES + place;
-                Move move =
-                        new Move(
-                                region,
-                                peer,
-                                at,
-                                bytes,
-                                fabric.rank(),
-                                at + bufferBytes,
-                                bytes,
-                                1,
-                                bytes,
-                                0,
-                                -1);
+                long to = at + bufferBytes;
+                Move move = new Move(region, peer, at, bytes, rank, to, bytes, 1, bytes, 0, -1);
                 long began = System.nanoTime();
                 mover.move(i, move, turn * PIECES + i + 1, 0);
                 ns[i] = System.nanoTime() - began;

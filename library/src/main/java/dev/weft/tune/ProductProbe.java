@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntFunction;
 
 /** Times and fits what an engine's products cost while all cores multiply, as in a call. */
 final class ProductProbe {
@@ -51,13 +52,8 @@ final class ProductProbe {
         }
     }
 
-    /** {@code operationsPerNs} is the approximate speed of the engine. */
-    ProductProbe(
-            Gemm gemm,
-            DType aType,
-            ProbeBuffers buffers,
-            List<long[]> inners,
-            double operationsPerNs) {
+    /** The engine does about {@code speed} operations in a nanosecond. */
+    ProductProbe(Gemm gemm, DType aType, ProbeBuffers buffers, List<long[]> inners, double speed) {
         this.gemm = gemm;
         this.aType = aType;
         this.buffers = buffers;
@@ -66,7 +62,7 @@ final class ProductProbe {
         for (long[] inner : inners) {
             for (long rows : new long[] {quantum, 4 * quantum, tall / 4, tall}) {
                 Shape shape = new Shape(rows, inner[0], inner[1]);
-                boolean quick = shape.operations(gemm) < LONGEST_NS * operationsPerNs;
+                boolean quick = shape.operations(gemm) < LONGEST_NS * speed;
                 boolean fits = buffers.holds(rows, Math.max(inner[0], inner[1]));
                 if (fits && (rows == quantum || quick) && !shapes.contains(shape)) {
                     shapes.add(shape);
@@ -130,12 +126,8 @@ final class ProductProbe {
                 double expected = rounds.isEmpty() ? SHAPE_NS : rounds.getLast()[i];
                 int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);
                 long turn = rounds.size() * (long) MOST_CALLS;
-                ns[i] =
-                        ParallelTimer.medianNs(
-                                buffers.threads(),
-                                calls,
-                                isOver,
-                                thread -> products(shape, packed, thread, turn, arena));
+                IntFunction<Runnable> work = thread -> products(shape, packed, thread, turn, arena);
+                ns[i] = ParallelTimer.medianNs(buffers.threads(), calls, isOver, work);
             }
             heartbeat.run();
         }

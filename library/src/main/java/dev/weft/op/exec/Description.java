@@ -57,20 +57,10 @@ public record Description(
         agreement.on("being given plans", plans == null ? 0 : 1);
     }
 
-    /** What is to be done, for the search for a plan. */
-    public Problem problem(boolean keepGathered, int workers, int lanes, Hosts hosts) {
+    /** What is to be done, for the search for a plan, and whether gathered A is kept. */
+    public Problem problem(boolean keeps, int workers, int lanes, Hosts hosts) {
         return new Problem(
-                shards,
-                k,
-                columns,
-                aType,
-                outType,
-                keepGathered,
-                workers,
-                lanes,
-                cut,
-                hosts,
-                Map.of());
+                shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of());
     }
 
     /** Refuses plans of the caller's that are for another A. */

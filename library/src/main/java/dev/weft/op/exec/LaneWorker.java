@@ -223,17 +223,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     }
 
     private void log(int i, Timeline.Kind kind, int peer, int to, long bytes, long from, long end) {
-        Chunk chunk = chunks[i];
-        log.add(
-                kind,
-                chunk.source(),
-                peer,
-                to,
-                chunk.index(),
-                chunk.firstRow(),
-                chunk.rows(),
-                bytes,
-                from,
-                end);
+        Chunk c = chunks[i];
+        log.add(kind, c.source(), peer, to, c.index(), c.firstRow(), c.rows(), bytes, from, end);
     }
 }

@@ -11,6 +11,7 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.MemorySegment;
 
 /**
  * An operator's memory that peers can reach, except for a shared B. The layout of each rank's part,
@@ -144,12 +145,8 @@ public final class OperatorMemory {
     }
 
     private Matrix view(int rank, long at, long rowCount, long colCount, long pitch) {
-        return new Matrix(
-                region.part(rank).asSlice(at, rowCount * pitch),
-                dtype,
-                rowCount,
-                colCount,
-                pitch / dtype.bytes());
+        MemorySegment part = region.part(rank).asSlice(at, rowCount * pitch);
+        return new Matrix(part, dtype, rowCount, colCount, pitch / dtype.bytes());
     }
 
     /** Host memory of a GPU is pinned, so that there must be some. */

@@ -22,12 +22,7 @@ public final class Summaries {
     /** By source and chunk, at this rank. */
     private final Place[][] places;
 
-    /**
-     * Which counter tells of a chunk, and when.
-     *
-     * @param place of the chunk among the {@code count} that the lane brings
-     * @param awaited as what the counter is awaited
-     */
+    /** The counter that tells of a chunk, its place there, and as what it is awaited. */
     private record Place(int initiator, int lane, int place, int count, Awaited awaited) {}
 
     public Summaries(RankPlan plan, boolean active) {

@@ -20,7 +20,7 @@ public final class Team implements AutoCloseable {
 
     private final Thread[] threads;
     private final AtomicInteger running = new AtomicInteger();
-    private final Consumer<Throwable> onFailure;
+    private final Consumer<Throwable> onError;
     private volatile int round;
     private volatile int finished;
     private volatile Thread awaiting;
@@ -30,14 +30,11 @@ public final class Team implements AutoCloseable {
      * One thread per task.
      *
      * @param first what a task's thread does once, before its first round
-     * @param onFailure gets what a task throws, on the task's thread
+     * @param onError gets what a task throws, on the task's thread
      */
     public Team(
-            String name,
-            Runnable[] tasks,
-            Consumer<Runnable> first,
-            Consumer<Throwable> onFailure) {
-        this.onFailure = onFailure;
+            String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onError) {
+        this.onError = onError;
         threads = new Thread[tasks.length];
         for (int i = 0; i < tasks.length; i++) {
             Runnable task = tasks[i];
@@ -63,14 +60,14 @@ public final class Team implements AutoCloseable {
         try {
             first.accept(task);
         } catch (Throwable e) {
-            onFailure.accept(e);
+            onError.accept(e);
         }
         while (awaitRoundAfter(seen)) {
             seen++;
             try {
                 task.run();
             } catch (Throwable e) {
-                onFailure.accept(e);
+                onError.accept(e);
             } finally {
                 // Whatever happens: who awaits the round has no deadline.
                 ended(seen);
