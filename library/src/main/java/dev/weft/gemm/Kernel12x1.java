@@ -22,13 +22,7 @@ final class Kernel12x1 extends MicroKernel {
 
     @Override
     void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom) {
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom) {
         FloatVector s0 = fromArray(SPECIES, sums, sumsFrom);
         FloatVector s1 = fromArray(SPECIES, sums, sumsFrom + COLS);
         FloatVector s2 = fromArray(SPECIES, sums, sumsFrom + 2 * COLS);
@@ -42,8 +36,8 @@ final class Kernel12x1 extends MicroKernel {
         FloatVector s10 = fromArray(SPECIES, sums, sumsFrom + 10 * COLS);
         FloatVector s11 = fromArray(SPECIES, sums, sumsFrom + 11 * COLS);
         for (int k = 0; k < depth; k++) {
-            int aAt = aFrom + k;
-            long bAt = bOffset + k * PANEL_ROW_BYTES;
+            int aAt = at + k;
+            long bAt = bFrom + k * PANEL_ROW_BYTES;
             FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
             FloatVector a0 = broadcast(SPECIES, a[aAt]);
             s0 = a0.fma(b0, s0);

@@ -27,13 +27,7 @@ final class Kernel12x2 extends MicroKernel {
 
     @Override
     void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom) {
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom) {
         FloatVector s0a = fromArray(SPECIES, sums, sumsFrom);
         FloatVector s0b = fromArray(SPECIES, sums, sumsFrom + LANES);
         FloatVector s1a = fromArray(SPECIES, sums, sumsFrom + COLS);
@@ -59,8 +53,8 @@ final class Kernel12x2 extends MicroKernel {
         FloatVector s11a = fromArray(SPECIES, sums, sumsFrom + 11 * COLS);
         FloatVector s11b = fromArray(SPECIES, sums, sumsFrom + 11 * COLS + LANES);
         for (int k = 0; k < depth; k++) {
-            int aAt = aFrom + k;
-            long bAt = bOffset + k * PANEL_ROW_BYTES;
+            int aAt = at + k;
+            long bAt = bFrom + k * PANEL_ROW_BYTES;
             FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
             FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
             FloatVector a0 = broadcast(SPECIES, a[aAt]);

@@ -28,13 +28,7 @@ final class Kernel4x2 extends MicroKernel {
 
     @Override
     void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom) {
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom) {
         int row0 = sumsFrom;
         int row1 = row0 + COLS;
         int row2 = row1 + COLS;
@@ -48,8 +42,8 @@ final class Kernel4x2 extends MicroKernel {
         FloatVector s30 = fromArray(SPECIES, sums, row3);
         FloatVector s31 = fromArray(SPECIES, sums, row3 + LANES);
         for (int k = 0; k < depth; k++) {
-            int aAt = aFrom + k;
-            long bAt = bOffset + k * PANEL_ROW_BYTES;
+            int aAt = at + k;
+            long bAt = bFrom + k * PANEL_ROW_BYTES;
             FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
             FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
             FloatVector a0 = broadcast(SPECIES, a[aAt]);

@@ -75,13 +75,7 @@ final class Kernel4x4Rotated extends MicroKernel {
 
     @Override
     void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom) {
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom) {
         FloatVector s00 = fromArray(SPECIES, sums, sumsFrom);
         FloatVector s01 = fromArray(SPECIES, sums, sumsFrom + LANES);
         FloatVector s02 = fromArray(SPECIES, sums, sumsFrom + 2 * LANES);
@@ -99,8 +93,8 @@ final class Kernel4x4Rotated extends MicroKernel {
         FloatVector s32 = fromArray(SPECIES, sums, sumsFrom + 14 * LANES);
         FloatVector s33 = fromArray(SPECIES, sums, sumsFrom + 15 * LANES);
         for (int k = 0; k < depth - 1; k += 2) {
-            int aAt = aFrom + k * PACKED_STEP;
-            long bAt = bOffset + k * PANEL_ROW_BYTES;
+            int aAt = at + k * PACKED_STEP;
+            long bAt = bFrom + k * PANEL_ROW_BYTES;
             FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
             FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
             FloatVector b2 = fromMemorySegment(SPECIES, b, bAt + 2 * VECTOR_BYTES, LITTLE_ENDIAN);
@@ -168,13 +162,7 @@ final class Kernel4x4Rotated extends MicroKernel {
         s33.intoArray(sums, sumsFrom + 15 * LANES);
         if (depth % 2 != 0) {
             int last = depth - 1;
-            sumOne(
-                    a,
-                    aFrom + last * PACKED_STEP,
-                    b,
-                    bOffset + last * PANEL_ROW_BYTES,
-                    sums,
-                    sumsFrom);
+            sumOne(a, at + last * PACKED_STEP, b, bFrom + last * PANEL_ROW_BYTES, sums, sumsFrom);
         }
     }
 

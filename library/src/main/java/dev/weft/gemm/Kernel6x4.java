@@ -48,13 +48,7 @@ final class Kernel6x4 extends MicroKernel {
 
     @Override
     void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom) {
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom) {
         FloatVector s00 = fromArray(SPECIES, sums, sumsFrom);
         FloatVector s01 = fromArray(SPECIES, sums, sumsFrom + LANES);
         FloatVector s02 = fromArray(SPECIES, sums, sumsFrom + 2 * LANES);
@@ -80,8 +74,8 @@ final class Kernel6x4 extends MicroKernel {
         FloatVector s52 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + 2 * LANES);
         FloatVector s53 = fromArray(SPECIES, sums, sumsFrom + 5 * COLS + 3 * LANES);
         for (int k = 0; k < depth; k++) {
-            int aAt = aFrom + k;
-            long bAt = bOffset + k * PANEL_ROW_BYTES;
+            int aAt = at + k;
+            long bAt = bFrom + k * PANEL_ROW_BYTES;
             FloatVector b0 = fromMemorySegment(SPECIES, b, bAt, LITTLE_ENDIAN);
             FloatVector b1 = fromMemorySegment(SPECIES, b, bAt + VECTOR_BYTES, LITTLE_ENDIAN);
             FloatVector b2 = fromMemorySegment(SPECIES, b, bAt + 2 * VECTOR_BYTES, LITTLE_ENDIAN);

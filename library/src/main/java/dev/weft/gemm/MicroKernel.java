@@ -97,19 +97,13 @@ abstract class MicroKernel {
      * Continues the sums of one tile: for k = 0 .. depth-1 in this order, one fused multiply-add of
      * each pair.
      *
-     * @param a a packed tile from index {@code aFrom} on
-     * @param b holds a panel of B from byte {@code bOffset} on
+     * @param a a packed tile from index {@code at} on
+     * @param b holds a panel of B from byte {@code bFrom} on
      * @param sums the tile's sums from index {@code sumsFrom} on, without a gap; before the first
      *     depth they are zero, after the last one {@link #finish} puts them in order
      */
     abstract void accumulate(
-            float[] a,
-            int aFrom,
-            MemorySegment b,
-            long bOffset,
-            int depth,
-            float[] sums,
-            int sumsFrom);
+            float[] a, int at, MemorySegment b, long bFrom, int depth, float[] sums, int sumsFrom);
 
     /** Puts the sums of what this kernel takes at a time in order, row after row. */
     void finish(float[] sums, int at) {
