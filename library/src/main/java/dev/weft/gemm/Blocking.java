@@ -22,10 +22,7 @@ record Blocking(int rows, int cols, long cacheBytes) {
      */
     static final int DEPTH = property("weft.gemm.depth", 512, 8192);
 
-    /**
-     * Rows are packed again for every block of columns. Measured there with 504 rows: 2048 columns
-     * 1.00, 1024 0.99, 512 0.96.
-     */
+    /** Rows are packed again for each. Measured with 504 rows: 2048 1.00, 1024 0.99, 512 0.96. */
     private static final int COLS = 2048;
 
     /**

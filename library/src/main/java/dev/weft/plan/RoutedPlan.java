@@ -5,10 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/**
- * Writes a routing down as the records of one rank's plan. Both ends of a transfer are written by
- * the same code from the same hop, so they agree. Pure: any thread may call it.
- */
+/** Writes a routing down as one rank's plan, both ends of a transfer from the same hop. Pure. */
 record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, Pacing pacing) {
 
     RankPlan write(int rank, int laneCount) {

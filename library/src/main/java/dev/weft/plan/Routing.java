@@ -3,10 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.Transfer.Initiator;
 import java.util.List;
 
-/**
- * How one family of algorithms deals segments to the lanes of the ranks. Both views of a rank cost
- * no more than what passes through that rank. Pure: any thread may call it.
- */
+/** How an algorithm deals segments to lanes; a view of a rank costs what passes there. Pure. */
 interface Routing {
 
     /** The end whose lanes carry the hops. */

@@ -3,10 +3,7 @@ package dev.weft.plan;
 import java.util.AbstractList;
 import java.util.function.IntFunction;
 
-/**
- * Plans of all ranks that are written one by one as they are asked for: an operator needs only its
- * own, and a simulation of thousands of like ranks a few.
- */
+/** Plans of all ranks, each written when it is asked for: an operator needs only its own. */
 final class WrittenPlans extends AbstractList<RankPlan> {
 
     private final int ranks;

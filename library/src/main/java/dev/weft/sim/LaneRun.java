@@ -6,11 +6,7 @@ import dev.weft.plan.Transfer;
 import dev.weft.plan.Transfer.Initiator;
 import java.util.List;
 
-/**
- * Executes one lane in simulation as a lane worker does: for each transfer in order it waits for
- * what the transfer needs and moves the chunk, and goes on as soon as the bytes are on their way. A
- * get also waits for them to come.
- */
+/** Executes a lane as a worker does: it goes on once bytes are on their way, or a get's here. */
 final class LaneRun implements Station.Customer, Events.Action {
 
     private final Simulation simulation;

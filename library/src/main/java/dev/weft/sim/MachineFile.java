@@ -93,10 +93,7 @@ public final class MachineFile {
         }
     }
 
-    /**
-     * Writes a machine's file into the user's caches, whose folder is made if need be and must be
-     * the user's alone to write. A link is replaced, not followed.
-     */
+    /** Writes a file into the user's caches, whose folder others cannot write; replaces a link. */
     public static void writeCached(Machine machine, Path path) {
         byte[] json = toJson(machine).getBytes(StandardCharsets.UTF_8);
         try {

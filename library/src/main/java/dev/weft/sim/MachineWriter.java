@@ -13,10 +13,7 @@ import java.lang.reflect.RecordComponent;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Writes a {@link Machine} as the text of its file: a field for each component of its records, in
- * their order, except for what need not be said. For one thread.
- */
+/** Writes a machine's file: a field for each component of its records, in their order. */
 final class MachineWriter {
 
     /** Whole numbers up to this are written without a fraction, and read back exactly. */

@@ -9,10 +9,7 @@ import dev.weft.statistics.Quantiles;
 import java.util.Arrays;
 import java.util.List;
 
-/**
- * Times the moves of chunks between ranks that are threads, with their flags, as lanes make them.
- * Small and large chunks tell the cost of a chunk from the cost of its bytes.
- */
+/** Times moves as lanes make them; small and large chunks tell bytes from the rest. */
 final class CopyProbe implements AutoCloseable {
 
     private static final long SMALL_BYTES = 32 << 10;

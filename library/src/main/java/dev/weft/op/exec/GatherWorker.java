@@ -9,10 +9,7 @@ import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Transfer;
 
-/**
- * Gathers all shards by one collective call, then raises all flags at once. It takes the place of
- * lanes where the fabric has an all-gather of its own and nothing has to overlap.
- */
+/** Gathers all shards by the fabric's own all-gather, in place of lanes, and raises all flags. */
 public final class GatherWorker extends Worker {
 
     private final Transport fabric;
