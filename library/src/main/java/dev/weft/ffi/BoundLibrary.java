@@ -11,7 +11,6 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
-import java.util.Collections;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
@@ -96,6 +95,11 @@ final class BoundLibrary {
         return name;
     }
 
+    /** This library under a name that is known once it is loaded. */
+    BoundLibrary named(String loadedName) {
+        return new BoundLibrary(loadedName, howToGetIt, codeNames, symbols, failure);
+    }
+
     String codeName(int code) {
         return codeNames.apply(code);
     }
@@ -112,15 +116,29 @@ final class BoundLibrary {
                 : Optional.of(missing(symbol).getMessage());
     }
 
-    /** A function that returns a code, 0 for success. */
-    NativeFunction function(String symbol, MemoryLayout... parameters) {
-        MethodHandle handle = bind(symbol, FunctionDescriptor.of(JAVA_INT, parameters));
-        return new NativeFunction(this, symbol, handle);
+    /**
+     * A function that returns a code, 0 for success.
+     *
+     * @param parameters a letter each: P for a pointer or a size of 64 bits, I for an int
+     */
+    NativeFunction function(String symbol, String parameters) {
+        return function(
+                symbol,
+                parameters
+                        .chars()
+                        .mapToObj(letter -> letter == 'P' ? JAVA_LONG : JAVA_INT)
+                        .toArray(MemoryLayout[]::new));
     }
 
-    /** The parameters of a function that takes only pointers and sizes. */
-    static MemoryLayout[] longs(int count) {
-        return Collections.nCopies(count, JAVA_LONG).toArray(MemoryLayout[]::new);
+    NativeFunction function(String symbol, MemoryLayout... parameters) {
+        MethodHandle exact = bind(symbol, FunctionDescriptor.of(JAVA_INT, parameters));
+        MethodType longs = exact.type();
+        for (int i = 0; i < parameters.length; i++) {
+            if (longs.parameterType(i).isPrimitive()) {
+                longs = longs.changeParameterType(i, long.class);
+            }
+        }
+        return new NativeFunction(this, symbol, MethodHandles.explicitCastArguments(exact, longs));
     }
 
     @SuppressWarnings("restricted")
@@ -138,13 +156,23 @@ final class BoundLibrary {
                 MethodHandles.collectArguments(thrower, 0, reason), 0, type.parameterList());
     }
 
+    /** What a bound function has thrown: a missing one's reason as it is, all else wrapped. */
+    IllegalStateException broken(String symbol, Throwable e) {
+        if (e instanceof Error error) {
+            throw error;
+        }
+        return e instanceof IllegalStateException missing
+                ? missing
+                : new IllegalStateException(name + ": " + symbol + " failed", e);
+    }
+
     private IllegalStateException missing(String symbol) {
         String why =
                 failure == null
                         ? "this version has no " + symbol + " (" + howToGetIt + ")"
                         : explain();
         // A failed first call has named the library already.
-        String prefix = failure instanceof CudaException ? "" : name + ": ";
+        String prefix = failure instanceof NativeCallException ? "" : name + ": ";
         return new IllegalStateException(prefix + why, failure);
     }
 

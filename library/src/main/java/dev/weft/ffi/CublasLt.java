@@ -1,6 +1,5 @@
 package dev.weft.ffi;
 
-import static dev.weft.ffi.CudaStructs.HEURISTIC;
 import static dev.weft.ffi.NativeFunction.hex;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -26,7 +25,7 @@ public final class CublasLt {
             List.of("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so");
     private static final String HOW_TO_GET_IT =
             "it comes with the CUDA toolkit 12 or newer and with the Python package nvidia-cublas; "
-                    + NativeLibraries.howToName("cublaslt");
+                    + NativeLibraries.howToName("weft.cuda.cublaslt");
 
     private static final int COMPUTE_FP32 = 68;
     private static final int FP32 = 0;
@@ -48,53 +47,29 @@ public final class CublasLt {
                     "libcublasLt",
                     HOW_TO_GET_IT,
                     CublasLt::codeName,
-                    () -> new NativeLibraries().load("cublaslt", NAMES, true));
+                    () -> new NativeLibraries().load("weft.cuda.cublaslt", NAMES, true));
     private static final MethodHandle VERSION =
             LIBRARY.bind("cublasLtGetVersion", FunctionDescriptor.of(JAVA_LONG));
-    private static final NativeFunction CREATE = LIBRARY.function("cublasLtCreate", JAVA_LONG);
+    private static final NativeFunction CREATE = LIBRARY.function("cublasLtCreate", "P");
     private static final NativeFunction CREATE_PRODUCT =
-            LIBRARY.function("cublasLtMatmulDescCreate", JAVA_LONG, JAVA_INT, JAVA_INT);
+            LIBRARY.function("cublasLtMatmulDescCreate", "PII");
     private static final NativeFunction SET_PRODUCT =
-            LIBRARY.function(
-                    "cublasLtMatmulDescSetAttribute", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
+            LIBRARY.function("cublasLtMatmulDescSetAttribute", "PIPP");
     private static final NativeFunction DESTROY_PRODUCT =
-            LIBRARY.function("cublasLtMatmulDescDestroy", JAVA_LONG);
+            LIBRARY.function("cublasLtMatmulDescDestroy", "P");
     private static final NativeFunction CREATE_LAYOUT =
-            LIBRARY.function(
-                    "cublasLtMatrixLayoutCreate",
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG);
+            LIBRARY.function("cublasLtMatrixLayoutCreate", "PIPPP");
     private static final NativeFunction DESTROY_LAYOUT =
-            LIBRARY.function("cublasLtMatrixLayoutDestroy", JAVA_LONG);
+            LIBRARY.function("cublasLtMatrixLayoutDestroy", "P");
     private static final NativeFunction CREATE_WISH =
-            LIBRARY.function("cublasLtMatmulPreferenceCreate", JAVA_LONG);
+            LIBRARY.function("cublasLtMatmulPreferenceCreate", "P");
     private static final NativeFunction SET_WISH =
-            LIBRARY.function(
-                    "cublasLtMatmulPreferenceSetAttribute",
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_LONG,
-                    JAVA_LONG);
+            LIBRARY.function("cublasLtMatmulPreferenceSetAttribute", "PIPP");
     private static final NativeFunction DESTROY_WISH =
-            LIBRARY.function("cublasLtMatmulPreferenceDestroy", JAVA_LONG);
+            LIBRARY.function("cublasLtMatmulPreferenceDestroy", "P");
     private static final NativeFunction HEURISTICS =
-            LIBRARY.function(
-                    "cublasLtMatmulAlgoGetHeuristic",
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_LONG,
-                    JAVA_LONG);
-    private static final NativeFunction MATMUL =
-            LIBRARY.function("cublasLtMatmul", BoundLibrary.longs(16));
+            LIBRARY.function("cublasLtMatmulAlgoGetHeuristic", "PPPPPPPIPP");
+    private static final NativeFunction MATMUL = LIBRARY.function("cublasLtMatmul", "P".repeat(16));
 
     private static final ConcurrentHashMap<Long, Long> HANDLES = new ConcurrentHashMap<>();
 
@@ -109,10 +84,8 @@ public final class CublasLt {
     public static long version() {
         try {
             return (long) VERSION.invokeExact();
-        } catch (IllegalStateException missing) {
-            throw missing;
         } catch (Throwable e) {
-            throw new IllegalStateException("libcublasLt: cublasLtGetVersion failed", e);
+            throw LIBRARY.broken("cublasLtGetVersion", e);
         }
     }
 
@@ -196,7 +169,7 @@ public final class CublasLt {
                 c -> {
                     try (Arena arena = Arena.ofConfined()) {
                         MemorySegment out = arena.allocate(JAVA_LONG);
-                        check(CREATE, CREATE.call(out.address()), "context " + hex(c));
+                        CREATE.check(CREATE.call(out.address()), "context " + hex(c));
                         return out.get(JAVA_LONG, 0);
                     }
                 });
@@ -216,12 +189,6 @@ public final class CublasLt {
         };
     }
 
-    private static void check(NativeFunction function, int code, String arguments) {
-        if (code != 0) {
-            throw function.failed(code, arguments);
-        }
-    }
-
     private static void require(boolean good, String message) {
         if (!good) {
             throw new IllegalArgumentException(message);
@@ -234,8 +201,10 @@ public final class CublasLt {
      */
     public static final class Product implements AutoCloseable {
 
-        private static final long RESULT_BYTES = HEURISTIC.byteSize();
-        private static final long STATE = CudaStructs.offset(HEURISTIC, "state");
+        /** A cublasLtMatmulHeuristicResult_t: algorithm, workspace's size, state, and more. */
+        private static final long RESULT_BYTES = 96;
+
+        private static final long STATE = 72;
 
         private final Arena arena = Arena.ofShared();
         private final String shape;
@@ -302,15 +271,8 @@ public final class CublasLt {
             if (code != 0) {
                 throw MATMUL.failed(
                         code,
-                        "candidate %d, A %s, B %s, C %s, workspace %s, stream %s, %s"
-                                .formatted(
-                                        candidate,
-                                        hex(a),
-                                        hex(b),
-                                        hex(c),
-                                        hex(workspace),
-                                        hex(stream),
-                                        shape));
+                        "candidate %d, A %#x, B %#x, C %#x, workspace %#x, stream %#x, %s"
+                                .formatted(candidate, a, b, c, workspace, stream, shape));
             }
         }
 
@@ -335,31 +297,22 @@ public final class CublasLt {
         }
 
         private void describe(boolean transposeFirst) {
-            check(CREATE_PRODUCT, CREATE_PRODUCT.call(place.address(), COMPUTE_FP32, FP32), shape);
+            CREATE_PRODUCT.check(CREATE_PRODUCT.call(place.address(), COMPUTE_FP32, FP32), shape);
             description = place.get(JAVA_LONG, 0);
             place.set(JAVA_INT, 0, transposeFirst ? 1 : 0);
             long size = Integer.BYTES;
             int code = SET_PRODUCT.call(description, TRANSPOSE_A, place.address(), size);
-            check(SET_PRODUCT, code, "transpose " + transposeFirst + ", " + shape);
+            SET_PRODUCT.check(code, "transpose " + transposeFirst + ", " + shape);
         }
 
         private long layout(int type, long rows, long columns, long pitch) {
-            int code;
-            try {
-                code =
-                        (int)
-                                CREATE_LAYOUT
-                                        .handle()
-                                        .invokeExact(place.address(), type, rows, columns, pitch);
-            } catch (Throwable e) {
-                throw CREATE_LAYOUT.broken(e);
-            }
-            check(CREATE_LAYOUT, code, rows + " x " + columns + ", pitch " + pitch);
+            int code = CREATE_LAYOUT.call(place.address(), type, rows, columns, pitch);
+            CREATE_LAYOUT.check(code, rows + " x " + columns + ", pitch " + pitch);
             return place.get(JAVA_LONG, 0);
         }
 
         private void choose(int atMost, int firstAlign, int secondAlign, int resultAlign) {
-            check(CREATE_WISH, CREATE_WISH.call(place.address()), shape);
+            CREATE_WISH.check(CREATE_WISH.call(place.address()), shape);
             long wish = place.get(JAVA_LONG, 0);
             try {
                 place.set(JAVA_LONG, 0, workspaceBytes);
@@ -371,37 +324,29 @@ public final class CublasLt {
                     place.set(JAVA_INT, 0, alignments[i]);
                     wish(wish, FIRST_MIN_ALIGNMENT + i, Integer.BYTES);
                 }
-                algorithms = arena.allocate(HEURISTIC, atMost);
-                int code;
-                try {
-                    code =
-                            (int)
-                                    HEURISTICS
-                                            .handle()
-                                            .invokeExact(
-                                                    handle,
-                                                    description,
-                                                    first,
-                                                    second,
-                                                    result,
-                                                    result,
-                                                    wish,
-                                                    atMost,
-                                                    algorithms.address(),
-                                                    place.address());
-                } catch (Throwable e) {
-                    throw HEURISTICS.broken(e);
-                }
-                check(HEURISTICS, code, shape);
+                algorithms = arena.allocate(atMost * RESULT_BYTES, Long.BYTES);
+                int code =
+                        HEURISTICS.callRarely(
+                                handle,
+                                description,
+                                first,
+                                second,
+                                result,
+                                result,
+                                wish,
+                                atMost,
+                                algorithms.address(),
+                                place.address());
+                HEURISTICS.check(code, shape);
             } finally {
-                check(DESTROY_WISH, DESTROY_WISH.call(wish), shape);
+                DESTROY_WISH.check(DESTROY_WISH.call(wish), shape);
             }
             keepUsable(place.get(JAVA_INT, 0));
         }
 
         private void wish(long wish, int attribute, long bytes) {
             int code = SET_WISH.call(wish, attribute, place.address(), bytes);
-            check(SET_WISH, code, "attribute " + attribute + ", " + shape);
+            SET_WISH.check(code, "attribute " + attribute + ", " + shape);
         }
 
         /** Moves the candidates that the library can run to the front. */
@@ -420,7 +365,7 @@ public final class CublasLt {
 
         private void destroy(NativeFunction function, long descriptor) {
             if (descriptor != 0) {
-                check(function, function.call(descriptor), shape);
+                function.check(function.call(descriptor), shape);
             }
         }
     }

@@ -1,6 +1,5 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
@@ -16,7 +15,7 @@ final class CudaLibrary {
 
     private static final String HOW_TO_GET_IT =
             "it comes with NVIDIA's driver, and nvidia-smi must list a GPU; "
-                    + NativeLibraries.howToName("cuda");
+                    + NativeLibraries.howToName("weft.cuda.cuda");
     private static final long SCRATCH_BYTES = 256;
 
     /** Reachable for as long as its thread lives, so that its address may be handed out. */
@@ -30,9 +29,11 @@ final class CudaLibrary {
                     CudaLibrary::codeName,
                     () ->
                             new NativeLibraries()
-                                    .load("cuda", List.of("libcuda.so.1", "libcuda.so"), false));
-    private static final NativeFunction ERROR_NAME =
-            LOADED.function("cuGetErrorName", JAVA_INT, JAVA_LONG);
+                                    .load(
+                                            "weft.cuda.cuda",
+                                            List.of("libcuda.so.1", "libcuda.so"),
+                                            false));
+    private static final NativeFunction ERROR_NAME = LOADED.function("cuGetErrorName", "IP");
 
     /**
      * The driver after {@code cuInit}; initialised last, for a failure asks for the code's name.
@@ -59,24 +60,39 @@ final class CudaLibrary {
     }
 
     /**
-     * With few connections to the hardware, streams that share one wait for each other: a copy
-     * could wait behind a kernel that waits for it.
+     * What a function tells in the memory to which its first argument points; where that is an int,
+     * the lower half of this.
      */
-    private static void useAllConnections() {
-        try {
-            NativeEnvironment.setUnlessSet("CUDA_DEVICE_MAX_CONNECTIONS", "32");
-        } catch (Throwable e) {
-            throw new IllegalStateException("the environment cannot be set", e);
+    static long ask(NativeFunction function, String arguments) {
+        MemorySegment out = scratch();
+        function.check(function.call(out.address()), arguments);
+        return out.get(JAVA_LONG, 0);
+    }
+
+    /** Likewise, of a function with one more argument, which is formatted into the error. */
+    static long ask(NativeFunction function, String arguments, long a) {
+        MemorySegment out = scratch();
+        int code = function.call(out.address(), a);
+        if (code != 0) {
+            throw function.failed(code, arguments.formatted(a));
         }
+        return out.get(JAVA_LONG, 0);
+    }
+
+    static long ask(NativeFunction function, String arguments, long a, long b) {
+        MemorySegment out = scratch();
+        int code = function.call(out.address(), a, b);
+        if (code != 0) {
+            throw function.failed(code, arguments.formatted(a, b));
+        }
+        return out.get(JAVA_LONG, 0);
     }
 
     private static void initialise(BoundLibrary library) {
-        useAllConnections();
-        NativeFunction init = library.function("cuInit", JAVA_INT);
-        int code = init.call(0);
-        if (code != 0) {
-            throw init.failed(code, "0");
-        }
+        // With few connections to the hardware, streams that share one wait for each other: a copy
+        // could wait behind a kernel that waits for it.
+        NativeEnvironment.setUnlessSet("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+        library.function("cuInit", "I").run("%d", 0);
     }
 
     @SuppressWarnings("restricted")

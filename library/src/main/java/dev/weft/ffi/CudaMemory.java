@@ -1,16 +1,16 @@
 package dev.weft.ffi;
 
+import static dev.weft.ffi.CudaLibrary.ask;
 import static dev.weft.ffi.CudaLibrary.clearedScratch;
 import static dev.weft.ffi.CudaLibrary.scratch;
-import static dev.weft.ffi.CudaStructs.COPY_2D;
-import static dev.weft.ffi.CudaStructs.COPY_ATTRIBUTES;
-import static dev.weft.ffi.CudaStructs.offset;
-import static dev.weft.ffi.NativeFunction.hex;
+import static java.lang.foreign.MemoryLayout.sequenceLayout;
+import static java.lang.foreign.MemoryLayout.structLayout;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
 import java.lang.ref.Reference;
 import java.util.Optional;
 
@@ -29,20 +29,25 @@ public final class CudaMemory {
 
     private static final int PORTABLE = 1;
     private static final int DEVICE_MAPPED = 2;
-    private static final int WRITE_COMBINED = 4;
     private static final int LAZY_PEER_ACCESS = 1;
     private static final int UNIFIED_MEMORY = 4;
     private static final int SOURCE_IN_STREAM_ORDER = 1;
     private static final int OVERLAP_WITH_COMPUTE = 1;
 
-    private static final long SRC_MEMORY_TYPE = offset(COPY_2D, "srcMemoryType");
-    private static final long SRC_DEVICE = offset(COPY_2D, "srcDevice");
-    private static final long SRC_PITCH = offset(COPY_2D, "srcPitch");
-    private static final long DST_MEMORY_TYPE = offset(COPY_2D, "dstMemoryType");
-    private static final long DST_DEVICE = offset(COPY_2D, "dstDevice");
-    private static final long DST_PITCH = offset(COPY_2D, "dstPitch");
-    private static final long WIDTH = offset(COPY_2D, "WidthInBytes");
-    private static final long HEIGHT = offset(COPY_2D, "Height");
+    /** CUipcMemHandle and CUipcEventHandle, both passed by value. */
+    static final StructLayout IPC_HANDLE_LAYOUT =
+            structLayout(sequenceLayout(IPC_HANDLE_BYTES, JAVA_BYTE));
+
+    /** Offsets in a CUDA_MEMCPY2D. */
+    private static final long SRC_MEMORY_TYPE = 16;
+
+    private static final long SRC_DEVICE = 32;
+    private static final long SRC_PITCH = 48;
+    private static final long DST_MEMORY_TYPE = 72;
+    private static final long DST_DEVICE = 88;
+    private static final long DST_PITCH = 104;
+    private static final long WIDTH = 112;
+    private static final long HEIGHT = 120;
 
     /** A batch of one copy in scratch memory: its three arrays, its attributes and their index. */
     private static final long BATCH_DST = 0;
@@ -50,83 +55,65 @@ public final class CudaMemory {
     private static final long BATCH_SRC = 8;
     private static final long BATCH_BYTES = 16;
     private static final long BATCH_INDEX = 24;
+
+    /** A CUmemcpyAttributes: access order, two location hints of 8 bytes each, flags. */
     private static final long BATCH_ATTRIBUTES = 32;
-    private static final long ACCESS_ORDER =
-            BATCH_ATTRIBUTES + offset(COPY_ATTRIBUTES, "srcAccessOrder");
-    private static final long FLAGS = BATCH_ATTRIBUTES + offset(COPY_ATTRIBUTES, "flags");
+
+    private static final long FLAGS = BATCH_ATTRIBUTES + 20;
 
     private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
-    private static final NativeFunction ALLOCATE =
-            DRIVER.function("cuMemAlloc_v2", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction FREE = DRIVER.function("cuMemFree_v2", JAVA_LONG);
-    private static final NativeFunction ALLOCATE_HOST =
-            DRIVER.function("cuMemHostAlloc", JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final NativeFunction FREE_HOST = DRIVER.function("cuMemFreeHost", JAVA_LONG);
+    private static final NativeFunction ALLOCATE = DRIVER.function("cuMemAlloc_v2", "PP");
+    private static final NativeFunction FREE = DRIVER.function("cuMemFree_v2", "P");
+    private static final NativeFunction ALLOCATE_HOST = DRIVER.function("cuMemHostAlloc", "PPI");
+    private static final NativeFunction FREE_HOST = DRIVER.function("cuMemFreeHost", "P");
     private static final NativeFunction REGISTER_HOST =
-            DRIVER.function("cuMemHostRegister_v2", JAVA_LONG, JAVA_LONG, JAVA_INT);
+            DRIVER.function("cuMemHostRegister_v2", "PPI");
     private static final NativeFunction UNREGISTER_HOST =
-            DRIVER.function("cuMemHostUnregister", JAVA_LONG);
+            DRIVER.function("cuMemHostUnregister", "P");
     private static final NativeFunction HOST_DEVICE_POINTER =
-            DRIVER.function("cuMemHostGetDevicePointer_v2", JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final NativeFunction IPC_HANDLE =
-            DRIVER.function("cuIpcGetMemHandle", JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuMemHostGetDevicePointer_v2", "PPI");
+    private static final NativeFunction IPC_HANDLE = DRIVER.function("cuIpcGetMemHandle", "PP");
     private static final NativeFunction IPC_OPEN =
-            DRIVER.function("cuIpcOpenMemHandle_v2", JAVA_LONG, CudaStructs.IPC_HANDLE, JAVA_INT);
-    private static final NativeFunction IPC_CLOSE =
-            DRIVER.function("cuIpcCloseMemHandle", JAVA_LONG);
+            DRIVER.function("cuIpcOpenMemHandle_v2", JAVA_LONG, IPC_HANDLE_LAYOUT, JAVA_INT);
+    private static final NativeFunction IPC_CLOSE = DRIVER.function("cuIpcCloseMemHandle", "P");
 
-    private static final NativeFunction COPY =
-            DRIVER.function("cuMemcpyAsync", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction COPY = DRIVER.function("cuMemcpyAsync", "PPPP");
     private static final NativeFunction COPY_RECTANGLE =
-            DRIVER.function("cuMemcpy2DAsync_v2", JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuMemcpy2DAsync_v2", "PP");
     private static final NativeFunction COPY_BATCH =
-            DRIVER.function("cuMemcpyBatchAsync_v2", BoundLibrary.longs(8));
+            DRIVER.function("cuMemcpyBatchAsync_v2", "PPPPPPPP");
     private static final NativeFunction COPY_TO_DEVICE_NOW =
-            DRIVER.function("cuMemcpyHtoD_v2", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuMemcpyHtoD_v2", "PPP");
     private static final NativeFunction COPY_TO_HOST_NOW =
-            DRIVER.function("cuMemcpyDtoH_v2", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuMemcpyDtoH_v2", "PPP");
     // The byte is passed as an int: a C function reads the lowest byte of the register.
-    private static final NativeFunction FILL_8 =
-            DRIVER.function("cuMemsetD8Async", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction FILL_32 =
-            DRIVER.function("cuMemsetD32Async", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction FILL_8 = DRIVER.function("cuMemsetD8Async", "PIPP");
+    private static final NativeFunction FILL_32 = DRIVER.function("cuMemsetD32Async", "PIPP");
+
+    private static final String COPIED = "to %#x, from %#x, %d bytes";
 
     private CudaMemory() {}
 
     /** Device memory, aligned to 256 bytes, its contents undefined. */
     public static long allocate(long bytes) {
-        MemorySegment out = scratch();
-        int code = ALLOCATE.call(out.address(), bytes);
-        if (code != 0) {
-            throw ALLOCATE.failed(code, bytes + " bytes");
-        }
-        return out.get(JAVA_LONG, 0);
+        return ask(ALLOCATE, "%d bytes", bytes);
     }
 
     /** Waits for the device's work on it. */
     public static void free(long pointer) {
-        check(FREE, FREE.call(pointer), pointer);
+        FREE.run("%#x", pointer);
     }
 
-    /**
-     * Host memory that stays where it is and that every device reaches at the same address.
-     *
-     * @param writeCombined quicker for the device to read, very slow for the host to
-     */
+    /** Host memory that stays where it is and that every device reaches at the same address. */
     @SuppressWarnings("restricted")
-    public static MemorySegment allocateHost(long bytes, boolean writeCombined) {
-        int flags = PORTABLE | DEVICE_MAPPED | (writeCombined ? WRITE_COMBINED : 0);
-        MemorySegment out = scratch();
-        int code = ALLOCATE_HOST.call(out.address(), bytes, flags);
-        if (code != 0) {
-            throw ALLOCATE_HOST.failed(code, bytes + " bytes, flags " + flags);
-        }
-        return MemorySegment.ofAddress(out.get(JAVA_LONG, 0)).reinterpret(bytes);
+    public static MemorySegment allocateHost(long bytes) {
+        long address = ask(ALLOCATE_HOST, "%d bytes, flags %d", bytes, PORTABLE | DEVICE_MAPPED);
+        return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 
     /** Of {@link #allocateHost}; the segment must not be used afterwards. */
     public static void freeHost(MemorySegment segment) {
-        check(FREE_HOST, FREE_HOST.call(segment.address()), segment.address());
+        FREE_HOST.run("%#x", segment.address());
     }
 
     /**
@@ -136,27 +123,20 @@ public final class CudaMemory {
      */
     public static void registerHost(MemorySegment segment) {
         requireNative(segment);
-        int flags = PORTABLE | DEVICE_MAPPED;
-        int code = REGISTER_HOST.call(segment.address(), segment.byteSize(), flags);
-        if (code != 0) {
-            throw REGISTER_HOST.failed(
-                    code,
-                    hex(segment.address()) + ", " + segment.byteSize() + " bytes, flags " + flags);
-        }
+        REGISTER_HOST.run(
+                "%#x, %d bytes, flags %d",
+                segment.address(), segment.byteSize(), PORTABLE | DEVICE_MAPPED);
     }
 
     /** Of {@link #registerHost}, before the memory is freed or unmapped. */
     public static void unregisterHost(MemorySegment segment) {
-        check(UNREGISTER_HOST, UNREGISTER_HOST.call(segment.address()), segment.address());
+        UNREGISTER_HOST.run("%#x", segment.address());
     }
 
     /** Where the device sees pinned host memory. */
     public static long hostDevicePointer(MemorySegment segment) {
         requireNative(segment);
-        MemorySegment out = scratch();
-        int code = HOST_DEVICE_POINTER.call(out.address(), segment.address(), 0);
-        check(HOST_DEVICE_POINTER, code, segment.address());
-        return out.get(JAVA_LONG, 0);
+        return ask(HOST_DEVICE_POINTER, "%#x", segment.address(), 0);
     }
 
     /**
@@ -164,34 +144,38 @@ public final class CudaMemory {
      * allocation: the receiver also needs the distance from its start.
      */
     public static byte[] ipcHandle(long pointer) {
+        return ipcHandle(IPC_HANDLE, pointer);
+    }
+
+    /** Of memory or of an event. */
+    static byte[] ipcHandle(NativeFunction function, long of) {
         MemorySegment out = scratch();
-        check(IPC_HANDLE, IPC_HANDLE.call(out.address(), pointer), pointer);
+        function.run("%2$#x", out.address(), of);
         return out.asSlice(0, IPC_HANDLE_BYTES).toArray(JAVA_BYTE);
     }
 
     /** The allocation of another process, until {@link #ipcClose}. */
     public static long ipcOpen(byte[] handle) {
         MemorySegment out = scratch();
-        MemorySegment byValue = ipcHandleIn(out.asSlice(Long.BYTES, IPC_HANDLE_BYTES), handle);
+        MemorySegment byValue = inScratch(handle);
+        long flags = LAZY_PEER_ACCESS;
         int code;
         try {
-            code = (int) IPC_OPEN.handle().invokeExact(out.address(), byValue, LAZY_PEER_ACCESS);
+            code = (int) IPC_OPEN.handle().invokeExact(out.address(), byValue, flags);
         } catch (Throwable e) {
             throw IPC_OPEN.broken(e);
         }
-        if (code != 0) {
-            throw IPC_OPEN.failed(code, "handle of another process");
-        }
+        IPC_OPEN.check(code, "handle of another process");
         return out.get(JAVA_LONG, 0);
     }
 
     public static void ipcClose(long pointer) {
-        check(IPC_CLOSE, IPC_CLOSE.call(pointer), pointer);
+        IPC_CLOSE.run("%#x", pointer);
     }
 
     /** Between any two memories, device or host; the driver sees from the addresses which. */
     public static void copyAsync(long dst, long src, long bytes, long stream) {
-        checkCopy(COPY, COPY.call(dst, src, bytes, stream), dst, src, bytes);
+        COPY.run(COPIED, dst, src, bytes, stream);
     }
 
     /**
@@ -221,12 +205,8 @@ public final class CudaMemory {
         if (code != 0) {
             throw COPY_RECTANGLE.failed(
                     code,
-                    "%s%s%s bytes x %s rows"
-                            .formatted(
-                                    rectangle("to", dst, dstPitch),
-                                    rectangle("from", src, srcPitch),
-                                    widthBytes,
-                                    rows));
+                    "to %#x pitch %d, from %#x pitch %d, %d bytes x %d rows"
+                            .formatted(dst, dstPitch, src, srcPitch, widthBytes, rows));
         }
     }
 
@@ -246,35 +226,28 @@ public final class CudaMemory {
         batch.set(JAVA_LONG, BATCH_DST, dst);
         batch.set(JAVA_LONG, BATCH_SRC, src);
         batch.set(JAVA_LONG, BATCH_BYTES, bytes);
-        batch.set(JAVA_INT, ACCESS_ORDER, SOURCE_IN_STREAM_ORDER);
+        batch.set(JAVA_INT, BATCH_ATTRIBUTES, SOURCE_IN_STREAM_ORDER);
         batch.set(JAVA_INT, FLAGS, OVERLAP_WITH_COMPUTE);
-        int code;
-        try {
-            code =
-                    (int)
-                            COPY_BATCH
-                                    .handle()
-                                    .invokeExact(
-                                            address + BATCH_DST,
-                                            address + BATCH_SRC,
-                                            address + BATCH_BYTES,
-                                            1L,
-                                            address + BATCH_ATTRIBUTES,
-                                            address + BATCH_INDEX,
-                                            1L,
-                                            stream);
-        } catch (Throwable e) {
-            throw COPY_BATCH.broken(e);
+        int code =
+                COPY_BATCH.call(
+                        address + BATCH_DST,
+                        address + BATCH_SRC,
+                        address + BATCH_BYTES,
+                        1,
+                        address + BATCH_ATTRIBUTES,
+                        address + BATCH_INDEX,
+                        1,
+                        stream);
+        if (code != 0) {
+            throw COPY_BATCH.failed(code, COPIED.formatted(dst, src, bytes));
         }
-        checkCopy(COPY_BATCH, code, dst, src, bytes);
     }
 
     /** The whole segment; it is there for every stream when this returns. */
     public static void copyToDevice(long dst, MemorySegment src) {
         requireNative(src);
-        int code = COPY_TO_DEVICE_NOW.call(dst, src.address(), src.byteSize());
+        COPY_TO_DEVICE_NOW.run(COPIED, dst, src.address(), src.byteSize());
         Reference.reachabilityFence(src);
-        checkCopy(COPY_TO_DEVICE_NOW, code, dst, src.address(), src.byteSize());
         // The driver returns when it has taken a copy; streams of Weft do not wait for its stream.
         CudaStreams.synchronize(0);
     }
@@ -282,16 +255,12 @@ public final class CudaMemory {
     /** Fills the whole segment; it is complete when this returns. */
     public static void copyToHost(MemorySegment dst, long src) {
         requireNative(dst);
-        int code = COPY_TO_HOST_NOW.call(dst.address(), src, dst.byteSize());
+        COPY_TO_HOST_NOW.run(COPIED, dst.address(), src, dst.byteSize());
         Reference.reachabilityFence(dst);
-        checkCopy(COPY_TO_HOST_NOW, code, dst.address(), src, dst.byteSize());
     }
 
     public static void fill8Async(long dst, byte value, long bytes, long stream) {
-        int code = FILL_8.call(dst, value & 0xff, bytes, stream);
-        if (code != 0) {
-            throw FILL_8.failed(code, "to " + hex(dst) + ", " + bytes + " bytes");
-        }
+        FILL_8.run("to %#x, %3$d bytes", dst, value & 0xff, bytes, stream);
     }
 
     /**
@@ -299,44 +268,26 @@ public final class CudaMemory {
      * @param count number of 32-bit words
      */
     public static void fill32Async(long dst, int value, long count, long stream) {
-        int code = FILL_32.call(dst, value, count, stream);
-        if (code != 0) {
-            throw FILL_32.failed(code, "to " + hex(dst) + ", " + count + " words");
-        }
+        FILL_32.run("to %#x, %3$d words", dst, value, count, stream);
     }
 
-    /** Puts a handle into native memory, from where it is passed by value. */
-    static MemorySegment ipcHandleIn(MemorySegment place, byte[] handle) {
+    /** Puts a handle into scratch memory, from where it is passed by value. */
+    static MemorySegment inScratch(byte[] handle) {
         if (handle.length != IPC_HANDLE_BYTES) {
             throw new IllegalArgumentException(
                     "an IPC handle of " + handle.length + " bytes: expected " + IPC_HANDLE_BYTES);
         }
-        return place.copyFrom(MemorySegment.ofArray(handle));
+        // Behind the place where the driver puts what it opens.
+        return scratch()
+                .asSlice(Long.BYTES, IPC_HANDLE_BYTES)
+                .copyFrom(MemorySegment.ofArray(handle));
     }
 
-    static void requireNative(MemorySegment segment) {
+    private static void requireNative(MemorySegment segment) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
                     "a segment of %s bytes on the Java heap: expected native"
                             .formatted(segment.byteSize()));
-        }
-    }
-
-    private static String rectangle(String direction, long address, long pitch) {
-        return direction + " " + hex(address) + " pitch " + pitch + ", ";
-    }
-
-    private static void checkCopy(
-            NativeFunction function, int code, long dst, long src, long bytes) {
-        if (code != 0) {
-            throw function.failed(
-                    code, "to " + hex(dst) + ", from " + hex(src) + ", " + bytes + " bytes");
-        }
-    }
-
-    private static void check(NativeFunction function, int code, long pointer) {
-        if (code != 0) {
-            throw function.failed(code, hex(pointer));
         }
     }
 }

@@ -1,9 +1,7 @@
 package dev.weft.ffi;
 
+import static dev.weft.ffi.CudaLibrary.ask;
 import static dev.weft.ffi.CudaLibrary.scratch;
-import static dev.weft.ffi.CudaStructs.LAUNCH;
-import static dev.weft.ffi.CudaStructs.LAUNCH_ATTRIBUTE;
-import static dev.weft.ffi.CudaStructs.offset;
 import static dev.weft.ffi.NativeFunction.hex;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -44,50 +42,31 @@ public final class CudaModules {
     private static final long BOX = 24;
     private static final long ELEMENT_STRIDES = 32;
 
-    /** The configuration and its one attribute in scratch memory. */
+    /** Offsets in a CUlaunchConfig, which lies at the start of scratch memory. */
+    private static final long GRID = 0;
+
+    private static final long BLOCK = 12;
+    private static final long SHARED_BYTES = 24;
+    private static final long STREAM = 32;
+    private static final long ATTRIBUTES = 40;
+    private static final long ATTRIBUTE_COUNT = 48;
+
+    /** Its one CUlaunchAttribute, of 72 bytes: the number of its kind, then the cluster. */
     private static final long ATTRIBUTE_START = 64;
 
-    private static final long GRID_X = offset(LAUNCH, "gridDimX");
-    private static final long GRID_Y = offset(LAUNCH, "gridDimY");
-    private static final long GRID_Z = offset(LAUNCH, "gridDimZ");
-    private static final long BLOCK_X = offset(LAUNCH, "blockDimX");
-    private static final long BLOCK_Y = offset(LAUNCH, "blockDimY");
-    private static final long BLOCK_Z = offset(LAUNCH, "blockDimZ");
-    private static final long SHARED_BYTES = offset(LAUNCH, "sharedMemBytes");
-    private static final long STREAM = offset(LAUNCH, "hStream");
-    private static final long ATTRIBUTES = offset(LAUNCH, "attrs");
-    private static final long ATTRIBUTE_COUNT = offset(LAUNCH, "numAttrs");
-    private static final long ID = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "id");
-    private static final long CLUSTER_X = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterX");
-    private static final long CLUSTER_Y = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterY");
-    private static final long CLUSTER_Z = ATTRIBUTE_START + offset(LAUNCH_ATTRIBUTE, "clusterZ");
+    private static final long CLUSTER = ATTRIBUTE_START + 8;
+    private static final long ATTRIBUTE_END = ATTRIBUTE_START + 72;
 
     private static final BoundLibrary DRIVER = CudaLibrary.DRIVER;
-    private static final NativeFunction LOAD =
-            DRIVER.function("cuModuleLoadData", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction FUNCTION =
-            DRIVER.function("cuModuleGetFunction", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final NativeFunction LOAD = DRIVER.function("cuModuleLoadData", "PP");
+    private static final NativeFunction FUNCTION = DRIVER.function("cuModuleGetFunction", "PPP");
     private static final NativeFunction SET_ATTRIBUTE =
-            DRIVER.function("cuFuncSetAttribute", JAVA_LONG, JAVA_INT, JAVA_INT);
-    private static final NativeFunction LAUNCH_KERNEL =
-            DRIVER.function("cuLaunchKernelEx", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuFuncSetAttribute", "PII");
+    private static final NativeFunction LAUNCH_KERNEL = DRIVER.function("cuLaunchKernelEx", "PPPP");
     private static final NativeFunction MAX_CLUSTERS =
-            DRIVER.function("cuOccupancyMaxActiveClusters", JAVA_LONG, JAVA_LONG, JAVA_LONG);
+            DRIVER.function("cuOccupancyMaxActiveClusters", "PPP");
     private static final NativeFunction ENCODE =
-            DRIVER.function(
-                    "cuTensorMapEncodeTiled",
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_INT,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_INT,
-                    JAVA_INT,
-                    JAVA_INT);
+            DRIVER.function("cuTensorMapEncodeTiled", "PIIPPPPPIIII");
 
     private CudaModules() {}
 
@@ -99,12 +78,7 @@ public final class CudaModules {
             // A copy, for the driver wants an aligned image, and a zero at the end of PTX.
             MemorySegment copy = arena.allocate(image.byteSize() + 1, 64);
             MemorySegment.copy(image, 0, copy, 0, image.byteSize());
-            MemorySegment out = scratch();
-            int code = LOAD.call(out.address(), copy.address());
-            if (code != 0) {
-                throw LOAD.failed(code, "image of " + image.byteSize() + " bytes");
-            }
-            return out.get(JAVA_LONG, 0);
+            return ask(LOAD, "image of " + image.byteSize() + " bytes", copy.address());
         }
     }
 
@@ -115,20 +89,15 @@ public final class CudaModules {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = scratch();
             int code = FUNCTION.call(out.address(), module, arena.allocateFrom(name).address());
-            if (code != 0) {
-                throw FUNCTION.failed(code, "module " + hex(module) + ", " + name);
-            }
+            FUNCTION.check(code, "module " + hex(module) + ", " + name);
             return out.get(JAVA_LONG, 0);
         }
     }
 
     /** Lets a kernel be launched with more dynamic shared memory than the usual 48 KiB. */
     public static void setMaxDynamicShared(long function, int bytes) {
-        int code = SET_ATTRIBUTE.call(function, MAX_DYNAMIC_SHARED_BYTES, bytes);
-        if (code != 0) {
-            throw SET_ATTRIBUTE.failed(
-                    code, hex(function) + ", dynamic shared memory of " + bytes + " bytes");
-        }
+        String arguments = "%#x, dynamic shared memory of %3$d bytes";
+        SET_ATTRIBUTE.run(arguments, function, MAX_DYNAMIC_SHARED_BYTES, bytes);
     }
 
     /**
@@ -147,7 +116,7 @@ public final class CudaModules {
             MemorySegment params,
             int clusterX) {
         long launch = configuration(gridX, gridY, blockX, sharedBytes, stream, clusterX);
-        int code = LAUNCH_KERNEL.call(launch, function, params.address(), 0L);
+        int code = LAUNCH_KERNEL.call(launch, function, params.address(), 0);
         Reference.reachabilityFence(params);
         if (code != 0) {
             throw LAUNCH_KERNEL.failed(
@@ -160,13 +129,9 @@ public final class CudaModules {
             long function, int gridX, int gridY, int blockX, int sharedBytes, int clusterX) {
         long launch = configuration(gridX, gridY, blockX, sharedBytes, 0, clusterX);
         MemorySegment out = scratch();
-        long result = ATTRIBUTE_START + LAUNCH_ATTRIBUTE.byteSize();
-        int code = MAX_CLUSTERS.call(out.address() + result, function, launch);
-        if (code != 0) {
-            throw MAX_CLUSTERS.failed(
-                    code, describe(function, gridX, gridY, blockX, sharedBytes, clusterX));
-        }
-        return out.get(JAVA_INT, result);
+        int code = MAX_CLUSTERS.call(out.address() + ATTRIBUTE_END, function, launch);
+        MAX_CLUSTERS.check(code, describe(function, gridX, gridY, blockX, sharedBytes, clusterX));
+        return out.get(JAVA_INT, ATTRIBUTE_END);
     }
 
     /**
@@ -198,40 +163,31 @@ public final class CudaModules {
             arrays.set(JAVA_INT, ELEMENT_STRIDES + i * 4L, 1);
         }
         arrays.set(JAVA_LONG, STRIDES, strideBytes);
-        int code;
-        try {
-            code =
-                    (int)
-                            ENCODE.handle()
-                                    .invokeExact(
-                                            map.address(),
-                                            dataType,
-                                            2,
-                                            address,
-                                            at + SIZES,
-                                            at + STRIDES,
-                                            at + BOX,
-                                            at + ELEMENT_STRIDES,
-                                            0,
-                                            swizzle,
-                                            l2Promotion,
-                                            0);
-        } catch (Throwable e) {
-            throw ENCODE.broken(e);
-        }
-        if (code != 0) {
-            throw ENCODE.failed(
-                    code,
-                    "type %d, address %s, sizes %s, stride %d bytes, box %s, swizzle %d, L2 %d"
-                            .formatted(
-                                    dataType,
-                                    hex(address),
-                                    Arrays.toString(sizes),
-                                    strideBytes,
-                                    Arrays.toString(box),
-                                    swizzle,
-                                    l2Promotion));
-        }
+        int code =
+                ENCODE.callRarely(
+                        map.address(),
+                        dataType,
+                        2,
+                        address,
+                        at + SIZES,
+                        at + STRIDES,
+                        at + BOX,
+                        at + ELEMENT_STRIDES,
+                        0,
+                        swizzle,
+                        l2Promotion,
+                        0);
+        ENCODE.check(
+                code,
+                "type %d, address %#x, sizes %s, stride %d bytes, box %s, swizzle %d, L2 %d"
+                        .formatted(
+                                dataType,
+                                address,
+                                Arrays.toString(sizes),
+                                strideBytes,
+                                Arrays.toString(box),
+                                swizzle,
+                                l2Promotion));
     }
 
     private static void requireMatrix(MemorySegment map, long[] sizes, int[] box) {
@@ -251,26 +207,26 @@ public final class CudaModules {
     private static long configuration(
             int gridX, int gridY, int blockX, int sharedBytes, long stream, int clusterX) {
         MemorySegment launch = scratch();
-        launch.set(JAVA_INT, GRID_X, gridX);
-        launch.set(JAVA_INT, GRID_Y, gridY);
-        launch.set(JAVA_INT, GRID_Z, 1);
-        launch.set(JAVA_INT, BLOCK_X, blockX);
-        launch.set(JAVA_INT, BLOCK_Y, 1);
-        launch.set(JAVA_INT, BLOCK_Z, 1);
+        dimensions(launch, GRID, gridX, gridY);
+        dimensions(launch, BLOCK, blockX, 1);
         launch.set(JAVA_INT, SHARED_BYTES, sharedBytes);
         launch.set(JAVA_LONG, STREAM, stream);
         launch.set(JAVA_LONG, ATTRIBUTES, launch.address() + ATTRIBUTE_START);
         launch.set(JAVA_INT, ATTRIBUTE_COUNT, clusterX > 1 ? 1 : 0);
-        launch.set(JAVA_INT, ID, CLUSTER_DIMENSION);
-        launch.set(JAVA_INT, CLUSTER_X, clusterX);
-        launch.set(JAVA_INT, CLUSTER_Y, 1);
-        launch.set(JAVA_INT, CLUSTER_Z, 1);
+        launch.set(JAVA_INT, ATTRIBUTE_START, CLUSTER_DIMENSION);
+        dimensions(launch, CLUSTER, clusterX, 1);
         return launch.address();
+    }
+
+    private static void dimensions(MemorySegment launch, long at, int x, int y) {
+        launch.set(JAVA_INT, at, x);
+        launch.set(JAVA_INT, at + 4, y);
+        launch.set(JAVA_INT, at + 8, 1);
     }
 
     private static String describe(
             long function, int gridX, int gridY, int blockX, int sharedBytes, int clusterX) {
-        return "%s, grid %s x %s, block %s, shared %s bytes, cluster %s"
-                .formatted(hex(function), gridX, gridY, blockX, sharedBytes, clusterX);
+        return "%#x, grid %s x %s, block %s, shared %s bytes, cluster %s"
+                .formatted(function, gridX, gridY, blockX, sharedBytes, clusterX);
     }
 }

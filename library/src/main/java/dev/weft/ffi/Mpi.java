@@ -12,7 +12,8 @@ import java.util.function.Supplier;
 /**
  * The process's MPI library, Open MPI or MPICH: loaded once, when first asked for. Handles
  * (communicators, types) and addresses are passed as longs; the caller keeps memory given by
- * address mapped for as long as MPI may use it. A call that fails throws {@link MpiException}.
+ * address mapped for as long as MPI may use it. A call that fails throws {@link
+ * NativeCallException}.
  *
  * <p>One thread calls, the one that has initialised MPI, unless {@link #initThread} has given
  * {@link MpiThreadLevel#MULTIPLE}; {@link #initialized}, {@link #finalized} and what only tells
@@ -75,11 +76,9 @@ public final class Mpi {
         MpiThreadLevel provided;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_INT);
-            int code =
-                    MpiCalls.INIT_THREAD.call(0, 0, family().threadCode(required), out.address());
-            if (code != 0) {
-                throw MpiCalls.INIT_THREAD.failed(code, required.toString());
-            }
+            int level = family().threadCode(required);
+            int code = MpiCalls.INIT_THREAD.call(0, 0, level, out.address());
+            MpiCalls.INIT_THREAD.check(code, required.toString());
             provided = threadLevel(out.get(JAVA_INT, 0));
         }
         // Failures that belong to no communicator are raised on one of these two, by MPI's version.
@@ -103,18 +102,7 @@ public final class Mpi {
 
     /** MPI_Finalize: waits for all ranks, and no call may follow. */
     public void finish() {
-        int code = MpiCalls.FINALIZE.call();
-        if (code != 0) {
-            throw MpiCalls.FINALIZE.failed(code, "");
-        }
-    }
-
-    /** Ends all processes of the communicator, this one included, with the exit code. */
-    public void abort(long comm, int exitCode) {
-        int code = MpiCalls.ABORT.call(comm, exitCode);
-        if (code != 0) {
-            throw MpiCalls.ABORT.failed(code, comm(comm) + ", exit code " + exitCode);
-        }
+        MpiCalls.FINALIZE.check(MpiCalls.FINALIZE.call(), "");
     }
 
     /** The communicator of all processes that were started together. */
@@ -158,17 +146,12 @@ public final class Mpi {
 
     /** Failures on this communicator are returned, where MPI itself would end the process. */
     public void returnErrors(long comm) {
-        int code = MpiCalls.SET_ERROR_HANDLER.call(comm, family().errorsReturn(symbols()));
-        if (code != 0) {
-            throw MpiCalls.SET_ERROR_HANDLER.failed(code, comm(comm) + ", errors return");
-        }
+        long handler = family().errorsReturn(symbols());
+        MpiCalls.SET_ERROR_HANDLER.run("comm %#x, errors return", comm, handler);
     }
 
     public void barrier(long comm) {
-        int code = MpiCalls.BARRIER.call(comm);
-        if (code != 0) {
-            throw MpiCalls.BARRIER.failed(code, comm(comm));
-        }
+        MpiCalls.BARRIER.run("comm %#x", comm);
     }
 
     public void bcast(long address, int count, long type, int root, long comm) {
@@ -287,24 +270,18 @@ public final class Mpi {
                 family().label() + " grants thread level " + code + ", which Weft does not know");
     }
 
-    private static int ask(MpiFunction function) {
+    private static int ask(NativeFunction function) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_INT);
-            int code = function.call(out.address());
-            if (code != 0) {
-                throw function.failed(code, "");
-            }
+            function.run("", out.address());
             return out.get(JAVA_INT, 0);
         }
     }
 
-    private static int ask(MpiFunction function, long comm) {
+    private static int ask(NativeFunction function, long comm) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_INT);
-            int code = function.call(comm, out.address());
-            if (code != 0) {
-                throw function.failed(code, comm(comm));
-            }
+            function.run("comm %#x", comm, out.address());
             return out.get(JAVA_INT, 0);
         }
     }
@@ -313,7 +290,7 @@ public final class Mpi {
         int into(MemorySegment handle);
     }
 
-    private long create(MpiFunction function, Creation creation, Supplier<String> arguments) {
+    private long create(NativeFunction function, Creation creation, Supplier<String> arguments) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(Long.BYTES, Long.BYTES);
             int code = creation.into(out);
@@ -330,14 +307,11 @@ public final class Mpi {
     }
 
     /** For functions that take the address of a handle, which they may change. */
-    private void withHandle(MpiFunction function, long handle, String kind) {
+    private void withHandle(NativeFunction function, long handle, String kind) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment inOut = arena.allocate(Long.BYTES, Long.BYTES);
             family().writeHandle(inOut, 0, handle);
-            int code = function.call(inOut.address());
-            if (code != 0) {
-                throw function.failed(code, kind + " " + hex(handle));
-            }
+            function.check(function.call(inOut.address()), kind + " " + hex(handle));
         }
     }
 }

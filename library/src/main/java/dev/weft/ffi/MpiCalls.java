@@ -1,10 +1,8 @@
 package dev.weft.ffi;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -22,78 +20,62 @@ final class MpiCalls {
 
     static {
         MpiLibrary[] found = new MpiLibrary[1];
-        BOUND =
+        BoundLibrary library =
                 BoundLibrary.load(
                         "MPI",
                         HOW_TO_GET_IT,
                         MpiCalls::errorText,
                         () -> {
-                            found[0] = load();
+                            String given =
+                                    System.getProperty(
+                                            MpiLibrary.PROPERTY,
+                                            System.getenv(MpiLibrary.VARIABLE));
+                            found[0] = MpiLibrary.load(given, System.getenv());
                             return found[0].symbols();
                         });
         LIBRARY = found[0];
+        BOUND = LIBRARY == null ? library : library.named(LIBRARY.family().label());
     }
 
-    private static final MemoryLayout POINTER = JAVA_LONG;
-    private static final MemoryLayout INT = JAVA_INT;
-    private static final MemoryLayout HANDLE = LIBRARY == null ? INT : family().handleLayout();
-
-    static final MpiFunction INIT_THREAD = bind("MPI_Init_thread", POINTER, POINTER, INT, POINTER);
-    static final MpiFunction INITIALIZED = bind("MPI_Initialized", POINTER);
-    static final MpiFunction FINALIZED = bind("MPI_Finalized", POINTER);
-    static final MpiFunction FINALIZE = bind("MPI_Finalize");
-    static final MpiFunction QUERY_THREAD = bind("MPI_Query_thread", POINTER);
-    static final MpiFunction ABORT = bind("MPI_Abort", HANDLE, INT);
-    static final MpiFunction RANK = bind("MPI_Comm_rank", HANDLE, POINTER);
-    static final MpiFunction SIZE = bind("MPI_Comm_size", HANDLE, POINTER);
-    static final MpiFunction DUPLICATE = bind("MPI_Comm_dup", HANDLE, POINTER);
-    static final MpiFunction SPLIT_TYPE =
-            bind("MPI_Comm_split_type", HANDLE, INT, INT, HANDLE, POINTER);
-    static final MpiFunction FREE_COMM = bind("MPI_Comm_free", POINTER);
-    static final MpiFunction SET_ERROR_HANDLER = bind("MPI_Comm_set_errhandler", HANDLE, HANDLE);
-    static final MpiFunction BARRIER = bind("MPI_Barrier", HANDLE);
-    static final MpiFunction BROADCAST = bind("MPI_Bcast", POINTER, INT, HANDLE, INT, HANDLE);
-    static final MpiFunction ALLGATHER =
-            bind("MPI_Allgather", POINTER, INT, HANDLE, POINTER, INT, HANDLE, HANDLE);
-    static final MpiFunction ALLGATHERV =
-            bind("MPI_Allgatherv", POINTER, INT, HANDLE, POINTER, POINTER, POINTER, HANDLE, HANDLE);
-    static final MpiFunction CREATE_CONTIGUOUS = bind("MPI_Type_contiguous", INT, HANDLE, POINTER);
-    static final MpiFunction CREATE_HVECTOR =
-            bind("MPI_Type_create_hvector", INT, INT, POINTER, HANDLE, POINTER);
-    static final MpiFunction COMMIT_TYPE = bind("MPI_Type_commit", POINTER);
-    static final MpiFunction FREE_TYPE = bind("MPI_Type_free", POINTER);
-    static final MpiFunction ISEND =
-            bind("MPI_Isend", POINTER, INT, HANDLE, INT, INT, HANDLE, POINTER);
-    static final MpiFunction IRECV =
-            bind("MPI_Irecv", POINTER, INT, HANDLE, INT, INT, HANDLE, POINTER);
-    static final MpiFunction TEST_SOME =
-            bind("MPI_Testsome", INT, POINTER, POINTER, POINTER, POINTER);
-    static final MpiFunction CANCEL = bind("MPI_Cancel", POINTER);
-    static final MpiFunction TEST_CANCELLED = bind("MPI_Test_cancelled", POINTER, POINTER);
-    static final MpiFunction FREE_REQUEST = bind("MPI_Request_free", POINTER);
-    static final MpiFunction GET_ELEMENTS = bind("MPI_Get_elements_x", POINTER, HANDLE, POINTER);
-    private static final MpiFunction ERROR_CLASS = bind("MPI_Error_class", INT, POINTER);
-    private static final MpiFunction ERROR_STRING = bind("MPI_Error_string", INT, POINTER, POINTER);
+    static final NativeFunction INIT_THREAD = bind("MPI_Init_thread", "PPIP");
+    static final NativeFunction INITIALIZED = bind("MPI_Initialized", "P");
+    static final NativeFunction FINALIZED = bind("MPI_Finalized", "P");
+    static final NativeFunction FINALIZE = bind("MPI_Finalize", "");
+    static final NativeFunction QUERY_THREAD = bind("MPI_Query_thread", "P");
+    static final NativeFunction RANK = bind("MPI_Comm_rank", "HP");
+    static final NativeFunction SIZE = bind("MPI_Comm_size", "HP");
+    static final NativeFunction DUPLICATE = bind("MPI_Comm_dup", "HP");
+    static final NativeFunction SPLIT_TYPE = bind("MPI_Comm_split_type", "HIIHP");
+    static final NativeFunction FREE_COMM = bind("MPI_Comm_free", "P");
+    static final NativeFunction SET_ERROR_HANDLER = bind("MPI_Comm_set_errhandler", "HH");
+    static final NativeFunction BARRIER = bind("MPI_Barrier", "H");
+    static final NativeFunction BROADCAST = bind("MPI_Bcast", "PIHIH");
+    static final NativeFunction ALLGATHER = bind("MPI_Allgather", "PIHPIHH");
+    static final NativeFunction ALLGATHERV = bind("MPI_Allgatherv", "PIHPPPHH");
+    static final NativeFunction CREATE_CONTIGUOUS = bind("MPI_Type_contiguous", "IHP");
+    static final NativeFunction CREATE_HVECTOR = bind("MPI_Type_create_hvector", "IIPHP");
+    static final NativeFunction COMMIT_TYPE = bind("MPI_Type_commit", "P");
+    static final NativeFunction FREE_TYPE = bind("MPI_Type_free", "P");
+    static final NativeFunction ISEND = bind("MPI_Isend", "PIHIIHP");
+    static final NativeFunction IRECV = bind("MPI_Irecv", "PIHIIHP");
+    static final NativeFunction TEST_SOME = bind("MPI_Testsome", "IPPPP");
+    static final NativeFunction CANCEL = bind("MPI_Cancel", "P");
+    static final NativeFunction FREE_REQUEST = bind("MPI_Request_free", "P");
+    static final NativeFunction GET_ELEMENTS = bind("MPI_Get_elements_x", "PHP");
+    private static final NativeFunction ERROR_CLASS = bind("MPI_Error_class", "IP");
+    private static final NativeFunction ERROR_STRING = bind("MPI_Error_string", "IPP");
 
     /** Four times the longest text that any family's header announces. */
     private static final int ERROR_BYTES = 2048;
 
     private MpiCalls() {}
 
-    private static MpiLibrary load() {
-        try {
-            String given =
-                    System.getProperty(MpiLibrary.PROPERTY, System.getenv(MpiLibrary.VARIABLE));
-            return MpiLibrary.load(given, System.getenv());
-        } catch (RuntimeException e) {
-            throw e;
-        } catch (Throwable e) {
-            throw new IllegalStateException("MPI cannot be loaded", e);
-        }
-    }
-
-    private static MpiFunction bind(String symbol, MemoryLayout... parameters) {
-        return MpiFunction.bind(BOUND, symbol, parameters);
+    /**
+     * @param parameters as {@link BoundLibrary#function} takes them, and H for a handle
+     */
+    private static NativeFunction bind(String symbol, String parameters) {
+        boolean ints = LIBRARY == null || family().handleLayout().byteSize() == Integer.BYTES;
+        return BOUND.function(symbol, parameters.replace('H', ints ? 'I' : 'P'));
     }
 
     static MpiLibrary library() {

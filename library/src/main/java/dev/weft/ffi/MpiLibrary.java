@@ -1,16 +1,12 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -39,6 +35,8 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
     static final String PROPERTY = "weft.mpi.library";
     static final String VARIABLE = "WEFT_MPI_LIBRARY";
 
+    private static final String GET_VERSION = "MPI_Get_library_version";
+
     /** Twice the longest text that any family's header announces. */
     private static final int VERSION_BYTES = 16384;
 
@@ -46,7 +44,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
      * @param given file or name of a library, or null if the user has named none
      * @throws IllegalArgumentException with one line that says what was found and what is needed
      */
-    static MpiLibrary load(String given, Map<String, String> environment) throws Throwable {
+    static MpiLibrary load(String given, Map<String, String> environment) {
         keepSignals();
         sendEagerly();
         if (given != null) {
@@ -80,7 +78,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
                                 .collect(Collectors.joining()));
     }
 
-    private static MpiLibrary named(String given) throws Throwable {
+    private static MpiLibrary named(String given) {
         if (given.contains("/") && !Files.isRegularFile(Path.of(given))) {
             throw new IllegalArgumentException(given + ": no such file");
         }
@@ -91,7 +89,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         }
     }
 
-    private static void keepSignals() throws Throwable {
+    private static void keepSignals() {
         NativeEnvironment.setUnlessSet("UCX_ERROR_SIGNALS", "");
         // On SIGHUP, with which the JVM ends in good order, UCX would wait for a debugger.
         NativeEnvironment.setUnlessSet("UCX_DEBUG_SIGNO", "0");
@@ -110,7 +108,7 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
      * would queue up behind what the receiver sends itself, so that two hosts that send to each
      * other would take turns.
      */
-    private static void sendEagerly() throws Throwable {
+    private static void sendEagerly() {
         NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_eager_limit", "262144");
         NativeEnvironment.setUnlessSet("OMPI_MCA_btl_tcp_rndv_eager_limit", "262144");
     }
@@ -165,12 +163,11 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         }
     }
 
-    private static MpiLibrary recognise(String candidate, SymbolLookup symbols) throws Throwable {
-        Optional<MemorySegment> introduce = symbols.find("MPI_Get_library_version");
-        if (introduce.isEmpty()) {
+    private static MpiLibrary recognise(String candidate, SymbolLookup symbols) {
+        if (symbols.find(GET_VERSION).isEmpty()) {
             throw new IllegalArgumentException(candidate + " is no MPI library");
         }
-        String version = version(introduce.get());
+        String version = version(symbols);
         for (MpiFamily family : MpiFamily.values()) {
             if (family.isToldBy(version) && family.isBoundBy(symbols)) {
                 return new MpiLibrary(family, version, symbols);
@@ -180,16 +177,14 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
     }
 
     /** MPI allows this call before all others. */
-    @SuppressWarnings("restricted")
-    private static String version(MemorySegment function) throws Throwable {
-        MethodHandle handle =
-                Linker.nativeLinker()
-                        .downcallHandle(
-                                function, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    private static String version(SymbolLookup symbols) {
+        NativeFunction function =
+                BoundLibrary.load("MPI", "", String::valueOf, () -> symbols)
+                        .function(GET_VERSION, "PP");
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(VERSION_BYTES);
-            int code = (int) handle.invokeExact(text, arena.allocate(JAVA_INT));
-            return code == 0 ? firstLine(text.getString(0)) : "MPI_Get_library_version: " + code;
+            int code = function.call(text.address(), arena.allocate(JAVA_INT).address());
+            return code == 0 ? firstLine(text.getString(0)) : GET_VERSION + ": " + code;
         }
     }
 

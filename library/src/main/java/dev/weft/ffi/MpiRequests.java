@@ -77,7 +77,7 @@ public final class MpiRequests implements AutoCloseable {
     }
 
     private void begin(
-            MpiFunction function,
+            NativeFunction function,
             int request,
             long address,
             int count,
@@ -143,20 +143,8 @@ public final class MpiRequests implements AutoCloseable {
     public long received(int i) {
         long address = statuses.address() + status(i);
         int code = MpiCalls.GET_ELEMENTS.call(address, byteType, scratch.address());
-        if (code != 0) {
-            throw MpiCalls.GET_ELEMENTS.failed(code, "request " + completed(i));
-        }
+        check(MpiCalls.GET_ELEMENTS, code, completed(i));
         return scratch.get(JAVA_LONG, 0);
-    }
-
-    /** Whether that transfer has ended because of {@link #cancel}. */
-    public boolean cancelled(int i) {
-        long address = statuses.address() + status(i);
-        int code = MpiCalls.TEST_CANCELLED.call(address, scratch.address());
-        if (code != 0) {
-            throw MpiCalls.TEST_CANCELLED.failed(code, "request " + completed(i));
-        }
-        return scratch.get(JAVA_INT, 0) != 0;
     }
 
     /** Cancels a receive; {@link #testSome} says when it has ended. */
@@ -169,7 +157,7 @@ public final class MpiRequests implements AutoCloseable {
      * stays mapped until MPI is finished.
      */
     public void free(int request) {
-        MpiFunction function = MpiCalls.FREE_REQUEST;
+        NativeFunction function = MpiCalls.FREE_REQUEST;
         check(function, function.call(handles.address() + offset(request)), request);
     }
 
@@ -178,7 +166,7 @@ public final class MpiRequests implements AutoCloseable {
         arena.close();
     }
 
-    private static void check(MpiFunction function, int code, int request) {
+    private static void check(NativeFunction function, int code, int request) {
         if (code != 0) {
             throw function.failed(code, "request " + request);
         }

@@ -1,12 +1,7 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Environment variables that a native library reads when it is loaded. What the user has set stays.
@@ -17,25 +12,20 @@ final class NativeEnvironment {
     private NativeEnvironment() {}
 
     /** Through the C library: Java's own environment is a copy that native libraries do not see. */
-    @SuppressWarnings("restricted")
-    static void setUnlessSet(String name, String value) throws Throwable {
-        Linker linker = Linker.nativeLinker();
-        MethodHandle setenv =
-                linker.downcallHandle(
-                        linker.defaultLookup().findOrThrow("setenv"),
-                        FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
+    static void setUnlessSet(String name, String value) {
+        NativeFunction setenv =
+                BoundLibrary.load(
+                                "libc",
+                                "every Linux has it",
+                                code -> "",
+                                () -> Linker.nativeLinker().defaultLookup())
+                        .function("setenv", "PPI");
         try (Arena arena = Arena.ofConfined()) {
+            long nameAt = arena.allocateFrom(name).address();
             int keepExisting = 0;
-            int code =
-                    (int)
-                            setenv.invokeExact(
-                                    arena.allocateFrom(name),
-                                    arena.allocateFrom(value),
-                                    keepExisting);
-            if (code != 0) {
-                throw new IllegalStateException(
-                        "setenv(" + name + ", " + value + ") returned " + code);
-            }
+            setenv.check(
+                    setenv.call(nameAt, arena.allocateFrom(value).address(), keepExisting),
+                    name + ", " + value);
         }
     }
 }

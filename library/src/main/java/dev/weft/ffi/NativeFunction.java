@@ -3,20 +3,20 @@ package dev.weft.ffi;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A bound function that returns a code, 0 for success. There is one {@code call} per shape of
- * parameters that the libraries use; pointers and sizes are passed as longs. Held in a static final
- * field the handle is a constant for the compiler (a record's fields are trusted), so that a call
- * allocates nothing. Any thread may call.
+ * A bound function that returns a code, 0 for success. Every argument is passed as a long and is
+ * narrowed to the width that the function's signature has, so that there is one {@code call} per
+ * number of arguments. Held in a static final field the handle is a constant for the compiler (a
+ * record's fields are trusted), so that a call allocates nothing. Any thread may call.
  */
 record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) {
 
     /** A code other than 0, as an exception; the caller throws it. */
-    CudaException failed(int code, String arguments) {
+    NativeCallException failed(int code, String arguments) {
         return failed(code, arguments, "");
     }
 
-    CudaException failed(int code, String arguments, String detail) {
-        return new CudaException(
+    NativeCallException failed(int code, String arguments, String detail) {
+        return new NativeCallException(
                 library.name(),
                 // cuMemAlloc_v2 is what the headers let everyone call cuMemAlloc.
                 symbol.replaceFirst("_v\\d$", ""),
@@ -26,32 +26,66 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
                 detail);
     }
 
+    void check(int code, String arguments) {
+        if (code != 0) {
+            throw failed(code, arguments);
+        }
+    }
+
     /** An address for an error text. */
     static String hex(long address) {
         return "0x" + Long.toHexString(address);
     }
 
-    /** What the handle has thrown: a missing function's reason as it is, all else wrapped. */
     IllegalStateException broken(Throwable e) {
-        if (e instanceof Error error) {
-            throw error;
-        }
-        return e instanceof IllegalStateException missing
-                ? missing
-                : new IllegalStateException(library.name() + ": " + symbol + " failed", e);
+        return library.broken(symbol, e);
     }
 
-    int call(int a) {
+    /**
+     * Calls it and throws where it fails.
+     *
+     * @param arguments a format that tells of them in an error
+     */
+    void run(String arguments, long a) {
+        int code = call(a);
+        if (code != 0) {
+            throw failed(code, arguments.formatted(a));
+        }
+    }
+
+    void run(String arguments, long a, long b) {
+        int code = call(a, b);
+        if (code != 0) {
+            throw failed(code, arguments.formatted(a, b));
+        }
+    }
+
+    void run(String arguments, long a, long b, long c) {
+        int code = call(a, b, c);
+        if (code != 0) {
+            throw failed(code, arguments.formatted(a, b, c));
+        }
+    }
+
+    void run(String arguments, long a, long b, long c, long d) {
+        int code = call(a, b, c, d);
+        if (code != 0) {
+            throw failed(code, arguments.formatted(a, b, c, d));
+        }
+    }
+
+    /** For any number of arguments; it allocates. */
+    int callRarely(long... arguments) {
         try {
-            return (int) handle.invokeExact(a);
+            return (int) handle.asSpreader(long[].class, arguments.length).invokeExact(arguments);
         } catch (Throwable e) {
             throw broken(e);
         }
     }
 
-    int call(int a, long b) {
+    int call() {
         try {
-            return (int) handle.invokeExact(a, b);
+            return (int) handle.invokeExact();
         } catch (Throwable e) {
             throw broken(e);
         }
@@ -65,41 +99,9 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
         }
     }
 
-    int call(long a, int b) {
-        try {
-            return (int) handle.invokeExact(a, b);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
     int call(long a, long b) {
         try {
             return (int) handle.invokeExact(a, b);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
-    int call(long a, int b, int c) {
-        try {
-            return (int) handle.invokeExact(a, b, c);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
-    int call(long a, int b, long c) {
-        try {
-            return (int) handle.invokeExact(a, b, c);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
-    int call(long a, long b, int c) {
-        try {
-            return (int) handle.invokeExact(a, b, c);
         } catch (Throwable e) {
             throw broken(e);
         }
@@ -113,27 +115,35 @@ record NativeFunction(BoundLibrary library, String symbol, MethodHandle handle) 
         }
     }
 
-    int call(long a, int b, long c, long d) {
-        try {
-            return (int) handle.invokeExact(a, b, c, d);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
-    int call(long a, long b, int c, int d) {
-        try {
-            return (int) handle.invokeExact(a, b, c, d);
-        } catch (Throwable e) {
-            throw broken(e);
-        }
-    }
-
     int call(long a, long b, long c, long d) {
         try {
             return (int) handle.invokeExact(a, b, c, d);
         } catch (Throwable e) {
             throw broken(e);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e) {
+        try {
+            return (int) handle.invokeExact(a, b, c, d, e);
+        } catch (Throwable t) {
+            throw broken(t);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e, long f, long g) {
+        try {
+            return (int) handle.invokeExact(a, b, c, d, e, f, g);
+        } catch (Throwable t) {
+            throw broken(t);
+        }
+    }
+
+    int call(long a, long b, long c, long d, long e, long f, long g, long h) {
+        try {
+            return (int) handle.invokeExact(a, b, c, d, e, f, g, h);
+        } catch (Throwable t) {
+            throw broken(t);
         }
     }
 }

@@ -14,13 +14,13 @@ import java.util.Locale;
 import java.util.function.UnaryOperator;
 
 /**
- * Where CUDA's libraries are looked for. A file that the user has named is the only one that will
- * do; otherwise the loader's own path comes first, then the toolkit's folders, then those of
- * NVIDIA's Python packages. The look is bounded: it expands fixed patterns and walks no tree. Any
- * thread may call.
+ * Where CUDA's libraries and OpenBLAS are looked for. A file that the user has named is the only
+ * one that will do; otherwise the loader's own path comes first, then the toolkit's folders, then
+ * those of NVIDIA's Python packages. The look is bounded: it expands fixed patterns and walks no
+ * tree. Any thread may call.
  *
  * <pre>
- * -Dweft.cuda.LIB=FILE, WEFT_LIB=FILE
+ * -Dweft.cuda.LIB=FILE (weft.openblas), WEFT_LIB=FILE
  * the loader's path (LD_LIBRARY_PATH, ldconfig)
  * $CUDA_HOME/lib64, $CUDA_PATH/lib64, /usr/local/cuda/lib64, /usr/local/cuda-VERSION/lib64
  * lib/python3.N/site-packages/nvidia/PACKAGE/lib under $VIRTUAL_ENV and /opt/NAME/.venv
@@ -45,22 +45,25 @@ final class NativeLibraries {
         this.root = root;
     }
 
-    /** How a user names the file of a library, to end a sentence with. */
-    static String howToName(String library) {
-        return "a file elsewhere: -D%s=PATH or %s=PATH"
-                .formatted(property(library), variable(library));
+    /**
+     * How a user names the file of a library, to end a sentence with.
+     *
+     * @param property as for {@link #load}
+     */
+    static String howToName(String property) {
+        return "a file elsewhere: -D%s=PATH or %s=PATH".formatted(property, variable(property));
     }
 
     /**
-     * @param library short name, for example {@code nvrtc}
+     * @param property for example {@code weft.cuda.nvrtc}; the variable is then WEFT_NVRTC
      * @param names file names, the preferred one first
      * @param folders whether to go on in {@link #folders} where the loader finds none
      * @throws IllegalArgumentException that lists everything tried
      */
-    SymbolLookup load(String library, List<String> names, boolean folders) {
-        String given = properties.apply(property(library));
+    SymbolLookup load(String property, List<String> names, boolean folders) {
+        String given = properties.apply(property);
         if (given == null) {
-            given = environment.apply(variable(library));
+            given = environment.apply(variable(property));
         }
         if (given != null) {
             return loadGiven(Path.of(given));
@@ -161,11 +164,8 @@ final class NativeLibraries {
         return entries;
     }
 
-    private static String property(String library) {
-        return "weft.cuda." + library;
-    }
-
-    private static String variable(String library) {
+    private static String variable(String property) {
+        String library = property.substring(property.lastIndexOf('.') + 1);
         return "WEFT_" + library.toUpperCase(Locale.ROOT);
     }
 

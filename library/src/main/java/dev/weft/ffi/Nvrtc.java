@@ -25,39 +25,24 @@ public final class Nvrtc {
     private static final String HOW_TO_GET_IT =
             "it comes with the CUDA toolkit 12 or newer and with the Python package"
                     + " nvidia-cuda-nvrtc; "
-                    + NativeLibraries.howToName("nvrtc");
+                    + NativeLibraries.howToName("weft.cuda.nvrtc");
 
     private static final BoundLibrary LIBRARY =
             BoundLibrary.load(
                     "libnvrtc",
                     HOW_TO_GET_IT,
                     Nvrtc::codeName,
-                    () -> new NativeLibraries().load("nvrtc", NAMES, true));
+                    () -> new NativeLibraries().load("weft.cuda.nvrtc", NAMES, true));
     private static final MethodHandle CODE_NAME =
             LIBRARY.bind("nvrtcGetErrorString", FunctionDescriptor.of(ADDRESS, JAVA_INT));
-    private static final NativeFunction VERSION =
-            LIBRARY.function("nvrtcVersion", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction CREATE =
-            LIBRARY.function(
-                    "nvrtcCreateProgram",
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_LONG,
-                    JAVA_INT,
-                    JAVA_LONG,
-                    JAVA_LONG);
-    private static final NativeFunction COMPILE =
-            LIBRARY.function("nvrtcCompileProgram", JAVA_LONG, JAVA_INT, JAVA_LONG);
-    private static final NativeFunction LOG_SIZE =
-            LIBRARY.function("nvrtcGetProgramLogSize", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction LOG =
-            LIBRARY.function("nvrtcGetProgramLog", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction CUBIN_SIZE =
-            LIBRARY.function("nvrtcGetCUBINSize", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction CUBIN =
-            LIBRARY.function("nvrtcGetCUBIN", JAVA_LONG, JAVA_LONG);
-    private static final NativeFunction DESTROY =
-            LIBRARY.function("nvrtcDestroyProgram", JAVA_LONG);
+    private static final NativeFunction VERSION = LIBRARY.function("nvrtcVersion", "PP");
+    private static final NativeFunction CREATE = LIBRARY.function("nvrtcCreateProgram", "PPPIPP");
+    private static final NativeFunction COMPILE = LIBRARY.function("nvrtcCompileProgram", "PIP");
+    private static final NativeFunction LOG_SIZE = LIBRARY.function("nvrtcGetProgramLogSize", "PP");
+    private static final NativeFunction LOG = LIBRARY.function("nvrtcGetProgramLog", "PP");
+    private static final NativeFunction CUBIN_SIZE = LIBRARY.function("nvrtcGetCUBINSize", "PP");
+    private static final NativeFunction CUBIN = LIBRARY.function("nvrtcGetCUBIN", "PP");
+    private static final NativeFunction DESTROY = LIBRARY.function("nvrtcDestroyProgram", "P");
 
     private Nvrtc() {}
 
@@ -70,7 +55,7 @@ public final class Nvrtc {
     public static String version() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_INT, 2);
-            check(VERSION, VERSION.call(out.address(), out.address() + Integer.BYTES), "");
+            VERSION.check(VERSION.call(out.address(), out.address() + Integer.BYTES), "");
             return out.getAtIndex(JAVA_INT, 0) + "." + out.getAtIndex(JAVA_INT, 1);
         }
     }
@@ -80,7 +65,7 @@ public final class Nvrtc {
      * @param headers texts by the names under which the source includes them
      * @param options among them {@code --gpu-architecture=sm_NN}, a real architecture
      * @return the machine code, for {@link CudaModules#loadData}
-     * @throws CudaException with the compiler's log where the source does not compile
+     * @throws NativeCallException with the compiler's log where the source does not compile
      */
     public static byte[] compile(
             String name, String source, Map<String, String> headers, List<String> options) {
@@ -89,7 +74,7 @@ public final class Nvrtc {
             try {
                 return compile(program.get(JAVA_LONG, 0), name, options, arena);
             } finally {
-                check(DESTROY, DESTROY.call(program.address()), name);
+                DESTROY.check(DESTROY.call(program.address()), name);
             }
         }
     }
@@ -101,22 +86,15 @@ public final class Nvrtc {
         List<Map.Entry<String, String>> entries = List.copyOf(headers.entrySet());
         long texts = strings(entries.stream().map(Map.Entry::getValue).toList(), arena);
         long names = strings(entries.stream().map(Map.Entry::getKey).toList(), arena);
-        int code;
-        try {
-            code =
-                    (int)
-                            CREATE.handle()
-                                    .invokeExact(
-                                            program.address(),
-                                            arena.allocateFrom(source).address(),
-                                            arena.allocateFrom(name).address(),
-                                            entries.size(),
-                                            texts,
-                                            names);
-        } catch (Throwable e) {
-            throw CREATE.broken(e);
-        }
-        check(CREATE, code, name + ", headers " + headers.keySet());
+        int code =
+                CREATE.callRarely(
+                        program.address(),
+                        arena.allocateFrom(source).address(),
+                        arena.allocateFrom(name).address(),
+                        entries.size(),
+                        texts,
+                        names);
+        CREATE.check(code, name + ", headers " + headers.keySet());
         return program;
     }
 
@@ -126,7 +104,7 @@ public final class Nvrtc {
             throw COMPILE.failed(code, name + ", options " + options, log(program, name, arena));
         }
         MemorySegment size = arena.allocate(JAVA_LONG);
-        check(CUBIN_SIZE, CUBIN_SIZE.call(program, size.address()), name);
+        CUBIN_SIZE.check(CUBIN_SIZE.call(program, size.address()), name);
         long bytes = size.get(JAVA_LONG, 0);
         if (bytes == 0) {
             throw new IllegalArgumentException(
@@ -134,16 +112,16 @@ public final class Nvrtc {
                             .formatted(name, options));
         }
         MemorySegment cubin = arena.allocate(bytes);
-        check(CUBIN, CUBIN.call(program, cubin.address()), name);
+        CUBIN.check(CUBIN.call(program, cubin.address()), name);
         return cubin.toArray(JAVA_BYTE);
     }
 
     private static String log(long program, String name, Arena arena) {
         MemorySegment size = arena.allocate(JAVA_LONG);
-        check(LOG_SIZE, LOG_SIZE.call(program, size.address()), name);
+        LOG_SIZE.check(LOG_SIZE.call(program, size.address()), name);
         // One zero more than the library's own, so that the text ends whatever it counts.
         MemorySegment log = arena.allocate(size.get(JAVA_LONG, 0) + 1);
-        check(LOG, LOG.call(program, log.address()), name);
+        LOG.check(LOG.call(program, log.address()), name);
         return log.getString(0).strip();
     }
 
@@ -163,13 +141,7 @@ public final class Nvrtc {
             MemorySegment text = (MemorySegment) CODE_NAME.invokeExact(code);
             return text.reinterpret(Long.MAX_VALUE).getString(0);
         } catch (Throwable e) {
-            throw new IllegalStateException("libnvrtc: nvrtcGetErrorString failed", e);
-        }
-    }
-
-    private static void check(NativeFunction function, int code, String arguments) {
-        if (code != 0) {
-            throw function.failed(code, arguments);
+            throw LIBRARY.broken("nvrtcGetErrorString", e);
         }
     }
 }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * The environment variables that OpenBLAS reads once, when it is loaded. What the user has set
@@ -19,14 +20,12 @@ final class OpenBlasEnvironment {
 
     private OpenBlasEnvironment() {}
 
-    static void prepare() throws Throwable {
+    static void prepare() {
         // A release does not know CPUs younger than itself and takes its slowest kernels there:
         // 0.3.21 on Sapphire Rapids runs at a fifth of its rate.
         if (System.getProperty("os.arch").equals("amd64")) {
-            Optional<String> type = coreType(cpuFlags());
-            if (type.isPresent()) {
-                NativeEnvironment.setUnlessSet("OPENBLAS_CORETYPE", type.get());
-            }
+            coreType(cpuFlags())
+                    .ifPresent(type -> NativeEnvironment.setUnlessSet("OPENBLAS_CORETYPE", type));
         }
         // Weft's workers are the threads. Where the user wants more for others in this process,
         // idle ones at least stop spinning soon.
@@ -43,15 +42,14 @@ final class OpenBlasEnvironment {
     }
 
     /** Empty where the system does not tell: OpenBLAS then finds out by itself. */
-    private static Set<String> cpuFlags() throws IOException {
-        Path cpuInfo = Path.of("/proc/cpuinfo");
-        if (!Files.isReadable(cpuInfo)) {
+    private static Set<String> cpuFlags() {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/cpuinfo"))) {
+            return lines.filter(line -> line.startsWith("flags"))
+                    .findFirst()
+                    .map(line -> Set.copyOf(Arrays.asList(line.split("\\s+"))))
+                    .orElse(Set.of());
+        } catch (IOException e) {
             return Set.of();
         }
-        return Files.readAllLines(cpuInfo).stream()
-                .filter(line -> line.startsWith("flags"))
-                .findFirst()
-                .map(line -> Set.copyOf(Arrays.asList(line.split("\\s+"))))
-                .orElse(Set.of());
     }
 }

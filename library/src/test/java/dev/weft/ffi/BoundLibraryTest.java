@@ -1,7 +1,5 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -22,11 +20,10 @@ class BoundLibraryTest {
 
     @Test
     void aFunctionIsCalledAndItsFailureNamesLibraryFunctionArgumentsAndCode() {
-        NativeFunction abs = libc().function("abs", JAVA_INT);
+        NativeFunction abs = libc().function("abs", "I");
         assertEquals(5, abs.call(-5));
-        CudaException failure = abs.failed(5, "-5");
+        NativeCallException failure = abs.failed(5, "-5");
         assertEquals("libc: abs(-5) failed: 5 CODE_5", failure.getMessage());
-        assertEquals("libc", failure.library());
         assertEquals("abs", failure.function());
         assertEquals(5, failure.code());
         assertEquals("CODE_5", failure.name());
@@ -34,8 +31,8 @@ class BoundLibraryTest {
 
     @Test
     void aVersionedSymbolIsToldByTheNameThatTheHeadersGiveIt() {
-        NativeFunction function = libc().function("cuMemAlloc_v2", JAVA_LONG, JAVA_LONG);
-        CudaException failure = function.failed(2, "16 bytes", "line one\nline two");
+        NativeFunction function = libc().function("cuMemAlloc_v2", "PP");
+        NativeCallException failure = function.failed(2, "16 bytes", "line one\nline two");
         assertEquals("cuMemAlloc", failure.function());
         assertEquals(
                 "libc: cuMemAlloc(16 bytes) failed: 2 CODE_2\nline one\nline two",
@@ -49,7 +46,7 @@ class BoundLibraryTest {
         assertEquals(Optional.empty(), libc.unavailable("abs"));
         String why = "libc: this version has no weft_nothing (ask a friend)";
         assertEquals(Optional.of(why), libc.unavailable("weft_nothing"));
-        NativeFunction missing = libc.function("weft_nothing", JAVA_LONG, JAVA_INT);
+        NativeFunction missing = libc.function("weft_nothing", "PI");
         for (int call = 0; call < 2; call++) {
             var e = assertThrows(IllegalStateException.class, () -> missing.call(1L, 2));
             assertEquals(why, e.getMessage());
@@ -68,7 +65,7 @@ class BoundLibraryTest {
                             throw cause;
                         });
         assertEquals(Optional.of("no such file (buy it)"), library.unavailable());
-        NativeFunction function = library.function("x", JAVA_LONG);
+        NativeFunction function = library.function("x", "P");
         for (int call = 0; call < 2; call++) {
             var e = assertThrows(IllegalStateException.class, () -> function.call(1L));
             assertEquals("libx: no such file (buy it)", e.getMessage());
@@ -81,11 +78,11 @@ class BoundLibraryTest {
         BoundLibrary refused =
                 libc().startedBy(
                                 library -> {
-                                    throw library.function("abs", JAVA_INT).failed(100, "0");
+                                    throw library.function("abs", "I").failed(100, "0");
                                 });
         String why = "libc: abs(0) failed: 100 CODE_100 (ask a friend)";
         assertEquals(Optional.of(why), refused.unavailable());
-        NativeFunction abs = refused.function("abs", JAVA_INT);
+        NativeFunction abs = refused.function("abs", "I");
         var e = assertThrows(IllegalStateException.class, () -> abs.call(1));
         assertEquals(why, e.getMessage());
         BoundLibrary started = libc();

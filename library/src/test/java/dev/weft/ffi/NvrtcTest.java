@@ -51,7 +51,7 @@ class NvrtcTest {
         assumeInstalled();
         var e =
                 assertThrows(
-                        CudaException.class,
+                        NativeCallException.class,
                         () -> Nvrtc.compile("a.cu", "nonsense;", Map.of(), OPTIONS));
         assertEquals("NVRTC_ERROR_COMPILATION", e.name());
         assertTrue(e.getMessage().contains("nonsense"), e.getMessage());

@@ -21,7 +21,7 @@ public final class PinnedBuffer implements AutoCloseable {
             throw new IllegalArgumentException(
                     "pinned memory of " + bytes + " bytes: expected at least one");
         }
-        return new PinnedBuffer(CudaMemory.allocateHost(bytes, false).fill((byte) 0), true);
+        return new PinnedBuffer(CudaMemory.allocateHost(bytes).fill((byte) 0), true);
     }
 
     /** Memory of somebody else's that is pinned until this is closed: whole pages, none twice. */

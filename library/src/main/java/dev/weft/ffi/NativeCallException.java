@@ -1,28 +1,24 @@
 package dev.weft.ffi;
 
 /**
- * A call to one of CUDA's libraries failed. The message names library, function, arguments, code
- * and the code's name, for example {@code libcuda: cuMemAlloc(1099511627776 bytes) failed: 2
+ * A call to a native library failed. The message names library, function, arguments, code and the
+ * code's name, for example {@code libcuda: cuMemAlloc(1099511627776 bytes) failed: 2
  * CUDA_ERROR_OUT_OF_MEMORY}.
  */
-public final class CudaException extends RuntimeException {
+public final class NativeCallException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    private final String library;
     private final String function;
     private final int code;
     private final String name;
 
-    public CudaException(String library, String function, String arguments, int code, String name) {
-        this(library, function, arguments, code, name, "");
-    }
-
     /**
+     * @param name what the library calls the code
      * @param detail what the library has to say about it, for example a compiler's log; may be
      *     empty and may have several lines
      */
-    public CudaException(
+    NativeCallException(
             String library,
             String function,
             String arguments,
@@ -38,15 +34,9 @@ public final class CudaException extends RuntimeException {
                                 code,
                                 name,
                                 detail.isEmpty() ? "" : "\n" + detail));
-        this.library = library;
         this.function = function;
         this.code = code;
         this.name = name;
-    }
-
-    /** For example {@code libcuda}. */
-    public String library() {
-        return library;
     }
 
     /** For example {@code cuMemAlloc}. */
@@ -54,11 +44,12 @@ public final class CudaException extends RuntimeException {
         return function;
     }
 
+    /** The code, which differs between libraries. */
     public int code() {
         return code;
     }
 
-    /** For example {@code CUDA_ERROR_OUT_OF_MEMORY}. */
+    /** For example {@code CUDA_ERROR_OUT_OF_MEMORY}; of MPI, the text for the code. */
     public String name() {
         return name;
     }
