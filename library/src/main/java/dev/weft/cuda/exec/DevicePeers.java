@@ -1,27 +1,21 @@
 package dev.weft.cuda.exec;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.StallException;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.ffi.CudaMemory;
 import dev.weft.ffi.CudaStreams;
-import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 
 /**
- * Ranks on GPUs that read and write each other's device memory: that of threads of this process by
- * address, that of other processes by CUDA's interprocess handles. Each rank shows its addresses
- * and handles in a region of the fabric:
+ * Ranks on GPUs that read and write each other's device memory. Each rank shows in a region of the
+ * fabric:
  *
  * <pre>
  *    0  the words of {@link HostSteps}
- *   64  process id | GPU's ordinal | its identity
- *   88  buffer 0, buffer 1, flags | events: announced 0, 1, ended 0, 1, lane 0, 1, ...
- *       then the same again as interprocess handles, 64 bytes each
+ *   64  {@link PeerPointers}: buffer 0, buffer 1, flags |
+ *       events: announced 0, 1, ended 0, 1, lane 0, 1, ...
  *       then a word for each flag: the latest call for which its sender has queued the copy
  * </pre>
  *
@@ -31,24 +25,18 @@ import java.lang.foreign.MemorySegment;
  */
 public final class DevicePeers implements Peers {
 
-    private static final int PROCESS_AT = HostSteps.BYTES;
-    private static final int GPU_AT = 72;
-    private static final int IDENTITY_AT = 80;
-    private static final int POINTERS_AT = 88;
     private static final int MEMORIES = 3;
     private static final int CALL_EVENTS = 4;
 
     private final Transport fabric;
     private final Region region;
     private final HostSteps steps;
-    private final int handlesAt;
     private final int pushedAt;
+    private final PeerPointers pointers;
 
-    /** By rank: the three memories, the four events of a call, and one for each lane. */
-    private final long[][] pointers;
+    /** This rank's, the four of a call and one for each lane; they come after the memories. */
+    private final long[] ownEvents;
 
-    private final boolean[] opened;
-    private final boolean[] sharesGpu;
     private boolean released;
 
     /**
@@ -58,80 +46,16 @@ public final class DevicePeers implements Peers {
      */
     public DevicePeers(Transport fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
         this.fabric = fabric;
-        this.pointers = new long[fabric.size()][];
-        this.opened = new boolean[fabric.size()];
-        this.sharesGpu = new boolean[fabric.size()];
-        int shown = MEMORIES + CALL_EVENTS + lanes;
-        this.handlesAt = POINTERS_AT + 8 * shown;
-        this.pushedAt = handlesAt + CudaMemory.IPC_HANDLE_BYTES * shown;
+        this.ownEvents = new long[CALL_EVENTS + lanes];
+        Arrays.setAll(
+                ownEvents,
+                i -> CudaStreams.createEvent(false, PeerPointers.betweenProcesses(fabric)));
+        long[] own = Arrays.copyOf(memories, MEMORIES + ownEvents.length);
+        System.arraycopy(ownEvents, 0, own, MEMORIES, ownEvents.length);
+        this.pushedAt = HostSteps.BYTES + PeerPointers.bytes(own.length);
         this.region = fabric.allocate(pushedAt + 4L * flagCount);
         this.steps = new HostSteps(fabric, region);
-        show(gpu, memories, shown);
-        fabric.barrier();
-        for (int r = 0; r < fabric.size(); r++) {
-            if (r != fabric.rank()) {
-                pointers[r] = look(r, gpu, shown);
-            }
-        }
-        // No peer may be at work before all are ready: what a grid waits for must not wait for it.
-        fabric.barrier();
-    }
-
-    private void show(Gpu gpu, long[] memories, int shown) {
-        long[] own = new long[shown];
-        System.arraycopy(memories, 0, own, 0, MEMORIES);
-        boolean others = fabric.size() > 1 && !fabric.kind().equals("threads");
-        for (int i = MEMORIES; i < own.length; i++) {
-            own[i] = CudaStreams.createEvent(false, others);
-        }
-        pointers[fabric.rank()] = own;
-        MemorySegment at = region.part(fabric.rank());
-        at.set(JAVA_LONG, PROCESS_AT, ProcessHandle.current().pid());
-        at.set(JAVA_LONG, GPU_AT, gpu.ordinal());
-        at.set(JAVA_LONG, IDENTITY_AT, gpu.identity());
-        for (int i = 0; i < own.length; i++) {
-            at.set(JAVA_LONG, POINTERS_AT + 8L * i, own[i]);
-            if (others) {
-                byte[] handle =
-                        i < MEMORIES
-                                ? CudaMemory.ipcHandle(own[i])
-                                : CudaStreams.ipcEventHandle(own[i]);
-                MemorySegment.copy(
-                        MemorySegment.ofArray(handle),
-                        0,
-                        at,
-                        handlesAt + (long) i * handle.length,
-                        handle.length);
-            }
-        }
-    }
-
-    private long[] look(int peer, Gpu gpu, int shown) {
-        MemorySegment at = region.part(peer);
-        long[] theirs = new long[shown];
-        boolean sameProcess = at.get(JAVA_LONG, PROCESS_AT) == ProcessHandle.current().pid();
-        int theirGpu = (int) at.get(JAVA_LONG, GPU_AT);
-        if (sameProcess && theirGpu != gpu.ordinal()) {
-            gpu.reach(Gpu.open(theirGpu));
-        }
-        for (int i = 0; i < theirs.length; i++) {
-            if (sameProcess) {
-                theirs[i] = at.get(JAVA_LONG, POINTERS_AT + 8L * i);
-            } else {
-                byte[] handle =
-                        at.asSlice(
-                                        handlesAt + (long) i * CudaMemory.IPC_HANDLE_BYTES,
-                                        CudaMemory.IPC_HANDLE_BYTES)
-                                .toArray(JAVA_BYTE);
-                theirs[i] =
-                        i < MEMORIES
-                                ? CudaMemory.ipcOpen(handle)
-                                : CudaStreams.ipcOpenEvent(handle);
-            }
-        }
-        opened[peer] = !sameProcess;
-        sharesGpu[peer] = at.get(JAVA_LONG, IDENTITY_AT) == gpu.identity();
-        return theirs;
+        this.pointers = new PeerPointers(fabric, gpu, region, HostSteps.BYTES, MEMORIES, own);
     }
 
     private int rank() {
@@ -154,20 +78,20 @@ public final class DevicePeers implements Peers {
 
     @Override
     public long buffer(int of, int parity) {
-        return pointers[of][parity];
+        return pointers.get(of, parity);
     }
 
     @Override
     public long flags(int of) {
-        return pointers[of][2];
+        return pointers.get(of, 2);
     }
 
     private long announcedEvent(int of, int call) {
-        return pointers[of][MEMORIES + (call & 1)];
+        return pointers.get(of, MEMORIES + (call & 1));
     }
 
     private long endedEvent(int of, int call) {
-        return pointers[of][MEMORIES + 2 + (call & 1)];
+        return pointers.get(of, MEMORIES + 2 + (call & 1));
     }
 
     /**
@@ -228,7 +152,7 @@ public final class DevicePeers implements Peers {
      */
     public void awaitSharers(int call, GpuStream stream) {
         for (int r = 0; r < size(); r++) {
-            if (sharesGpu[r]) {
+            if (pointers.sharesGpu(r)) {
                 awaitRows(r, call, stream);
             }
         }
@@ -250,7 +174,7 @@ public final class DevicePeers implements Peers {
      * forwards the rows may queue that now.
      */
     public void pushed(int to, int flag, int lane, int call, GpuStream stream) {
-        CudaStreams.record(pointers[rank()][MEMORIES + CALL_EVENTS + lane], stream.handle());
+        CudaStreams.record(ownEvents[CALL_EVENTS + lane], stream.handle());
         // Release: pairs with the acquire in isPushed; the event is recorded by then.
         fabric.signal(region, to, pushedAt + 4L * flag, call);
     }
@@ -264,32 +188,18 @@ public final class DevicePeers implements Peers {
 
     /** Lets {@code stream} wait for what {@code from} has queued on its lane {@code lane}. */
     public void awaitPushed(int from, int lane, GpuStream stream) {
-        CudaStreams.waitEvent(stream.handle(), pointers[from][MEMORIES + CALL_EVENTS + lane]);
+        long event = pointers.get(from, MEMORIES + CALL_EVENTS + lane);
+        CudaStreams.waitEvent(stream.handle(), event);
     }
 
     /** A peer frees what this rank has opened only after this rank has closed it. */
     @Override
     public void close() {
-        boolean others = false;
-        for (int r = 0; r < size(); r++) {
-            if (opened[r]) {
-                others = true;
-                for (int i = 0; i < MEMORIES; i++) {
-                    CudaMemory.ipcClose(pointers[r][i]);
-                }
-                destroyEvents(r);
-            }
-        }
+        boolean others = pointers.closeOpened();
         if (released && others) {
             steps.awaitUnmapped();
         }
-        destroyEvents(rank());
+        Arrays.stream(ownEvents).forEach(CudaStreams::destroyEvent);
         region.close();
-    }
-
-    private void destroyEvents(int of) {
-        for (int i = MEMORIES; i < pointers[of].length; i++) {
-            CudaStreams.destroyEvent(pointers[of][i]);
-        }
     }
 }
