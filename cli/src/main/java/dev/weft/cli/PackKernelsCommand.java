@@ -5,7 +5,6 @@ import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cuda.exec.KernelKey;
-import dev.weft.cuda.exec.KernelSources;
 import dev.weft.cuda.exec.KernelVariants;
 import dev.weft.files.Folders;
 import java.io.IOException;
@@ -50,7 +49,7 @@ final class PackKernelsCommand implements Callable<Integer> {
         if (!Files.isRegularFile(nvcc) || !Files.isExecutable(nvcc)) {
             throw new UsageException("--nvcc " + nvcc + ": expected a program");
         }
-        Map<String, String> sources = KernelSources.read();
+        Map<String, String> sources = KernelVariants.sources();
         Files.createDirectories(out);
         Path work = Files.createTempDirectory(out, "work-");
         try {

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cuda.exec.KernelSources;
 import dev.weft.cuda.exec.KernelVariants;
 import java.io.File;
 import java.io.IOException;
@@ -115,7 +114,7 @@ class DistIT {
                 names(packed.resolve("tests"))
                         .containsAll(Set.of("weft-tests.jar", "weft-cli-tests.jar")));
         assertTrue(Files.isRegularFile(console()));
-        Map<String, String> sources = KernelSources.read();
+        Map<String, String> sources = KernelVariants.sources();
         Map<String, String> expected = new TreeMap<>();
         KernelVariants.ready()
                 .forEach(key -> expected.put(key.fileName(sources), sources.get(key.source())));

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cuda.exec.KernelKey;
-import dev.weft.cuda.exec.KernelSources;
 import dev.weft.cuda.exec.KernelVariants;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -116,7 +115,7 @@ class KernelKeyTest {
                         "check.cu sm_80", 8L,
                         "check.cu sm_90", 8L),
                 perTarget);
-        Map<String, String> sources = KernelSources.read();
+        Map<String, String> sources = KernelVariants.sources();
         assertEquals(
                 ready.size(), ready.stream().map(key -> key.digest(sources)).distinct().count());
     }
@@ -140,7 +139,7 @@ class KernelKeyTest {
                             .collect(Collectors.toCollection(TreeSet::new)),
                     new TreeSet<>(KernelVariants.FILES));
         }
-        for (Map.Entry<String, String> source : KernelSources.read().entrySet()) {
+        for (Map.Entry<String, String> source : KernelVariants.sources().entrySet()) {
             assertEquals(Files.readString(folder.resolve(source.getKey())), source.getValue());
             assertNotEquals("", source.getValue());
         }

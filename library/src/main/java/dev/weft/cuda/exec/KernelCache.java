@@ -39,21 +39,13 @@ public final class KernelCache {
 
     /** The function {@code name} of a kernel, compiled and loaded. */
     public static synchronized long function(Gpu gpu, KernelKey key, String name) {
-        String digest = key.digest(sources());
+        String digest = key.digest(KernelVariants.sources());
         Long module = LOADED.get(gpu.ordinal() + digest);
         if (module == null) {
             module = CudaModules.loadData(MemorySegment.ofArray(image(key, digest)));
             LOADED.put(gpu.ordinal() + digest, module);
         }
         return CudaModules.function(module, name);
-    }
-
-    private static Map<String, String> sources() {
-        try {
-            return KernelSources.read();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     private static byte[] image(KernelKey key, String digest) {
@@ -118,7 +110,7 @@ public final class KernelCache {
                                     "no ready kernel %s for %s, and none can be compiled: %s"
                                             .formatted(key.source(), key.architecture(), why));
                         });
-        Map<String, String> headers = new TreeMap<>(sources());
+        Map<String, String> headers = new TreeMap<>(KernelVariants.sources());
         String text = headers.remove(key.source());
         List<String> options = new ArrayList<>();
         options.add("--gpu-architecture=" + key.architecture());

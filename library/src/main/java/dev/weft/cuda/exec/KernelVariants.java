@@ -1,11 +1,19 @@
 package dev.weft.cuda.exec;
 
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Every way in which a kernel source is compiled: the switches of each source, and which of them
- * {@code weft dist} compiles beforehand. Pure; any thread may call it.
+ * {@code weft dist} compiles beforehand. Any thread may call it.
  */
 public final class KernelVariants {
 
@@ -27,6 +35,23 @@ public final class KernelVariants {
     private static final List<Integer> CLUSTERS = List.of(1, 2);
 
     private KernelVariants() {}
+
+    /** The texts of all files by name; they come along with these classes. */
+    public static Map<String, String> sources() {
+        Map<String, String> texts = new TreeMap<>();
+        for (String name : FILES) {
+            String path = "/dev/weft/cuda/kernels/" + name;
+            try (InputStream source = KernelVariants.class.getResourceAsStream(path)) {
+                if (source == null) {
+                    throw new FileNotFoundException(name + " is not among Weft's classes");
+                }
+                texts.put(name, new String(source.readAllBytes(), StandardCharsets.UTF_8));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+        return Collections.unmodifiableMap(texts);
+    }
 
     /** The gated product with Hopper's instructions; {@code cluster} blocks share their loads. */
     public static KernelKey hopperGemm(Operands operands, int cluster) {
