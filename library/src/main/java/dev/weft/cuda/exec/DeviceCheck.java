@@ -23,14 +23,18 @@ public final class DeviceCheck implements AutoCloseable {
     private static final int THREADS = 256;
     private static final int TILE = 64;
     private static final int VERDICT_BYTES = 24;
+    private static final int MOST_ARGUMENTS = 12;
+
+    /** Room for each, whatever its type. */
+    private static final int ARGUMENT_BYTES = 16;
 
     private final Gpu gpu;
     private final GpuStream stream = GpuStream.create();
     private final DeviceBuffer verdict = DeviceBuffer.allocate(VERDICT_BYTES);
     private final Arena arena = Arena.ofShared();
     private final MemorySegment words = arena.allocate(VERDICT_BYTES, 8);
-    private final MemorySegment arguments = arena.allocate(128, 16);
-    private final MemorySegment pointers = arena.allocate(8 * 12, 8);
+    private final MemorySegment arguments = arena.allocate(ARGUMENT_BYTES * MOST_ARGUMENTS, 16);
+    private final MemorySegment pointers = arena.allocate(8 * MOST_ARGUMENTS, 8);
 
     /** Loads nothing yet; the GPU must be bound. */
     public DeviceCheck(Gpu gpu) {
@@ -55,13 +59,16 @@ public final class DeviceCheck implements AutoCloseable {
             return;
         }
         long function = function(matrix.dtype(), matrix.dtype(), false, "fill_normal");
-        arguments.set(JAVA_LONG, 0, matrix.address());
-        arguments.set(JAVA_LONG, 8, matrix.rows());
-        arguments.set(JAVA_LONG, 16, matrix.cols());
-        arguments.set(JAVA_LONG, 24, matrix.rowPitch());
-        arguments.set(JAVA_LONG, 32, seed);
-        arguments.set(JAVA_FLOAT, 40, scale);
-        launch(function, 4 * gpu.multiprocessors(), 1, 0, 8, 16, 24, 32, 40);
+        launch(
+                function,
+                4 * gpu.multiprocessors(),
+                1,
+                matrix.address(),
+                matrix.rows(),
+                matrix.cols(),
+                matrix.rowPitch(),
+                seed,
+                scale);
         stream.synchronize();
     }
 
@@ -94,29 +101,20 @@ public final class DeviceCheck implements AutoCloseable {
             return new Verdict(0, -1, 0);
         }
         long function = function(a.dtype(), c.dtype(), bTransposed, "check_product");
-        source(0, a);
-        source(16, b);
-        arguments.set(JAVA_LONG, 32, c.address());
-        arguments.set(JAVA_LONG, 40, c.rowPitch());
-        arguments.set(JAVA_INT, 48, Math.toIntExact(a.rows()));
-        arguments.set(JAVA_INT, 52, Math.toIntExact(n));
-        arguments.set(JAVA_INT, 56, Math.toIntExact(a.cols()));
-        arguments.set(JAVA_FLOAT, 60, relativeBound(a.cols()));
-        arguments.set(JAVA_LONG, 64, verdict.address());
         reset();
         launch(
                 function,
                 Math.toIntExact(Math.ceilDiv(n, TILE)),
                 Math.toIntExact(Math.min(65_535, Math.ceilDiv(a.rows(), TILE))),
-                0,
-                16,
-                32,
-                40,
-                48,
-                52,
-                56,
-                60,
-                64);
+                new long[] {a.address(), a.pitchBytes()},
+                new long[] {b.address(), b.pitchBytes()},
+                c.address(),
+                c.rowPitch(),
+                Math.toIntExact(a.rows()),
+                Math.toIntExact(n),
+                Math.toIntExact(a.cols()),
+                relativeBound(a.cols()),
+                verdict.address());
         return verdict();
     }
 
@@ -135,15 +133,18 @@ public final class DeviceCheck implements AutoCloseable {
             return new Verdict(0, -1, 0);
         }
         long function = function(DType.FP16, DType.FP16, false, "compare_bytes");
-        arguments.set(JAVA_LONG, 0, x.address());
-        arguments.set(JAVA_LONG, 8, y.address());
-        arguments.set(JAVA_LONG, 16, x.rows());
-        arguments.set(JAVA_LONG, 24, x.cols() * x.dtype().bytes());
-        arguments.set(JAVA_LONG, 32, x.pitchBytes());
-        arguments.set(JAVA_LONG, 40, y.pitchBytes());
-        arguments.set(JAVA_LONG, 48, verdict.address());
         reset();
-        launch(function, 4 * gpu.multiprocessors(), 1, 0, 8, 16, 24, 32, 40, 48);
+        launch(
+                function,
+                4 * gpu.multiprocessors(),
+                1,
+                x.address(),
+                y.address(),
+                x.rows(),
+                x.cols() * x.dtype().bytes(),
+                x.pitchBytes(),
+                y.pitchBytes(),
+                verdict.address());
         return verdict();
     }
 
@@ -152,14 +153,20 @@ public final class DeviceCheck implements AutoCloseable {
         return KernelCache.function(gpu, KernelVariants.check(operands, gpu.architecture()), name);
     }
 
-    private void source(long at, DeviceMatrix matrix) {
-        arguments.set(JAVA_LONG, at, matrix.address());
-        arguments.set(JAVA_LONG, at + 8, matrix.pitchBytes());
-    }
-
-    private void launch(long function, int gridX, int gridY, long... offsets) {
-        for (int i = 0; i < offsets.length; i++) {
-            pointers.setAtIndex(JAVA_LONG, i, arguments.address() + offsets[i]);
+    /**
+     * @param values the kernel's arguments: numbers, and structures of two longs
+     */
+    private void launch(long function, int gridX, int gridY, Object... values) {
+        for (int i = 0; i < values.length; i++) {
+            long at = (long) ARGUMENT_BYTES * i;
+            switch (values[i]) {
+                case Long number -> arguments.set(JAVA_LONG, at, number);
+                case Integer number -> arguments.set(JAVA_INT, at, number);
+                case Float number -> arguments.set(JAVA_FLOAT, at, number);
+                case long[] two -> MemorySegment.copy(two, 0, arguments, JAVA_LONG, at, 2);
+                default -> throw new IllegalArgumentException("argument " + values[i]);
+            }
+            pointers.setAtIndex(JAVA_LONG, i, arguments.address() + at);
         }
         CudaModules.launch(function, gridX, gridY, THREADS, 0, stream.handle(), pointers, 1);
     }
