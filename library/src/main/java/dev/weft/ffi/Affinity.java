@@ -12,7 +12,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Optional;
 
@@ -85,21 +84,24 @@ public final class Affinity {
      * @return false if the process may not use that CPU
      */
     public static boolean pin(int cpu) {
-        int errno = set(cpu);
-        if (errno != 0 && errno != EINVAL) {
-            throw failed("sched_setaffinity", "CPU " + cpu, errno);
+        requireUsable();
+        if (cpu < 0 || cpu >= MAX_CPUS) {
+            throw new IllegalArgumentException("CPU " + cpu + ": expected 0 to " + (MAX_CPUS - 1));
         }
-        return errno == 0;
-    }
-
-    /**
-     * Keeps the calling thread on some CPUs; those that the process may not use are left out, but
-     * one at least must remain.
-     */
-    public static void pinTo(int[] cpus) {
-        int errno = set(cpus);
-        if (errno != 0) {
-            throw failed("sched_setaffinity", "CPUs " + Arrays.toString(cpus), errno);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment state = arena.allocate(STATE);
+            MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
+            cpuSet.setAtIndex(JAVA_LONG, cpu / Long.SIZE, 1L << cpu % Long.SIZE);
+            int code = (int) SET.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
+            int errno = code == 0 ? 0 : (int) ERRNO.get(state, 0L);
+            if (errno != 0 && errno != EINVAL) {
+                throw failed("sched_setaffinity", "CPU " + cpu, errno);
+            }
+            return errno == 0;
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException("sched_setaffinity(CPU " + cpu + ") failed", e);
         }
     }
 
@@ -117,32 +119,6 @@ public final class Affinity {
             throw e;
         } catch (Throwable e) {
             throw new IllegalStateException("sched_getcpu() failed", e);
-        }
-    }
-
-    private static int set(int... cpus) {
-        requireUsable();
-        if (cpus.length == 0) {
-            throw new IllegalArgumentException("no CPUs: a thread needs at least one");
-        }
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = arena.allocate(STATE);
-            MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
-            for (int cpu : cpus) {
-                if (cpu < 0 || cpu >= MAX_CPUS) {
-                    throw new IllegalArgumentException(
-                            "CPU " + cpu + ": expected 0 to " + (MAX_CPUS - 1));
-                }
-                long bits = cpuSet.getAtIndex(JAVA_LONG, cpu / Long.SIZE);
-                cpuSet.setAtIndex(JAVA_LONG, cpu / Long.SIZE, bits | 1L << cpu % Long.SIZE);
-            }
-            int code = (int) SET.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
-            return code == 0 ? 0 : (int) ERRNO.get(state, 0L);
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable e) {
-            throw new IllegalStateException(
-                    "sched_setaffinity(" + Arrays.toString(cpus) + ") failed", e);
         }
     }
 
