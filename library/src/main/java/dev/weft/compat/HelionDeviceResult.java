@@ -39,7 +39,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
 
     /**
      * Reserves what the caller does not supply; nothing is queued yet. What does not fit is refused
-     * by {@link ProgressMatmul#prepare}.
+     * by {@link ProgressMatmul}.
      *
      * @param aOut or null, as {@code progress}, for memory of its own
      */
@@ -67,7 +67,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
                 words = new DeviceProgress(memory.getLast().address(), size);
             }
             ProgressMatmul product =
-                    ProgressMatmul.prepare(
+                    new ProgressMatmul(
                             group, aShared.gpu(), a, b, bTransposed, c, words, splitsPerRank, rank);
             return new HelionDeviceResult(group, a, c, words, product, memory);
         } catch (RuntimeException | Error e) {

@@ -4,6 +4,7 @@ import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceProduct;
@@ -15,7 +16,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.ffi.CudaStreams;
 import dev.weft.op.Operator;
 import dev.weft.op.PendingCall;
 import dev.weft.op.Result;
@@ -163,7 +163,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     /** Thread blocks of the product's grid; 0 where a library chooses. */
     @Override
     public int computeWorkers() {
-        return buffers.computeBlocks();
+        return products.isEmpty() ? 0 : products.getLast().blocks();
     }
 
     /** Copies that a call of this rank issues. */
@@ -267,7 +267,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private void queue(DeviceMatrix shard, GpuStream stream, View view) {
         int call = started() + 1;
         // Behind the call before, whichever stream that is on.
-        CudaStreams.waitEvent(stream.handle(), events.endOf(call - 1));
+        events.endOf(call - 1).join(stream);
         events.begin(call, stream);
         if (linked != null) {
             linked.awaitReuse(call, view(call - 1) == View.COMPUTE_ONLY, stream);
@@ -315,10 +315,10 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private void pipeline(int call, GpuStream stream) {
         result.gathers(call);
         // The end of the call before the last, which used the same buffer.
-        long free = events.endOf(call);
+        DeviceEvent free = events.endOf(call);
         if (plan().storage() == RankPlan.Storage.IN_PLACE) {
             multiply(products, call, stream);
-        } else if (buffers.gatherFirst()) {
+        } else if (plan().pacing().gatherFirst()) {
             copies.issue(call, stream, free);
             copies.join(stream);
             events.gathered(call, stream);
@@ -362,7 +362,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     @Override
     protected boolean isDone() {
         gpu.bind();
-        return CudaStreams.queryEvent(events.endOf(awaited() + 1));
+        return events.endOf(awaited() + 1).isDone();
     }
 
     @Override
@@ -372,7 +372,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             steps.awaitQueued(call);
         }
         events.await(call, started());
-        boolean gatheredFirst = buffers.gatherFirst() && view(call) == View.PIPELINED;
+        boolean gatheredFirst = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
         result.ended(
                 events.elapsedNs(call),
                 gatheredFirst ? events.gatherNs(call) : 0,

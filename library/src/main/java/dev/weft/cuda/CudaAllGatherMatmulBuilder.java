@@ -246,8 +246,7 @@ public final class CudaAllGatherMatmulBuilder
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
             CudaBuffers buffers =
-                    new CudaBuffers(
-                            shards, wanted.aType(), wanted.k(), list.flags(), gatherFirst, stream);
+                    new CudaBuffers(shards, wanted.aType(), wanted.k(), list.flags(), stream);
             made.push(buffers);
             Peers peers = peers(wanted, plan, buffers, list);
             made.push(peers);
@@ -342,7 +341,6 @@ public final class CudaAllGatherMatmulBuilder
         if (kernel == null) {
             return new CublasProduct(ranges, places, b, transposed, c, copies);
         }
-        buffers.computeBlocks(kernel.blocks());
         return new GatedProduct(
                 kernel,
                 TileSchedule.of(ranges, c.cols(), kernel.shape()),

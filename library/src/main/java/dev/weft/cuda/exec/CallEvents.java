@@ -28,11 +28,11 @@ public final class CallEvents implements AutoCloseable {
     private final Runnable heartbeat;
     private final long deadlineNs;
     private final long limitNs;
-    private final long[] begin = timed();
-    private final long[] gathered = timed();
-    private final long[] end = timed();
+    private final DeviceEvent[] begin = timed();
+    private final DeviceEvent[] gathered = timed();
+    private final DeviceEvent[] end = timed();
     private final GpuStream rescue = GpuStream.urgent();
-    private final long looked = CudaStreams.createEvent(false, false);
+    private final DeviceEvent looked = new DeviceEvent();
 
     /** Where the flags are copied to when a call has failed, once. */
     private final PinnedBuffer seen;
@@ -67,35 +67,33 @@ public final class CallEvents implements AutoCloseable {
     }
 
     /** Two of a kind, for calls of either parity. */
-    private static long[] timed() {
-        return new long[] {
-            CudaStreams.createEvent(true, false), CudaStreams.createEvent(true, false)
-        };
+    private static DeviceEvent[] timed() {
+        return new DeviceEvent[] {DeviceEvent.timed(), DeviceEvent.timed()};
     }
 
     public void begin(int call, GpuStream stream) {
-        CudaStreams.record(begin[call & 1], stream.handle());
+        begin[call & 1].record(stream);
     }
 
     public void gathered(int call, GpuStream stream) {
-        CudaStreams.record(gathered[call & 1], stream.handle());
+        gathered[call & 1].record(stream);
     }
 
     public void end(int call, GpuStream stream) {
-        CudaStreams.record(end[call & 1], stream.handle());
+        end[call & 1].record(stream);
     }
 
     /** The event at the end of the latest call of this parity. */
-    public long endOf(int call) {
+    public DeviceEvent endOf(int call) {
         return end[call & 1];
     }
 
     public long elapsedNs(int call) {
-        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], end[call & 1]));
+        return end[call & 1].nsSince(begin[call & 1]);
     }
 
     public long gatherNs(int call) {
-        return Math.round(1e6 * CudaStreams.elapsedMs(begin[call & 1], gathered[call & 1]));
+        return gathered[call & 1].nsSince(begin[call & 1]);
     }
 
     /**
@@ -138,8 +136,8 @@ public final class CallEvents implements AutoCloseable {
         }
     }
 
-    private boolean waitFor(long event, long forNs) {
-        return EventWait.isDoneWithin(event, forNs, heartbeat);
+    private boolean waitFor(DeviceEvent event, long forNs) {
+        return event.isDoneWithin(forNs, heartbeat);
     }
 
     /**
@@ -167,7 +165,7 @@ public final class CallEvents implements AutoCloseable {
             long bytes = 4L * buffers.flagCount();
             if (bytes > 0) {
                 CudaMemory.copyAsync(seen.address(), buffers.flags(), bytes, rescue.handle());
-                CudaStreams.record(looked, rescue.handle());
+                looked.record(rescue);
                 waitFor(looked, MARGIN_NS);
             }
         } catch (RuntimeException e) {
@@ -201,12 +199,12 @@ public final class CallEvents implements AutoCloseable {
     @Override
     public void close() {
         for (int parity = 0; parity < 2; parity++) {
-            CudaStreams.destroyEvent(begin[parity]);
-            CudaStreams.destroyEvent(gathered[parity]);
-            CudaStreams.destroyEvent(end[parity]);
+            begin[parity].close();
+            gathered[parity].close();
+            end[parity].close();
         }
         rescue.close();
-        CudaStreams.destroyEvent(looked);
+        looked.close();
         seen.close();
     }
 }

@@ -21,13 +21,13 @@ public interface Copies extends AutoCloseable {
      * @param stream comes here once this rank's rows are in its buffer
      * @param free event after which this call's buffer is free
      */
-    void begin(int call, GpuStream stream, long free);
+    void begin(int call, GpuStream stream, DeviceEvent free);
 
     /** Returns when all of the call's copies are queued. */
     void issueRest(int call);
 
     /** As {@link #begin}, as far as it must go before {@link #awaitArrival} is called. */
-    void beginForArrivals(int call, GpuStream stream, long free);
+    void beginForArrivals(int call, GpuStream stream, DeviceEvent free);
 
     /** {@code stream} goes on when all of the call's copies have ended; they are queued. */
     void join(GpuStream stream);
@@ -39,13 +39,15 @@ public interface Copies extends AutoCloseable {
     List<FailureReport.Sent> sent(int call);
 
     /** What threads of the host did for the latest call, from {@code startNs} on. */
-    List<Timeline.Track> tracks(long startNs);
+    default List<Timeline.Track> tracks(long startNs) {
+        return List.of();
+    }
 
     @Override
     void close();
 
     /** All of a call's copies. */
-    default void issue(int call, GpuStream stream, long free) {
+    default void issue(int call, GpuStream stream, DeviceEvent free) {
         begin(call, stream, free);
         issueRest(call);
     }

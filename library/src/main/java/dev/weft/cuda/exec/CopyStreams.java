@@ -6,7 +6,6 @@ import dev.weft.cuda.exec.CopyList.Copy;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaStreams;
-import dev.weft.op.Timeline;
 import dev.weft.op.exec.SentRuns;
 import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
@@ -17,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * A rank's lanes as streams. After each copy its flag is written in stream order, which goes past a
@@ -37,17 +37,18 @@ public final class CopyStreams implements Copies {
     private final CopyList list;
     private final List<List<Copy>> lanes;
     private final List<GpuStream> streams = new ArrayList<>();
-    private final long[] done;
-    private final long entered = CudaStreams.createEvent(false, false);
+    private final DeviceEvent[] done;
+    private final DeviceEvent entered = new DeviceEvent();
     private final boolean[][] announced;
     private final int[] next;
     private final int[] bringer;
     private final int[] bringerLane;
 
     /**
-     * By flag: recorded behind a copy that this rank pulls; 0 where nobody asks, or a peer pushes.
+     * By flag: recorded behind a copy that this rank pulls; null where nobody asks, or a peer
+     * pushes.
      */
-    private final long[] arrived;
+    private final DeviceEvent[] arrived;
 
     private final long deadlineNs;
 
@@ -82,17 +83,17 @@ public final class CopyStreams implements Copies {
                 bringerLane[transfer.tag()] = lane.index();
             }
         }
-        this.arrived = new long[list.flags()];
+        this.arrived = new DeviceEvent[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
             if (arrivals && copy.to() == plan.rank()) {
-                arrived[copy.flag()] = CudaStreams.createEvent(false, false);
+                arrived[copy.flag()] = new DeviceEvent();
             }
         }
-        this.done = new long[lanes.size()];
+        this.done = new DeviceEvent[lanes.size()];
         this.announced = new boolean[lanes.size()][shards.ranks()];
         for (int i = 0; i < done.length; i++) {
             streams.add(GpuStream.urgent());
-            done[i] = CudaStreams.createEvent(false, false);
+            done[i] = new DeviceEvent();
         }
     }
 
@@ -108,16 +109,16 @@ public final class CopyStreams implements Copies {
      *     wait for more, others for where {@code stream} is now
      */
     @Override
-    public void begin(int call, GpuStream stream, long free) {
+    public void begin(int call, GpuStream stream, DeviceEvent free) {
         begun = call;
-        long after = linked == null ? free : entered;
+        DeviceEvent after = linked == null ? free : entered;
         if (linked != null) {
-            CudaStreams.record(entered, stream.handle());
+            entered.record(stream);
         }
         for (int lane = 0; lane < lanes.size(); lane++) {
             Arrays.fill(announced[lane], false);
             next[lane] = 0;
-            CudaStreams.waitEvent(streams.get(lane).handle(), after);
+            after.join(streams.get(lane));
             issueNext(lane, call);
         }
     }
@@ -152,15 +153,15 @@ public final class CopyStreams implements Copies {
     }
 
     @Override
-    public void beginForArrivals(int call, GpuStream stream, long free) {
+    public void beginForArrivals(int call, GpuStream stream, DeviceEvent free) {
         issue(call, stream, free);
     }
 
     @Override
     public void join(GpuStream stream) {
         for (int lane = 0; lane < lanes.size(); lane++) {
-            CudaStreams.record(done[lane], streams.get(lane).handle());
-            CudaStreams.waitEvent(stream.handle(), done[lane]);
+            done[lane].record(streams.get(lane));
+            done[lane].join(stream);
         }
     }
 
@@ -191,8 +192,8 @@ public final class CopyStreams implements Copies {
         CudaStreams.writeValue32(on.handle(), peers.flags(copy.to()) + 4L * copy.flag(), call);
         if (copy.to() != plan.rank()) {
             linked.pushed(copy.to(), copy.flag(), lane, call, on);
-        } else if (arrived[copy.flag()] != 0) {
-            CudaStreams.record(arrived[copy.flag()], on.handle());
+        } else if (arrived[copy.flag()] != null) {
+            arrived[copy.flag()].record(on);
         }
         return true;
     }
@@ -204,8 +205,8 @@ public final class CopyStreams implements Copies {
      */
     @Override
     public void awaitArrival(int flag, int call, GpuStream stream) {
-        if (arrived[flag] != 0) {
-            CudaStreams.waitEvent(stream.handle(), arrived[flag]);
+        if (arrived[flag] != null) {
+            arrived[flag].join(stream);
             return;
         }
         long start = System.nanoTime();
@@ -266,19 +267,11 @@ public final class CopyStreams implements Copies {
                 chunk);
     }
 
-    /** None: the device copies. */
-    @Override
-    public List<Timeline.Track> tracks(long startNs) {
-        return List.of();
-    }
-
     @Override
     public void close() {
         streams.forEach(GpuStream::close);
-        for (long event : done) {
-            CudaStreams.destroyEvent(event);
-        }
-        Arrays.stream(arrived).filter(event -> event != 0).forEach(CudaStreams::destroyEvent);
-        CudaStreams.destroyEvent(entered);
+        Arrays.stream(done).forEach(DeviceEvent::close);
+        Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
+        entered.close();
     }
 }

@@ -5,9 +5,9 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.ffi.CublasLt;
-import dev.weft.ffi.CudaStreams;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,7 +31,7 @@ public final class CublasProduct implements DeviceProduct {
     private final Map<Long, CublasLt.Product> byRows = new HashMap<>();
     private final List<GpuStream> streams = new ArrayList<>();
     private final List<DeviceBuffer> workspaces = new ArrayList<>();
-    private final long[] events = new long[STREAMS + 1];
+    private final DeviceEvent[] events = new DeviceEvent[STREAMS + 1];
 
     public CublasProduct(
             List<RowRange> ranges,
@@ -67,9 +67,7 @@ public final class CublasProduct implements DeviceProduct {
             streams.add(GpuStream.create());
             workspaces.add(DeviceBuffer.allocate(WORKSPACE_BYTES));
         }
-        for (int i = 0; i < events.length; i++) {
-            events[i] = CudaStreams.createEvent(false, false);
-        }
+        Arrays.setAll(events, i -> new DeviceEvent());
         loadKernels();
     }
 
@@ -118,19 +116,25 @@ public final class CublasProduct implements DeviceProduct {
         return sources.get(range.source()).at(range.sourceRow() + range.rows(), 0);
     }
 
+    /** The library chooses. */
+    @Override
+    public int blocks() {
+        return 0;
+    }
+
     @Override
     public void launch(int place, int epoch, GpuStream stream) {
         int used = Math.min(STREAMS, ranges.size());
-        CudaStreams.record(events[STREAMS], stream.handle());
+        events[STREAMS].record(stream);
         for (int i = 0; i < used; i++) {
-            CudaStreams.waitEvent(streams.get(i).handle(), events[STREAMS]);
+            events[STREAMS].join(streams.get(i));
         }
         for (int i = 0; i < ranges.size(); i++) {
             run(ranges.get(i), place, epoch, i % STREAMS);
         }
         for (int i = 0; i < used; i++) {
-            CudaStreams.record(events[i], streams.get(i).handle());
-            CudaStreams.waitEvent(stream.handle(), events[i]);
+            events[i].record(streams.get(i));
+            events[i].join(stream);
         }
     }
 
@@ -157,8 +161,6 @@ public final class CublasProduct implements DeviceProduct {
         byRows.values().forEach(CublasLt.Product::close);
         streams.forEach(GpuStream::close);
         workspaces.forEach(DeviceBuffer::close);
-        for (long event : events) {
-            CudaStreams.destroyEvent(event);
-        }
+        Arrays.stream(events).forEach(DeviceEvent::close);
     }
 }

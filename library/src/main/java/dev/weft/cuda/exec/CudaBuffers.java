@@ -17,26 +17,17 @@ public final class CudaBuffers implements AutoCloseable {
     private final Shards shards;
     private final DType aType;
     private final long cols;
-    private final boolean gatherFirst;
     private final List<DeviceBuffer> owned = new ArrayList<>();
     private final DeviceBuffer[] gathered = new DeviceBuffer[2];
     private final DeviceBuffer flags;
     private final int flagCount;
     private final StallWord stall;
-    private int computeBlocks;
 
-    public CudaBuffers(
-            Shards shards,
-            DType aType,
-            long cols,
-            int flagCount,
-            boolean gatherFirst,
-            GpuStream stream) {
+    public CudaBuffers(Shards shards, DType aType, long cols, int flagCount, GpuStream stream) {
         this.shards = shards;
         this.aType = aType;
         this.cols = cols;
         this.flagCount = flagCount;
-        this.gatherFirst = gatherFirst;
         try {
             for (int i = 0; i < 2; i++) {
                 long bytes = DeviceMatrix.alignedBytes(aType, shards.totalRows(), cols);
@@ -57,11 +48,6 @@ public final class CudaBuffers implements AutoCloseable {
 
     public DType aType() {
         return aType;
-    }
-
-    /** Whether the product starts only when all has arrived. */
-    public boolean gatherFirst() {
-        return gatherFirst;
     }
 
     public int flagCount() {
@@ -86,14 +72,6 @@ public final class CudaBuffers implements AutoCloseable {
 
     public DeviceMatrix shard(int rank, int parity) {
         return gathered(parity).rows(shards.firstRow(rank), shards.rows(rank));
-    }
-
-    public int computeBlocks() {
-        return computeBlocks;
-    }
-
-    public void computeBlocks(int blocks) {
-        this.computeBlocks = blocks;
     }
 
     @Override

@@ -157,6 +157,11 @@ public final class GatedProduct implements DeviceProduct {
                 CudaModules.L2_256B);
     }
 
+    @Override
+    public int blocks() {
+        return kernel.blocks();
+    }
+
     /**
      * Queues the product of what lies at {@code place}, gated by flags that reach {@code epoch}.
      */

@@ -18,8 +18,8 @@ public final class ProgressGather implements AutoCloseable {
     private final Fabric group;
     private final Gpu gpu;
     private final GpuStream stream;
-    private final EndEvent entered = new EndEvent();
-    private final EndEvent ended = new EndEvent();
+    private final DeviceEvent entered = new DeviceEvent();
+    private final DeviceEvent ended = new DeviceEvent();
     private final boolean overlapping = CudaMemory.overlappingUnavailable().isEmpty();
     private boolean closed;
 

@@ -30,23 +30,8 @@ public final class ProgressMatmul implements AutoCloseable {
     private final boolean empty;
     private final StallWord stall;
     private final GatedProduct product;
-    private final EndEvent end = new EndEvent();
+    private final DeviceEvent end;
     private boolean closed;
-
-    private ProgressMatmul(
-            Fabric group,
-            Gpu gpu,
-            int splits,
-            boolean empty,
-            StallWord stall,
-            GatedProduct product) {
-        this.group = group;
-        this.gpu = gpu;
-        this.splits = splits;
-        this.empty = empty;
-        this.stall = stall;
-        this.product = product;
-    }
 
     /**
      * Loads the kernel and takes its schedule to the device; best before anything waits there. All
@@ -58,7 +43,7 @@ public final class ProgressMatmul implements AutoCloseable {
      * @param splitsPerRank divides the elements of a shard
      * @param rank rows are taken from the shard after this rank's on, its own ones last
      */
-    public static ProgressMatmul prepare(
+    public ProgressMatmul(
             Fabric group,
             Gpu gpu,
             DeviceMatrix a,
@@ -94,9 +79,13 @@ public final class ProgressMatmul implements AutoCloseable {
                                 kernel.shape().rows()),
                         c.cols(),
                         kernel.shape());
-        StallWord stall = stallWord();
+        this.group = group;
+        this.gpu = gpu;
+        this.splits = splitsPerRank;
+        this.empty = schedule.tileCount() == 0;
+        this.stall = stallWord();
         try {
-            GatedProduct product =
+            this.product =
                     new GatedProduct(
                             kernel,
                             schedule,
@@ -107,12 +96,11 @@ public final class ProgressMatmul implements AutoCloseable {
                             progress.address(),
                             stall,
                             WaitTime.nanoseconds(group.deadline()));
-            boolean empty = schedule.tileCount() == 0;
-            return new ProgressMatmul(group, gpu, splitsPerRank, empty, stall, product);
         } catch (RuntimeException | Error e) {
             stall.close();
             throw e;
         }
+        this.end = new DeviceEvent();
     }
 
     private static StallWord stallWord() {

@@ -27,6 +27,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -69,15 +70,15 @@ public final class StagedCopies implements Copies {
     private final Runnable heartbeat;
     private final GpuStream out = GpuStream.urgent();
     private final GpuStream in = GpuStream.urgent();
-    private final long entered = CudaStreams.createEvent(false, false);
-    private final long outDone = CudaStreams.createEvent(false, false);
-    private final long inDone = CudaStreams.createEvent(false, false);
+    private final DeviceEvent entered = new DeviceEvent();
+    private final DeviceEvent outDone = new DeviceEvent();
+    private final DeviceEvent inDone = new DeviceEvent();
 
     /** By own chunk: recorded behind its copy to host memory. */
-    private final long[] staged;
+    private final DeviceEvent[] staged;
 
-    /** By flag: recorded behind its chunk's copy to the device; 0 where nobody asks. */
-    private final long[] arrived;
+    /** By flag: recorded behind its chunk's copy to the device; null where nobody asks. */
+    private final DeviceEvent[] arrived;
 
     /** By flag: its chunk's turn among those that arrive. */
     private final int[] turns;
@@ -118,7 +119,7 @@ public final class StagedCopies implements Copies {
         this.arrivals = arrivals(plan);
         this.arriving = new Chunk[arrivals.size()];
         this.awaited = new Awaited[arrivals.size()];
-        this.arrived = new long[plan.chunks().total()];
+        this.arrived = new DeviceEvent[plan.chunks().total()];
         this.turns = new int[plan.chunks().total()];
         for (int i = 0; i < arriving.length; i++) {
             Transfer transfer = arrivals.get(i);
@@ -126,11 +127,11 @@ public final class StagedCopies implements Copies {
             awaited[i] = workspace.arrivals().of(transfer.source(), transfer.chunk());
             turns[transfer.tag()] = i;
             if (arrivalsAwaited) {
-                arrived[transfer.tag()] = CudaStreams.createEvent(false, false);
+                arrived[transfer.tag()] = new DeviceEvent();
             }
         }
-        this.staged = new long[own.length];
-        Arrays.setAll(staged, c -> CudaStreams.createEvent(false, false));
+        this.staged = new DeviceEvent[own.length];
+        Arrays.setAll(staged, c -> new DeviceEvent());
         this.rowGather = plan.pacing().anyGather() ? fabric.rowGather() : null;
         this.fetched = fetched || rowGather != null;
         String name = "weft-" + fabric.worldRank(rank);
@@ -194,18 +195,18 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
-    public void begin(int call, GpuStream stream, long free) {
+    public void begin(int call, GpuStream stream, DeviceEvent free) {
         int parity = call & 1;
-        CudaStreams.record(entered, stream.handle());
-        CudaStreams.waitEvent(out.handle(), entered);
-        CudaStreams.waitEvent(in.handle(), free);
+        entered.record(stream);
+        entered.join(out);
+        free.join(in);
         for (int c = 0; c < own.length; c++) {
             copy(
                     peers.hostShard(parity) + memory.inShard(own[c]),
                     peers.buffer(rank, parity) + memory.inLanding(own[c]),
                     own[c],
                     out);
-            CudaStreams.record(staged[c], out.handle());
+            staged[c].record(out);
         }
         next = 0;
         workspace.state().call = call;
@@ -218,7 +219,7 @@ public final class StagedCopies implements Copies {
     }
 
     @Override
-    public void beginForArrivals(int call, GpuStream stream, long free) {
+    public void beginForArrivals(int call, GpuStream stream, DeviceEvent free) {
         begin(call, stream, free);
     }
 
@@ -227,9 +228,9 @@ public final class StagedCopies implements Copies {
         int call = workspace.state().call;
         gpu.bind();
         // The product of the call before may come first, and peers must know that this rank lives.
-        EventWait.isDoneWithin(entered, productNs, heartbeat);
+        entered.isDoneWithin(productNs, heartbeat);
         for (int c = 0; c < staged.length; c++) {
-            while (!EventWait.isDoneWithin(staged[c], LOOK_NS, SILENCE)) {
+            while (!staged[c].isDoneWithin(LOOK_NS, SILENCE)) {
                 if (closing || failure.get() != null) {
                     return;
                 }
@@ -270,8 +271,8 @@ public final class StagedCopies implements Copies {
         long at = memory.inLanding(chunk);
         copy(peers.buffer(rank, call & 1) + at, peers.hostLanding(call & 1) + at, chunk, in);
         CudaStreams.writeValue32(in.handle(), peers.flags(rank) + 4L * tag, call);
-        if (arrived[tag] != 0) {
-            CudaStreams.record(arrived[tag], in.handle());
+        if (arrived[tag] != null) {
+            arrived[tag].record(in);
         }
         next++;
     }
@@ -301,10 +302,10 @@ public final class StagedCopies implements Copies {
 
     @Override
     public void join(GpuStream stream) {
-        CudaStreams.record(outDone, out.handle());
-        CudaStreams.record(inDone, in.handle());
-        CudaStreams.waitEvent(stream.handle(), outDone);
-        CudaStreams.waitEvent(stream.handle(), inDone);
+        outDone.record(out);
+        inDone.record(in);
+        outDone.join(stream);
+        inDone.join(stream);
     }
 
     /** Queues the copies up to that of the flag, each when its rows have come. */
@@ -313,12 +314,12 @@ public final class StagedCopies implements Copies {
         while (next <= turns[flag]) {
             issueNext(call);
         }
-        CudaStreams.waitEvent(stream.handle(), arrived[flag]);
+        arrived[flag].join(stream);
     }
 
-    private static void settle(GpuStream stream, long event) {
-        CudaStreams.record(event, stream.handle());
-        EventWait.isDoneWithin(event, SETTLE_NS, SILENCE);
+    private static void settle(GpuStream stream, DeviceEvent event) {
+        event.record(stream);
+        event.isDoneWithin(SETTLE_NS, SILENCE);
     }
 
     @Override
@@ -333,11 +334,11 @@ public final class StagedCopies implements Copies {
         // What a call that failed half-way has queued must not outlive the memory that it copies.
         settle(out, outDone);
         settle(in, inDone);
-        Arrays.stream(staged).forEach(CudaStreams::destroyEvent);
-        Arrays.stream(arrived).filter(event -> event != 0).forEach(CudaStreams::destroyEvent);
-        CudaStreams.destroyEvent(entered);
-        CudaStreams.destroyEvent(outDone);
-        CudaStreams.destroyEvent(inDone);
+        Arrays.stream(staged).forEach(DeviceEvent::close);
+        Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
+        entered.close();
+        outDone.close();
+        inDone.close();
         out.close();
         in.close();
     }
