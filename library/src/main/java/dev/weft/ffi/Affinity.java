@@ -89,19 +89,13 @@ public final class Affinity {
             throw new IllegalArgumentException("CPU " + cpu + ": expected 0 to " + (MAX_CPUS - 1));
         }
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = arena.allocate(STATE);
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
             cpuSet.setAtIndex(JAVA_LONG, cpu / Long.SIZE, 1L << cpu % Long.SIZE);
-            int code = (int) SET.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
-            int errno = code == 0 ? 0 : (int) ERRNO.get(state, 0L);
+            int errno = errno(SET, cpuSet, arena);
             if (errno != 0 && errno != EINVAL) {
                 throw failed("sched_setaffinity", "CPU " + cpu, errno);
             }
             return errno == 0;
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable e) {
-            throw new IllegalStateException("sched_setaffinity(CPU " + cpu + ") failed", e);
         }
     }
 
@@ -124,17 +118,23 @@ public final class Affinity {
 
     private static int[] read(MethodHandle get) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = arena.allocate(STATE);
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
-            int code = (int) get.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
-            if (code < 0) {
-                throw failed("sched_getaffinity", "", (int) ERRNO.get(state, 0L));
+            int errno = errno(get, cpuSet, arena);
+            if (errno != 0) {
+                throw failed("sched_getaffinity", "", errno);
             }
             return BitSet.valueOf(cpuSet.toArray(JAVA_LONG)).stream().toArray();
-        } catch (RuntimeException | Error e) {
-            throw e;
+        }
+    }
+
+    /** Calls one of the two about the calling thread; 0 where it has gone well. */
+    private static int errno(MethodHandle onSet, MemorySegment cpuSet, Arena arena) {
+        MemorySegment state = arena.allocate(STATE);
+        try {
+            int code = (int) onSet.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
+            return code >= 0 ? 0 : (int) ERRNO.get(state, 0L);
         } catch (Throwable e) {
-            throw new IllegalStateException("sched_getaffinity() failed", e);
+            throw new IllegalStateException("a thread's CPUs can be neither read nor set", e);
         }
     }
 

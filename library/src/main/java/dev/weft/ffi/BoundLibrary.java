@@ -20,8 +20,18 @@ import java.util.function.Supplier;
  * A library that is loaded, or the reason why it is not. Functions can be bound either way: one
  * that is missing, alone or with its library, throws that reason at every call, so that callers
  * hold constants and check nothing. Any thread may call.
+ *
+ * @param howToGetIt ends every sentence about its absence, in brackets
+ * @param codeNames names of the codes that its functions return
+ * @param symbols null where it is not loaded
+ * @param failure why not, or null
  */
-final class BoundLibrary {
+record BoundLibrary(
+        String name,
+        String howToGetIt,
+        IntFunction<String> codeNames,
+        SymbolLookup symbols,
+        Throwable failure) {
 
     private static final String HOW_TO_ALLOW_IT =
             "start Java with --enable-native-access=dev.weft, or ALL-UNNAMED on the class path";
@@ -42,16 +52,6 @@ final class BoundLibrary {
         }
     }
 
-    private final String name;
-    private final String howToGetIt;
-    private final IntFunction<String> codeNames;
-    private final SymbolLookup symbols;
-    private final Throwable failure;
-
-    /**
-     * @param howToGetIt ends every sentence about its absence, in brackets
-     * @param codeNames names of the codes that its functions return
-     */
     static BoundLibrary load(
             String name,
             String howToGetIt,
@@ -65,19 +65,6 @@ final class BoundLibrary {
         }
     }
 
-    private BoundLibrary(
-            String name,
-            String howToGetIt,
-            IntFunction<String> codeNames,
-            SymbolLookup symbols,
-            Throwable failure) {
-        this.name = name;
-        this.howToGetIt = howToGetIt;
-        this.codeNames = codeNames;
-        this.symbols = symbols;
-        this.failure = failure;
-    }
-
     /** This library once a first call has gone well; where it throws, the library is missing. */
     BoundLibrary startedBy(Consumer<BoundLibrary> firstCall) {
         if (failure != null) {
@@ -89,10 +76,6 @@ final class BoundLibrary {
         } catch (RuntimeException e) {
             return new BoundLibrary(name, howToGetIt, codeNames, null, e);
         }
-    }
-
-    String name() {
-        return name;
     }
 
     /** This library under a name that is known once it is loaded. */

@@ -13,9 +13,6 @@ import java.util.List;
  */
 final class CudaLibrary {
 
-    private static final String HOW_TO_GET_IT =
-            "it comes with NVIDIA's driver, and nvidia-smi must list a GPU; "
-                    + NativeLibraries.howToName("weft.cuda.cuda");
     private static final long SCRATCH_BYTES = 256;
 
     /** Reachable for as long as its thread lives, so that its address may be handed out. */
@@ -23,16 +20,13 @@ final class CudaLibrary {
             ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(SCRATCH_BYTES, 64));
 
     private static final BoundLibrary LOADED =
-            BoundLibrary.load(
+            NativeLibraries.bind(
                     "libcuda",
-                    HOW_TO_GET_IT,
-                    CudaLibrary::codeName,
-                    () ->
-                            new NativeLibraries()
-                                    .load(
-                                            "weft.cuda.cuda",
-                                            List.of("libcuda.so.1", "libcuda.so"),
-                                            false));
+                    "weft.cuda.cuda",
+                    List.of("libcuda.so.1", "libcuda.so"),
+                    false,
+                    "it comes with NVIDIA's driver, and nvidia-smi must list a GPU",
+                    CudaLibrary::codeName);
     private static final NativeFunction ERROR_NAME = LOADED.function("cuGetErrorName", "IP");
 
     /**

@@ -3,11 +3,12 @@ package dev.weft.ffi;
 import static dev.weft.ffi.NativeFunction.hex;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
+import dev.weft.ffi.MpiFamily.Handle;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
 
 /**
  * The process's MPI library, Open MPI or MPICH: loaded once, when first asked for. Handles
@@ -30,8 +31,8 @@ public final class Mpi {
 
     private Mpi(MpiLibrary library) {
         this.library = library;
-        this.world = library.family().world(library.symbols());
-        this.byteType = library.family().byteType(library.symbols());
+        this.world = library.handle(Handle.WORLD);
+        this.byteType = library.handle(Handle.BYTE);
     }
 
     /**
@@ -76,14 +77,13 @@ public final class Mpi {
         MpiThreadLevel provided;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_INT);
-            int level = family().threadCode(required);
-            int code = MpiCalls.INIT_THREAD.call(0, 0, level, out.address());
+            int code = MpiCalls.INIT_THREAD.call(0, 0, required.ordinal(), out.address());
             MpiCalls.INIT_THREAD.check(code, required.toString());
             provided = threadLevel(out.get(JAVA_INT, 0));
         }
         // Failures that belong to no communicator are raised on one of these two, by MPI's version.
         returnErrors(world);
-        returnErrors(family().self(symbols()));
+        returnErrors(library.handle(Handle.SELF));
         return provided;
     }
 
@@ -132,7 +132,7 @@ public final class Mpi {
      */
     public long splitByHost(long comm, int key) {
         int shared = family().commTypeShared();
-        long noHints = family().infoNull(symbols());
+        long noHints = library.handle(Handle.INFO_NULL);
         return create(
                 MpiCalls.SPLIT_TYPE,
                 out -> MpiCalls.SPLIT_TYPE.call(comm, shared, key, noHints, out.address()),
@@ -146,7 +146,7 @@ public final class Mpi {
 
     /** Failures on this communicator are returned, where MPI itself would end the process. */
     public void returnErrors(long comm) {
-        long handler = family().errorsReturn(symbols());
+        long handler = library.handle(Handle.ERRORS_RETURN);
         MpiCalls.SET_ERROR_HANDLER.run("comm %#x, errors return", comm, handler);
     }
 
@@ -245,7 +245,7 @@ public final class Mpi {
 
     /** Room for as many transfers at once. */
     public MpiRequests requests(int capacity) {
-        return new MpiRequests(family(), family().requestNull(symbols()), byteType, capacity);
+        return new MpiRequests(family(), library.handle(Handle.REQUEST_NULL), byteType, capacity);
     }
 
     static String comm(long comm) {
@@ -256,18 +256,13 @@ public final class Mpi {
         return count + " of type " + hex(type) + " at " + hex(address);
     }
 
-    private SymbolLookup symbols() {
-        return library.symbols();
-    }
-
     private MpiThreadLevel threadLevel(int code) {
-        for (MpiThreadLevel level : MpiThreadLevel.values()) {
-            if (family().threadCode(level) == code) {
-                return level;
-            }
+        if (code < 0 || code >= MpiThreadLevel.values().length) {
+            throw new IllegalStateException(
+                    "%s grants thread level %s, which Weft does not know"
+                            .formatted(family().label(), code));
         }
-        throw new IllegalStateException(
-                family().label() + " grants thread level " + code + ", which Weft does not know");
+        return MpiThreadLevel.values()[code];
     }
 
     private static int ask(NativeFunction function) {
@@ -286,14 +281,13 @@ public final class Mpi {
         }
     }
 
-    private interface Creation {
-        int into(MemorySegment handle);
-    }
-
-    private long create(NativeFunction function, Creation creation, Supplier<String> arguments) {
+    private long create(
+            NativeFunction function,
+            ToIntFunction<MemorySegment> creation,
+            Supplier<String> arguments) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(Long.BYTES, Long.BYTES);
-            int code = creation.into(out);
+            int code = creation.applyAsInt(out);
             if (code != 0) {
                 throw function.failed(code, arguments.get());
             }

@@ -83,28 +83,26 @@ public enum MpiFamily {
         }
     }
 
-    long world(SymbolLookup symbols) {
-        return handle(symbols, "ompi_mpi_comm_world", 0x44000000);
+    /** Predefined handles: the variable at whose address Open MPI has it, and MPICH's number. */
+    enum Handle {
+        WORLD("ompi_mpi_comm_world", 0x44000000),
+        SELF("ompi_mpi_comm_self", 0x44000001),
+        BYTE("ompi_mpi_byte", 0x4c00010d),
+        ERRORS_RETURN("ompi_mpi_errors_return", 0x54000001),
+        REQUEST_NULL("ompi_request_null", 0x2c000000),
+        INFO_NULL("ompi_mpi_info_null", 0x1c000000);
+
+        private final String openMpi;
+        private final int mpich;
+
+        Handle(String openMpi, int mpich) {
+            this.openMpi = openMpi;
+            this.mpich = mpich;
+        }
     }
 
-    long self(SymbolLookup symbols) {
-        return handle(symbols, "ompi_mpi_comm_self", 0x44000001);
-    }
-
-    long byteType(SymbolLookup symbols) {
-        return handle(symbols, "ompi_mpi_byte", 0x4c00010d);
-    }
-
-    long errorsReturn(SymbolLookup symbols) {
-        return handle(symbols, "ompi_mpi_errors_return", 0x54000001);
-    }
-
-    long requestNull(SymbolLookup symbols) {
-        return handle(symbols, "ompi_request_null", 0x2c000000);
-    }
-
-    long infoNull(SymbolLookup symbols) {
-        return handle(symbols, "ompi_mpi_info_null", 0x1c000000);
+    long handle(Handle which, SymbolLookup symbols) {
+        return this == OPEN_MPI ? symbols.findOrThrow(which.openMpi).address() : which.mpich;
     }
 
     /** MPI_IN_PLACE: what is to be sent is in the receive buffer. */
@@ -131,14 +129,6 @@ public enum MpiFamily {
 
     int statusErrorOffset() {
         return choose(8, 16);
-    }
-
-    int threadCode(MpiThreadLevel level) {
-        return choose(level.ordinal(), level.ordinal());
-    }
-
-    private long handle(SymbolLookup symbols, String openMpi, int mpich) {
-        return this == OPEN_MPI ? symbols.findOrThrow(openMpi).address() : mpich;
     }
 
     private int choose(int openMpi, int mpich) {

@@ -78,6 +78,10 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
                                 .collect(Collectors.joining()));
     }
 
+    long handle(MpiFamily.Handle which) {
+        return family.handle(which, symbols);
+    }
+
     private static MpiLibrary named(String given) {
         if (given.contains("/") && !Files.isRegularFile(Path.of(given))) {
             throw new IllegalArgumentException(given + ": no such file");
@@ -151,13 +155,11 @@ record MpiLibrary(MpiFamily family, String version, SymbolLookup symbols) {
         return folders;
     }
 
-    @SuppressWarnings("restricted")
     private static SymbolLookup open(String candidate) {
         try {
             return candidate.contains("/")
-                    ? SymbolLookup.libraryLookup(
-                            Path.of(candidate).toAbsolutePath(), Arena.global())
-                    : SymbolLookup.libraryLookup(candidate, Arena.global());
+                    ? NativeLibraries.open(Path.of(candidate))
+                    : NativeLibraries.open(candidate);
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(candidate + " does not load", e);
         }

@@ -1,6 +1,6 @@
 package dev.weft.ffi;
 
-/** Which threads of a process may call MPI, the strictest level first. */
+/** Which threads of a process may call MPI, in the order of every family's numbers from 0 on. */
 public enum MpiThreadLevel {
     /** The process has one thread. */
     SINGLE,

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.IntFunction;
 import java.util.function.UnaryOperator;
 
 /**
@@ -43,6 +44,26 @@ final class NativeLibraries {
         this.properties = properties;
         this.environment = environment;
         this.root = root;
+    }
+
+    /**
+     * A library of this machine, or why there is none.
+     *
+     * @param origin where it comes from, to begin a sentence with
+     */
+    static BoundLibrary bind(
+            String name,
+            String property,
+            List<String> files,
+            boolean folders,
+            String origin,
+            IntFunction<String> codeNames) {
+        String howToGetIt = origin + "; " + howToName(property);
+        return BoundLibrary.load(
+                name,
+                howToGetIt,
+                codeNames,
+                () -> new NativeLibraries().load(property, files, folders));
     }
 
     /**
@@ -170,12 +191,12 @@ final class NativeLibraries {
     }
 
     @SuppressWarnings("restricted")
-    private static SymbolLookup open(String name) {
+    static SymbolLookup open(String name) {
         return SymbolLookup.libraryLookup(name, Arena.global());
     }
 
     @SuppressWarnings("restricted")
-    private static SymbolLookup open(Path file) {
+    static SymbolLookup open(Path file) {
         return SymbolLookup.libraryLookup(file.toAbsolutePath(), Arena.global());
     }
 }

@@ -20,19 +20,15 @@ import java.util.Optional;
  */
 public final class Nvrtc {
 
-    private static final List<String> NAMES =
-            List.of("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so");
-    private static final String HOW_TO_GET_IT =
-            "it comes with the CUDA toolkit 12 or newer and with the Python package"
-                    + " nvidia-cuda-nvrtc; "
-                    + NativeLibraries.howToName("weft.cuda.nvrtc");
-
     private static final BoundLibrary LIBRARY =
-            BoundLibrary.load(
+            NativeLibraries.bind(
                     "libnvrtc",
-                    HOW_TO_GET_IT,
-                    Nvrtc::codeName,
-                    () -> new NativeLibraries().load("weft.cuda.nvrtc", NAMES, true));
+                    "weft.cuda.nvrtc",
+                    List.of("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"),
+                    true,
+                    "it comes with the CUDA toolkit 12 or newer and with the Python package"
+                            + " nvidia-cuda-nvrtc",
+                    Nvrtc::codeName);
     private static final MethodHandle CODE_NAME =
             LIBRARY.bind("nvrtcGetErrorString", FunctionDescriptor.of(ADDRESS, JAVA_INT));
     private static final NativeFunction VERSION = LIBRARY.function("nvrtcVersion", "PP");
