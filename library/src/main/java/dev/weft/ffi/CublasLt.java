@@ -21,12 +21,6 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class CublasLt {
 
-    private static final List<String> NAMES =
-            List.of("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so");
-    private static final String HOW_TO_GET_IT =
-            "it comes with the CUDA toolkit 12 or newer and with the Python package nvidia-cublas; "
-                    + NativeLibraries.howToName("weft.cuda.cublaslt");
-
     private static final int COMPUTE_FP32 = 68;
     private static final int FP32 = 0;
     private static final int FP16 = 2;
@@ -43,11 +37,14 @@ public final class CublasLt {
     private static final int NOT_SUPPORTED = 15;
 
     private static final BoundLibrary LIBRARY =
-            BoundLibrary.load(
+            NativeLibraries.bind(
                     "libcublasLt",
-                    HOW_TO_GET_IT,
-                    CublasLt::codeName,
-                    () -> new NativeLibraries().load("weft.cuda.cublaslt", NAMES, true));
+                    "weft.cuda.cublaslt",
+                    List.of("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"),
+                    true,
+                    "it comes with the CUDA toolkit 12 or newer and with the Python package"
+                            + " nvidia-cublas",
+                    CublasLt::codeName);
     private static final MethodHandle VERSION =
             LIBRARY.bind("cublasLtGetVersion", FunctionDescriptor.of(JAVA_LONG));
     private static final NativeFunction CREATE = LIBRARY.function("cublasLtCreate", "P");
@@ -95,13 +92,13 @@ public final class CublasLt {
      * next.
      *
      * @param bf16 whether A and B are bf16, else fp16
-     * @param outType 0 for C in fp32, 1 for C in the type of A and B
+     * @param fp32Out whether C is fp32, else of the type of A and B
      * @param workspaceBytes device memory that each run may use
      * @param candidates how many ways of computing it to ask for at most, likely the best first
      */
     public static Product prepare(
             boolean bf16,
-            int outType,
+            boolean fp32Out,
             long m,
             long n,
             long k,
@@ -115,7 +112,7 @@ public final class CublasLt {
                 "%s in, %s out, m %d, n %d, k %d, pitches A %d, B %d%s, C %d, workspace %d bytes"
                         .formatted(
                                 bf16 ? "bf16" : "fp16",
-                                outType == 0 ? "fp32" : "the same",
+                                fp32Out ? "fp32" : "the same",
                                 m,
                                 n,
                                 k,
@@ -124,7 +121,6 @@ public final class CublasLt {
                                 bTransposed ? " (transposed)" : "",
                                 cPitch,
                                 workspaceBytes);
-        require(outType == 0 || outType == 1, "outType " + outType + ": expected 0 or 1");
         require(m > 0 && n > 0 && k > 0, shape + ": expected m, n and k of at least 1");
         require(
                 aPitch >= k && bPitch >= (bTransposed ? k : n) && cPitch >= n,
@@ -139,8 +135,8 @@ public final class CublasLt {
             product.describe(bTransposed);
             product.first = product.layout(type, bTransposed ? k : n, bTransposed ? n : k, bPitch);
             product.second = product.layout(type, k, m, aPitch);
-            product.result = product.layout(outType == 0 ? FP32 : type, n, m, cPitch);
-            long outBytes = outType == 0 ? Float.BYTES : Short.BYTES;
+            product.result = product.layout(fp32Out ? FP32 : type, n, m, cPitch);
+            long outBytes = fp32Out ? Float.BYTES : Short.BYTES;
             product.choose(
                     candidates,
                     alignment(bPitch * Short.BYTES),

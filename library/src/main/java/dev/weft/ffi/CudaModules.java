@@ -9,7 +9,6 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
-import java.util.Arrays;
 
 /**
  * Compiled kernels: loading and launch. What is loaded stays as long as its context. Any thread
@@ -22,17 +21,16 @@ public final class CudaModules {
 
     public static final int FLOAT32 = 7;
 
-    /** Swizzle, for {@link #encodeTensorMap}. */
-    public static final int SWIZZLE_128B = 3;
-
-    /** Promotion of what a load brings into L2, for {@link #encodeTensorMap}. */
-    public static final int L2_256B = 3;
-
     /** Bytes of a tensor map. */
     public static final int TENSOR_MAP_BYTES = 128;
 
     private static final int MAX_DYNAMIC_SHARED_BYTES = 8;
     private static final int TENSOR_MAP_ALIGNMENT = 64;
+    private static final int SWIZZLE_128B = 3;
+
+    /** Promotion of what a load brings into L2. */
+    private static final int L2_256B = 3;
+
     private static final int CLUSTER_DIMENSION = 4;
 
     /** A tensor map's arrays in scratch memory. */
@@ -135,34 +133,40 @@ public final class CudaModules {
     }
 
     /**
-     * Describes a matrix in device memory to the tensor memory accelerator; loads beyond its edges
-     * give zeros.
+     * Describes a matrix in device memory to the tensor memory accelerator, which swizzles rows of
+     * 128 bytes; loads beyond its edges give zeros.
      *
      * @param map {@value #TENSOR_MAP_BYTES} bytes of native memory aligned to 64, overwritten
      * @param address of the first element, aligned to 16 bytes
-     * @param sizes elements along the inner dimension, then rows
+     * @param cols elements along the inner dimension
      * @param strideBytes from one row to the next, a multiple of 16
-     * @param box elements and rows of one load, each 1 to 256; a row of it is a multiple of 16
-     *     bytes and not wider than the swizzle
+     * @param boxCols elements of one load's row, of at most 128 bytes, a multiple of 16
+     * @param boxRows rows of one load, 1 to 256
      */
     public static void encodeTensorMap(
             MemorySegment map,
             int dataType,
             long address,
-            long[] sizes,
+            long cols,
+            long rows,
             long strideBytes,
-            int[] box,
-            int swizzle,
-            int l2Promotion) {
-        requireMatrix(map, sizes, box);
+            int boxCols,
+            int boxRows) {
+        if (!map.isNative()
+                || map.byteSize() < TENSOR_MAP_BYTES
+                || map.address() % TENSOR_MAP_ALIGNMENT != 0) {
+            throw new IllegalArgumentException(
+                    "a tensor map in " + map + ": expected 128 native bytes aligned to 64");
+        }
         MemorySegment arrays = scratch();
         long at = arrays.address();
-        for (int i = 0; i < 2; i++) {
-            arrays.set(JAVA_LONG, SIZES + i * 8L, sizes[i]);
-            arrays.set(JAVA_INT, BOX + i * 4L, box[i]);
-            arrays.set(JAVA_INT, ELEMENT_STRIDES + i * 4L, 1);
-        }
+        arrays.set(JAVA_LONG, SIZES, cols);
+        arrays.set(JAVA_LONG, SIZES + 8, rows);
         arrays.set(JAVA_LONG, STRIDES, strideBytes);
+        arrays.set(JAVA_INT, BOX, boxCols);
+        arrays.set(JAVA_INT, BOX + 4, boxRows);
+        arrays.set(JAVA_INT, ELEMENT_STRIDES, 1);
+        arrays.set(JAVA_INT, ELEMENT_STRIDES + 4, 1);
         int code =
                 ENCODE.callRarely(
                         map.address(),
@@ -174,34 +178,13 @@ public final class CudaModules {
                         at + BOX,
                         at + ELEMENT_STRIDES,
                         0,
-                        swizzle,
-                        l2Promotion,
+                        SWIZZLE_128B,
+                        L2_256B,
                         0);
         ENCODE.check(
                 code,
-                "type %d, address %#x, sizes %s, stride %d bytes, box %s, swizzle %d, L2 %d"
-                        .formatted(
-                                dataType,
-                                address,
-                                Arrays.toString(sizes),
-                                strideBytes,
-                                Arrays.toString(box),
-                                swizzle,
-                                l2Promotion));
-    }
-
-    private static void requireMatrix(MemorySegment map, long[] sizes, int[] box) {
-        if (!map.isNative()
-                || map.byteSize() < TENSOR_MAP_BYTES
-                || map.address() % TENSOR_MAP_ALIGNMENT != 0) {
-            throw new IllegalArgumentException(
-                    "a tensor map in " + map + ": expected 128 native bytes aligned to 64");
-        }
-        if (sizes.length != 2 || box.length != 2) {
-            throw new IllegalArgumentException(
-                    "sizes %s, box %s: expected two each, the inner one first"
-                            .formatted(Arrays.toString(sizes), Arrays.toString(box)));
-        }
+                "type %d, address %#x, sizes [%d, %d], stride %d bytes, box [%d, %d]"
+                        .formatted(dataType, address, cols, rows, strideBytes, boxCols, boxRows));
     }
 
     private static long configuration(

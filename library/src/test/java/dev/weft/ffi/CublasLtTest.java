@@ -22,22 +22,20 @@ class CublasLtTest {
 
     @Test
     void shapesThatCannotBeAreRefused() {
-        refused("outType 2: expected 0 or 1", 2, 4, 4, 8, 1);
-        refused("expected m, n and k of at least 1", 0, 0, 4, 8, 1);
-        refused("pitches A 7, B 8, C 8, workspace 0 bytes: expected pitches", 0, 4, 7, 8, 1);
-        refused("expected pitches of at least a row", 0, 4, 8, 7, 1);
-        refused("0 candidates: expected at least 1", 0, 4, 8, 8, 0);
+        refused("expected m, n and k of at least 1", 0, 4, 8, 1);
+        refused("pitches A 7, B 8, C 8, workspace 0 bytes: expected pitches", 4, 7, 8, 1);
+        refused("expected pitches of at least a row", 4, 8, 7, 1);
+        refused("0 candidates: expected at least 1", 4, 8, 8, 0);
     }
 
-    private static void refused(
-            String message, int outType, long m, long aPitch, long bPitch, int candidates) {
+    private static void refused(String message, long m, long aPitch, long bPitch, int candidates) {
         var e =
                 assertThrows(
                         IllegalArgumentException.class,
                         () ->
                                 CublasLt.prepare(
                                         true,
-                                        outType,
+                                        true,
                                         m,
                                         8,
                                         8,

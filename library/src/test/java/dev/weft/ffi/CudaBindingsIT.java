@@ -195,7 +195,7 @@ class CudaBindingsIT {
                 CublasLt.Product product =
                         CublasLt.prepare(
                                 false,
-                                0,
+                                true,
                                 m,
                                 n,
                                 k,

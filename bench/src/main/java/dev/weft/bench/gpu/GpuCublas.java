@@ -42,7 +42,7 @@ final class GpuCublas implements AutoCloseable {
         product =
                 CublasLt.prepare(
                         data.a().dtype() == DType.BF16,
-                        out == DType.FP32 ? 0 : 1,
+                        out == DType.FP32,
                         m,
                         n,
                         k,

@@ -52,7 +52,7 @@ public final class CublasProduct implements DeviceProduct {
                     rows ->
                             CublasLt.prepare(
                                     b.dtype() == DType.BF16,
-                                    c.dtype() == DType.FP32 ? 0 : 1,
+                                    c.dtype() == DType.FP32,
                                     rows,
                                     c.cols(),
                                     k,

@@ -21,6 +21,7 @@ public final class GatedProduct implements DeviceProduct {
 
     private static final long SCHEDULE_BYTES = 64;
     private static final long EPOCH_AT = 48;
+    private static final long SOURCES_AT = 64;
     private static final int SOURCE_BYTES = 16;
     private static final int SLAB_COLS = 64;
     private static final int C_BOX_ROWS = 64;
@@ -36,7 +37,6 @@ public final class GatedProduct implements DeviceProduct {
     private final long placeBytes;
     private final MemorySegment arguments;
     private final MemorySegment pointers;
-    private final long sourcesAt;
 
     /**
      * @param places for each place of A its sources, as many in each
@@ -64,7 +64,6 @@ public final class GatedProduct implements DeviceProduct {
         writeSchedule(schedule, k, flags, stall, deadlineNs);
         if (kernel.kind() == GatedKernel.Kind.HOPPER) {
             // (schedule, maps of A, map of B, map of C, C, its pitch, n, whether C's map serves)
-            this.sourcesAt = 64;
             // B in slabs of 64 columns of C, whichever way it lies.
             encode(arguments.asSlice(128, CudaModules.TENSOR_MAP_BYTES), b, SLAB_COLS);
             boolean boxes = c.isAligned();
@@ -75,17 +74,16 @@ public final class GatedProduct implements DeviceProduct {
             arguments.set(JAVA_LONG, 392, c.rowPitch());
             arguments.set(JAVA_INT, 400, Math.toIntExact(n));
             arguments.set(JAVA_INT, 404, boxes ? 1 : 0);
-            pointTo(0, sourcesAt, 128, 256, 384, 392, 400, 404);
+            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404);
         } else {
             // (schedule, sources of A, source of B, C, its pitch, n, k)
-            this.sourcesAt = 64;
             arguments.set(JAVA_LONG, 72, b.address());
             arguments.set(JAVA_LONG, 80, b.pitchBytes());
             arguments.set(JAVA_LONG, 88, c.address());
             arguments.set(JAVA_LONG, 96, c.rowPitch());
             arguments.set(JAVA_INT, 104, Math.toIntExact(n));
             arguments.set(JAVA_INT, 108, Math.toIntExact(k));
-            pointTo(0, sourcesAt, 72, 88, 96, 104, 108);
+            pointTo(0, SOURCES_AT, 72, 88, 96, 104, 108);
         }
     }
 
@@ -149,12 +147,12 @@ public final class GatedProduct implements DeviceProduct {
                 map,
                 matrix.dtype() == DType.FP32 ? CudaModules.FLOAT32 : CudaModules.UINT16,
                 matrix.address(),
+                matrix.cols(),
                 // An empty shard has no tiles, but its map must be a valid one.
-                new long[] {matrix.cols(), Math.max(1, matrix.rows())},
+                Math.max(1, matrix.rows()),
                 matrix.pitchBytes(),
-                new int[] {BOX_BYTES / matrix.dtype().bytes(), boxRows},
-                CudaModules.SWIZZLE_128B,
-                CudaModules.L2_256B);
+                BOX_BYTES / matrix.dtype().bytes(),
+                boxRows);
     }
 
     @Override
@@ -168,7 +166,7 @@ public final class GatedProduct implements DeviceProduct {
     @Override
     public void launch(int place, int epoch, GpuStream stream) {
         arguments.set(JAVA_INT, EPOCH_AT, epoch);
-        arguments.set(JAVA_LONG, sourcesAt, sources.address() + place * placeBytes);
+        arguments.set(JAVA_LONG, SOURCES_AT, sources.address() + place * placeBytes);
         CudaModules.launch(
                 kernel.function(),
                 kernel.blocks(),
