@@ -27,6 +27,7 @@ import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
@@ -57,13 +58,10 @@ public final class CudaAllGatherMatmulBuilder
     private final Transport fabric;
     private final Gpu gpu;
     private final int rank;
-    private final List<Operand> operands = new ArrayList<>();
+    private final List<DeviceOperands.Side> operands = new ArrayList<>();
     private CudaEngine engine = CudaEngine.GATED;
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
-
-    /** One B, on the host or on the device: one of the two is null. */
-    private record Operand(Matrix host, DeviceMatrix device, boolean transposed) {}
 
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
         super(fabric == null ? 0 : fabric.size());
@@ -101,7 +99,7 @@ public final class CudaAllGatherMatmulBuilder
 
     /** A right-hand side in host memory, [K, N], or [N, K] if {@code transposed}; it is copied. */
     public CudaAllGatherMatmulBuilder b(Matrix b, boolean transposed) {
-        operands.add(new Operand(b, null, transposed));
+        operands.add(new DeviceOperands.Side(b, null, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -111,7 +109,7 @@ public final class CudaAllGatherMatmulBuilder
      */
     @Override
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
-        operands.add(new Operand(null, b, transposed));
+        operands.add(new DeviceOperands.Side(null, b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
@@ -170,17 +168,11 @@ public final class CudaAllGatherMatmulBuilder
         try (GpuStream stream = GpuStream.create()) {
             long m = wanted.shards().totalRows();
             for (int i = 0; i < operands.size(); i++) {
-                Operand b = operands.get(i);
                 long n = wanted.columns().get(i);
-                if (b.host() == null) {
-                    shared.add(b.device(), wanted.outType(), m, n, stream);
-                } else {
-                    shared.add(b.host(), wanted.outType(), m, n, stream);
-                }
+                shared.add(operands.get(i), wanted.outType(), m, n, stream);
             }
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
-                return operator(planning, planning.plans(wanted.algorithm()), shared)
-                        .adopt(shared, List.of());
+                return operator(planning, wanted.algorithm(), shared).adopt(shared, List.of());
             }
             String settings = gpu.name() + " " + engine + " " + isStaged() + " " + rank;
             AutoChoice.Choice<CudaAllGatherMatmul> choice =
@@ -188,16 +180,11 @@ public final class CudaAllGatherMatmulBuilder
                             .choose(
                                     planning::prices,
                                     new OperatorTrial<>(
-                                            one ->
-                                                    operator(
-                                                            planning,
-                                                            planning.plans(one.algorithm()),
-                                                            shared),
+                                            one -> operator(planning, one.algorithm(), shared),
                                             shard -> fill(shard, stream)));
             CudaAllGatherMatmul operator =
                     choice.prepared() == null
-                            ? operator(
-                                    planning, planning.plans(choice.chosen().algorithm()), shared)
+                            ? operator(planning, choice.chosen().algorithm(), shared)
                             : choice.prepared();
             return operator.adopt(shared, choice.candidates());
         } catch (RuntimeException | Error e) {
@@ -220,15 +207,16 @@ public final class CudaAllGatherMatmulBuilder
 
     /** An operator with memory of its own, but for its operands. Collective. */
     private CudaAllGatherMatmul operator(
-            CudaPlanning planning, List<RankPlan> all, DeviceOperands shared) {
+            CudaPlanning planning, PlanWriter algorithm, DeviceOperands shared) {
         Description wanted = planning.wanted();
+        List<RankPlan> all = planning.plans(algorithm);
         RankPlan agreed = all.get(rank);
         Shards shards = wanted.shards();
         boolean gatherFirst = agreed.pacing().gatherFirst();
         List<GatedKernel> kernels = new ArrayList<>();
         if (engine == CudaEngine.GATED) {
             int share = share(!gatherFirst && !agreed.lanes().isEmpty());
-            for (Operand operand : operands) {
+            for (DeviceOperands.Side operand : operands) {
                 kernels.add(
                         GatedKernel.load(
                                 gpu,
@@ -423,8 +411,7 @@ public final class CudaAllGatherMatmulBuilder
                             .formatted(wanted.outType().label(), aType.label()));
         }
         for (int i = 0; i < operands.size(); i++) {
-            Operand b = operands.get(i);
-            DType type = b.host() == null ? b.device().dtype() : b.host().dtype();
+            DType type = operands.get(i).dtype();
             if (type != aType || wanted.columns().get(i) < 1) {
                 throw new IllegalArgumentException(
                         "B number %d is %s with N = %d: expected %s and N of at least 1"

@@ -19,20 +19,26 @@ public final class DeviceOperands implements AutoCloseable {
     private final List<DeviceMatrix> sides = new ArrayList<>();
     private final List<DeviceMatrix> products = new ArrayList<>();
 
-    /** A B in host memory, and room for its product. */
-    public void add(Matrix b, DType outType, long m, long n, GpuStream stream) {
-        DeviceMatrix copy = matrix(b.dtype(), b.rows(), b.cols(), stream);
-        copy.upload(b, stream);
-        sides.add(copy);
-        products.add(matrix(outType, m, n, stream));
+    /** One B, on the host or on the device: one of the two is null. */
+    public record Side(Matrix host, DeviceMatrix device, boolean transposed) {
+
+        public DType dtype() {
+            return host == null ? device.dtype() : host.dtype();
+        }
     }
 
-    /** A B on the device, read where it lies if its rows are aligned; and room for its product. */
-    public void add(DeviceMatrix b, DType outType, long m, long n, GpuStream stream) {
-        DeviceMatrix side = b;
-        if (!b.isAligned()) {
-            side = matrix(b.dtype(), b.rows(), b.cols(), stream);
-            side.copyFrom(b, stream);
+    /**
+     * Takes a B, and reserves room for its product of {@code m} x {@code n}. One on the device is
+     * read where it lies if its rows are aligned; all others are copied.
+     */
+    public void add(Side b, DType outType, long m, long n, GpuStream stream) {
+        DeviceMatrix side = b.device();
+        if (b.host() != null) {
+            side = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
+            side.upload(b.host(), stream);
+        } else if (!side.isAligned()) {
+            side = matrix(b.dtype(), b.device().rows(), b.device().cols(), stream);
+            side.copyFrom(b.device(), stream);
             stream.synchronize();
         }
         sides.add(side);
