@@ -1,7 +1,6 @@
 package dev.weft.cuda;
 
 import dev.weft.ffi.CudaMemory;
-import dev.weft.ffi.CudaStreams;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.Objects;
@@ -66,45 +65,27 @@ public record DeviceMatrix(long address, DType dtype, long rows, long cols, long
     /** Copies a host matrix of the same shape here, and waits for it. */
     public void upload(Matrix from, GpuStream stream) {
         requireShape(from);
-        if (rows > 0 && cols > 0) {
-            CudaMemory.copy2dAsync(
-                    address,
-                    pitchBytes(),
-                    from.data().address(),
-                    from.rowPitch() * dtype.bytes(),
-                    cols * dtype.bytes(),
-                    rows,
-                    stream.handle());
-            CudaStreams.synchronize(stream.handle());
-        }
+        copy(address, pitchBytes(), from.data().address(), from.rowPitch() * dtype.bytes(), stream);
+        stream.synchronize();
     }
 
     /** Copies this into a host matrix of the same shape, and waits for it. */
     public void download(Matrix to, GpuStream stream) {
         requireShape(to);
-        if (rows > 0 && cols > 0) {
-            CudaMemory.copy2dAsync(
-                    to.data().address(),
-                    to.rowPitch() * dtype.bytes(),
-                    address,
-                    pitchBytes(),
-                    cols * dtype.bytes(),
-                    rows,
-                    stream.handle());
-            CudaStreams.synchronize(stream.handle());
-        }
+        copy(to.data().address(), to.rowPitch() * dtype.bytes(), address, pitchBytes(), stream);
+        stream.synchronize();
     }
 
     /** Queues a copy of another device matrix of the same shape. */
     public void copyFrom(DeviceMatrix from, GpuStream stream) {
-        CudaMemory.copy2dAsync(
-                address,
-                pitchBytes(),
-                from.address,
-                from.pitchBytes(),
-                cols * dtype.bytes(),
-                rows,
-                stream.handle());
+        copy(address, pitchBytes(), from.address, from.pitchBytes(), stream);
+    }
+
+    private void copy(long to, long toPitch, long from, long fromPitch, GpuStream stream) {
+        if (rows > 0 && cols > 0) {
+            long width = cols * dtype.bytes();
+            CudaMemory.copy2dAsync(to, toPitch, from, fromPitch, width, rows, stream.handle());
+        }
     }
 
     private void requireShape(Matrix host) {

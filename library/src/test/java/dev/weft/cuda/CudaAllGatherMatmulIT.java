@@ -385,7 +385,7 @@ class CudaAllGatherMatmulIT {
     @Test
     void aChunkThatNeverComesEndsTheGrid() {
         try (GpuStream stream = GpuStream.create();
-                StallWord stall = new StallWord(stream);
+                StallWord stall = new StallWord();
                 DeviceBuffer memory = DeviceBuffer.allocate(1 << 20);
                 DeviceBuffer flags = DeviceBuffer.allocate(4)) {
             dev.weft.ffi.CudaMemory.fill32Async(flags.address(), 0, 1, stream.handle());

@@ -139,16 +139,22 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
 
         private Copy copy(Transfer transfer) {
             Chunk chunk = chunks.chunk(transfer.source(), transfer.chunk());
+            int awaited = transfer.isForward() ? transfer.tag() : -1;
+            Piece all = new Piece(chunk.firstRow(), chunk.rows(), chunk.firstCol(), transfer.tag());
+            return copy(transfer, all, chunk.cols(), awaited);
+        }
+
+        private static Copy copy(Transfer transfer, Piece piece, long cols, int awaitedFlag) {
             return new Copy(
                     transfer.from(),
                     transfer.to(),
                     transfer.source(),
-                    chunk.firstRow(),
-                    chunk.rows(),
-                    chunk.firstCol(),
-                    chunk.cols(),
-                    transfer.tag(),
-                    transfer.isForward() ? transfer.tag() : -1);
+                    piece.firstRow(),
+                    piece.rows(),
+                    piece.firstCol(),
+                    cols,
+                    piece.flag(),
+                    awaitedFlag);
         }
 
         private void addCut(List<Copy> copies, Transfer transfer, List<Block> blocks) {
@@ -164,18 +170,9 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                     if (!first) {
                         origins.add(new Origin(transfer.source(), transfer.chunk()));
                     }
-                    copies.add(
-                            new Copy(
-                                    transfer.from(),
-                                    transfer.to(),
-                                    transfer.source(),
-                                    row,
-                                    block.rows(),
-                                    col,
-                                    cols,
-                                    flag,
-                                    -1));
-                    pieces.add(new Piece(row, block.rows(), col, flag));
+                    Piece piece = new Piece(row, block.rows(), col, flag);
+                    copies.add(copy(transfer, piece, cols, -1));
+                    pieces.add(piece);
                     col += cols;
                 }
                 cutParts.add(new Part(row, block.rows(), pieces, block.narrow()));

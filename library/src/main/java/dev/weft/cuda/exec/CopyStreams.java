@@ -219,19 +219,16 @@ public final class CopyStreams implements Copies {
         linked.awaitPushed(bringer[flag], bringerLane[flag], stream);
     }
 
-    /** A chunk that a peer should have pushed: its flag has the chunk's tag. */
+    /** What a peer should have pushed. */
     private StallException stalled(int flag) {
-        int source = 0;
-        while (flag >= plan.chunks().tag(source, 0) + plan.chunks().count(source)) {
-            source++;
-        }
-        int chunk = flag - plan.chunks().tag(source, 0);
+        CopyList.Origin origin = list.origins().get(flag);
+        int source = peers.worldRank(origin.source());
         return new StallException(
                 peers.worldRank(plan.rank()),
                 peers.worldRank(bringer[flag]),
-                peers.worldRank(source),
-                chunk,
-                "chunk " + chunk + " of rank " + peers.worldRank(source),
+                source,
+                origin.chunk(),
+                "chunk " + origin.chunk() + " of rank " + source,
                 Duration.ofNanos(deadlineNs));
     }
 

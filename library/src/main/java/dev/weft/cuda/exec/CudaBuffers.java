@@ -34,7 +34,7 @@ public final class CudaBuffers implements AutoCloseable {
                 gathered[i] = allocate(bytes, stream);
             }
             this.flags = allocate(4L * Math.max(1, flagCount), stream);
-            this.stall = new StallWord(stream);
+            this.stall = new StallWord();
         } catch (RuntimeException e) {
             owned.forEach(DeviceBuffer::close);
             throw e;

@@ -23,9 +23,8 @@ public final class DeviceCheck implements AutoCloseable {
     private static final int THREADS = 256;
     private static final int TILE = 64;
     private static final int VERDICT_BYTES = 24;
-    private static final int MOST_ARGUMENTS = 12;
 
-    /** Room for each, whatever its type. */
+    /** Room for each of a kernel's arguments, of which there are 12 at most. */
     private static final int ARGUMENT_BYTES = 16;
 
     private final Gpu gpu;
@@ -33,8 +32,8 @@ public final class DeviceCheck implements AutoCloseable {
     private final DeviceBuffer verdict = DeviceBuffer.allocate(VERDICT_BYTES);
     private final Arena arena = Arena.ofShared();
     private final MemorySegment words = arena.allocate(VERDICT_BYTES, 8);
-    private final MemorySegment arguments = arena.allocate(ARGUMENT_BYTES * MOST_ARGUMENTS, 16);
-    private final MemorySegment pointers = arena.allocate(8 * MOST_ARGUMENTS, 8);
+    private final MemorySegment arguments = arena.allocate(12 * ARGUMENT_BYTES, 16);
+    private final MemorySegment pointers = arena.allocate(12 * 8, 8);
 
     /** Loads nothing yet; the GPU must be bound. */
     public DeviceCheck(Gpu gpu) {

@@ -11,10 +11,8 @@ import dev.weft.tensor.Matrix;
 public final class HostPeers implements Peers {
 
     private final int rank;
-    private final DType dtype;
-    private final long rows;
-    private final long cols;
     private final PinnedBuffer host;
+    private final Matrix shards;
     private final long[] own;
     private final long flags;
 
@@ -23,18 +21,16 @@ public final class HostPeers implements Peers {
      */
     public HostPeers(int rank, DType dtype, long rows, long cols, long[] own, long flags) {
         this.rank = rank;
-        this.dtype = dtype;
-        this.rows = rows;
-        this.cols = cols;
         this.own = own.clone();
         this.flags = flags;
         this.host = PinnedBuffer.allocate(DeviceMatrix.alignedBytes(dtype, rows, cols));
+        long pitch = DeviceMatrix.alignedPitch(dtype, cols);
+        this.shards = new Matrix(host.segment(), dtype, rows, cols, pitch);
     }
 
     /** All rows in host memory; those of the peers are what a call gathers. */
     public Matrix shards() {
-        return new Matrix(
-                host.segment(), dtype, rows, cols, DeviceMatrix.alignedPitch(dtype, cols));
+        return shards;
     }
 
     @Override

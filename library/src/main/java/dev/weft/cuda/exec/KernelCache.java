@@ -5,6 +5,7 @@ import dev.weft.ffi.CudaDevices;
 import dev.weft.ffi.CudaModules;
 import dev.weft.ffi.Nvrtc;
 import dev.weft.files.PrivateFiles;
+import dev.weft.sim.Machines;
 import dev.weft.telemetry.Fallback;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -91,15 +92,7 @@ public final class KernelCache {
     /** Where compiled kernels are kept. */
     public static Path cacheFolder() {
         String chosen = System.getProperty(CACHE_PROPERTY);
-        if (chosen != null) {
-            return Path.of(chosen);
-        }
-        String caches = System.getenv("XDG_CACHE_HOME");
-        Path base =
-                caches != null && !caches.isBlank()
-                        ? Path.of(caches)
-                        : Path.of(System.getProperty("user.home"), ".cache");
-        return base.resolve("weft").resolve("kernels");
+        return chosen == null ? Machines.herePath().resolveSibling("kernels") : Path.of(chosen);
     }
 
     private static byte[] compile(KernelKey key) {

@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /**
  * Every way in which a kernel source is compiled: the switches of each source, and which of them
@@ -99,16 +100,9 @@ public final class KernelVariants {
     public record Operands(boolean bf16, boolean fp32Out, boolean transposedB) {
 
         private static List<Operands> all() {
-            List<Boolean> both = List.of(false, true);
-            List<Operands> all = new ArrayList<>();
-            for (boolean bf16 : both) {
-                for (boolean fp32Out : both) {
-                    for (boolean transposedB : both) {
-                        all.add(new Operands(bf16, fp32Out, transposedB));
-                    }
-                }
-            }
-            return all;
+            return IntStream.range(0, 8)
+                    .mapToObj(bits -> new Operands(bits >= 4, (bits & 2) != 0, (bits & 1) != 0))
+                    .toList();
         }
 
         private List<String> options() {

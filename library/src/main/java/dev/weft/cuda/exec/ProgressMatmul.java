@@ -83,7 +83,7 @@ public final class ProgressMatmul implements AutoCloseable {
         this.gpu = gpu;
         this.splits = splitsPerRank;
         this.empty = schedule.tileCount() == 0;
-        this.stall = stallWord();
+        this.stall = new StallWord();
         try {
             this.product =
                     new GatedProduct(
@@ -101,12 +101,6 @@ public final class ProgressMatmul implements AutoCloseable {
             throw e;
         }
         this.end = new DeviceEvent();
-    }
-
-    private static StallWord stallWord() {
-        try (GpuStream stream = GpuStream.create()) {
-            return new StallWord(stream);
-        }
     }
 
     public static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {

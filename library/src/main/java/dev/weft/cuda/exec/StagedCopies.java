@@ -144,9 +144,9 @@ public final class StagedCopies implements Copies {
             GatherWorker gather = new GatherWorker(rowGather, workspace);
             logs.add(gather.log());
             // In one thread: what it tells of must have left before the fabric is busy gathering.
-            tasks.add(named("gather", () -> stageAnd(gather)));
+            tasks.add(new Named("gather", () -> stageAnd(gather)));
         } else {
-            tasks.add(named("stage", () -> stageAnd(() -> {})));
+            tasks.add(new Named("stage", () -> stageAnd(() -> {})));
             for (Lane lane : plan.lanes()) {
                 lanes.add(new LaneWorker(lane, workspace));
                 logs.add(lanes.getLast().log());
@@ -156,18 +156,18 @@ public final class StagedCopies implements Copies {
         return tasks.toArray(Runnable[]::new);
     }
 
-    private static Runnable named(String name, Runnable task) {
-        return new Runnable() {
-            @Override
-            public void run() {
-                task.run();
-            }
+    /** A task that its thread is named after. */
+    private record Named(String name, Runnable task) implements Runnable {
 
-            @Override
-            public String toString() {
-                return name;
-            }
-        };
+        @Override
+        public void run() {
+            task.run();
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
     }
 
     /** In the order in which rows are multiplied; where that comes last, in that of the lanes. */

@@ -5,7 +5,6 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.GpuStream;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.ffi.CudaStreams;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
@@ -21,7 +20,7 @@ public final class StallWord implements AutoCloseable {
 
     private static final int BYTES = 32;
 
-    private final DeviceBuffer word = DeviceBuffer.allocate(4);
+    private final DeviceBuffer word;
     private final PinnedBuffer details = PinnedBuffer.allocate(BYTES);
 
     /**
@@ -31,9 +30,10 @@ public final class StallWord implements AutoCloseable {
      */
     public record Stall(int block, int tile, int flag, int seen, int expected) {}
 
-    public StallWord(GpuStream stream) {
-        CudaMemory.fill32Async(word.address(), 0, 1, stream.handle());
-        CudaStreams.synchronize(stream.handle());
+    public StallWord() {
+        try (GpuStream stream = GpuStream.create()) {
+            this.word = DeviceOperands.zeroed(4, stream);
+        }
     }
 
     public long deviceAddress() {
