@@ -77,7 +77,7 @@ final class PeerPointers {
     }
 
     private static long handleAt(int index, int shown) {
-        return POINTERS_AT + (long) Long.BYTES * shown + CudaMemory.IPC_HANDLE_BYTES * index;
+        return POINTERS_AT + 8L * shown + (long) CudaMemory.IPC_HANDLE_BYTES * index;
     }
 
     private void show(long[] own, MemorySegment at) {
