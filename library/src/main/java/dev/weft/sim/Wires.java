@@ -64,11 +64,11 @@ final class Wires {
         int hops = 1;
         switch (wiring.topology()) {
             case BUS -> {
-                double part = capacity / (like.ranks() / like.count());
+                int alike = like.ranks() / like.count();
                 route.add(
                         within
                                 ? ofHost(Kind.BUS, from, capacity)
-                                : station(Kind.BUS, false, 0, 0, part));
+                                : station(Kind.BUS, false, 0, 0, capacity / alike));
             }
             case SWITCH -> {
                 Kind in = wiring.duplex() ? Kind.IN : Kind.OUT;
