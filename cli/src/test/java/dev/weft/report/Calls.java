@@ -158,12 +158,14 @@ final class Calls {
 
     /** The same on a model of a machine. */
     static CallSpans simulated(String machine, Algorithm algorithm, Shards shards, int splits) {
+        Hosts hosts = Hosts.one(shards.ranks());
+        Chunks chunks = Chunks.bySplits(shards, K, splits, 256);
         Scenario scenario =
-                Scenario.of(
-                        algorithm,
-                        Chunks.bySplits(shards, K, splits, 256),
-                        1,
-                        Hosts.one(shards.ranks()),
+                new Scenario(
+                        algorithm.plans(chunks, 1, hosts),
+                        chunks,
+                        algorithm.isSymmetric(),
+                        hosts,
                         DType.FP16,
                         DType.FP32,
                         List.of(16L),

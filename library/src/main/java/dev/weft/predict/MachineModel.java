@@ -92,11 +92,12 @@ public final class MachineModel {
                     "%s on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(algorithm.label(), machine.name()));
         }
+        PlanWriter writer = new MachinePlans(machine, algorithm);
         Scenario scenario =
-                Scenario.of(
-                        new MachinePlans(machine, algorithm),
+                new Scenario(
+                        writer.plans(chunks, lanes, hosts),
                         chunks,
-                        lanes,
+                        writer.isSymmetric(),
                         hosts,
                         dtype,
                         dtype,

@@ -291,10 +291,12 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** A call as the machine runs it, for the simulator. */
     public Scenario scenario(Candidate candidate) {
-        return Scenario.of(
-                new MachinePlans(machine, candidate.algorithm()),
-                chunks(candidate),
-                candidate.lanes(),
+        PlanWriter writer = new MachinePlans(machine, candidate.algorithm());
+        Chunks chunks = chunks(candidate);
+        return new Scenario(
+                writer.plans(chunks, candidate.lanes(), hosts()),
+                chunks,
+                writer.isSymmetric(),
                 hosts(),
                 problem.aType(),
                 problem.outType(),

@@ -56,8 +56,7 @@ public record Machine(
     /**
      * Memory of one rank.
      *
-     * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 where it never
-     *     limits
+     * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 for no limit
      * @param onChipMib what stays on the chip between two uses, 2^20 bytes
      */
     public record Memory(double gbps, double onChipMib) {

@@ -51,31 +51,6 @@ public record Scenario(
                 });
     }
 
-    /** A call as {@code writer} plans it. */
-    public static Scenario of(
-            PlanWriter writer,
-            Chunks chunks,
-            int lanes,
-            Hosts hosts,
-            DType aType,
-            DType outType,
-            List<Long> columns,
-            boolean keepGathered,
-            int workers,
-            Map<Integer, Double> slowRanks) {
-        return new Scenario(
-                writer.plans(chunks, lanes, hosts),
-                chunks,
-                writer.isSymmetric(),
-                hosts,
-                aType,
-                outType,
-                columns,
-                keepGathered,
-                workers,
-                slowRanks);
-    }
-
     public int ranks() {
         return hosts.ranks();
     }

@@ -35,7 +35,14 @@ public final class Simulator {
 
     private static Prediction run(
             Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
-        checkSize(scenario, like);
+        long transfers = (long) scenario.chunks().total() * like.count();
+        if (transfers > MAX_TRANSFERS) {
+            throw new IllegalArgumentException(
+                    """
+                    %s transfers to simulate, %s ranks one by one: expected at most \
+                    %s; with equal shards and no slow rank one of each class would do"""
+                            .formatted(transfers, like.count(), MAX_TRANSFERS));
+        }
         return new Simulation(machine, scenario, part, like, sink).run();
     }
 
@@ -52,17 +59,6 @@ public final class Simulator {
         checkTorus(machine.node(), scenario.hosts().size(0), "ranks of a node");
         if (scenario.hosts().count() > 1) {
             checkTorus(machine.network(), scenario.hosts().count(), "nodes");
-        }
-    }
-
-    private static void checkSize(Scenario scenario, SymmetricRanks like) {
-        long transfers = (long) scenario.chunks().total() * like.count();
-        if (transfers > MAX_TRANSFERS) {
-            throw new IllegalArgumentException(
-                    """
-                    %s transfers to simulate, %s ranks one by one: expected at most \
-                    %s; with equal shards and no slow rank one of each class would do"""
-                            .formatted(transfers, like.count(), MAX_TRANSFERS));
         }
     }
 

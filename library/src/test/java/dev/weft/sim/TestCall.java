@@ -22,10 +22,11 @@ record TestCall(
         Map<Integer, Double> slowRanks) {
 
     Scenario on(Machine machine) {
-        return Scenario.of(
-                new MachinePlans(machine, writer),
+        MachinePlans own = new MachinePlans(machine, writer);
+        return new Scenario(
+                own.plans(chunks, lanes, hosts),
                 chunks,
-                lanes,
+                own.isSymmetric(),
                 hosts,
                 aType,
                 outType,
