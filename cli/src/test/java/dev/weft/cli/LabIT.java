@@ -60,12 +60,12 @@ class LabIT {
         Path record = folder.resolve("record.json");
         ChildProcess run =
                 lab(
-                        "$WEFT run --launcher mpi -n 4 --mpi-args '--map-by ppr:2:node' --shards"
-                                + " 100,0,99,1 --gk 128 --gn 64 --engine scalar --warmup 1 --iterations 2"
-                                + " --algorithm ring --data-dir "
-                                + folder.resolve("out")
-                                + " --json "
-                                + record);
+                        """
+                        $WEFT run --launcher mpi -n 4 --mpi-args '--map-by ppr:2:node' \
+                        --shards 100,0,99,1 --gk 128 --gn 64 --engine scalar --warmup 1 \
+                        --iterations 2 --algorithm ring --data-dir %s --json %s\
+                        """
+                                .formatted(folder.resolve("out"), record));
         assertEquals(0, run.code(), run::toString);
         assertTrue(run.out().contains("4 ranks (mpi, hosts of 2+2)"), run::toString);
         assertEquals(1, run.out().lines().filter(l -> l.contains("Verification PASSED")).count());
@@ -87,16 +87,16 @@ class LabIT {
      */
     @Test
     void aCutLinkEndsTheRunWithAnErrorThatNamesThePeer() throws Exception {
-        Path out = folder.resolve("out");
         ChildProcess run =
                 lab(
-                        "(until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 5000000 ];"
-                                + " do sleep 0.1; done;"
-                                + " $WEFT_LAB_LINK down 2) & $WEFT run --launcher mpi -n 2"
-                                + " --mpi-args '--map-by node' --deadline 5s --gm 512 --gk 512"
-                                + " --gn 16 --algorithm ring --engine scalar"
-                                + " --iterations 100000 --data-dir "
-                                + out
+                        """
+                        (until [ $(cat /sys/class/net/eth0/statistics/tx_bytes) -gt 5000000 ]; \
+                        do sleep 0.1; done; $WEFT_LAB_LINK down 2) & \
+                        $WEFT run --launcher mpi -n 2 --mpi-args '--map-by node' --deadline 5s \
+                        --gm 512 --gk 512 --gn 16 --algorithm ring --engine scalar \
+                        --iterations 100000 --data-dir %s\
+                        """
+                                        .formatted(folder.resolve("out"))
                                 + COUNT_PROCESSES);
         assertEquals(1, run.code(), run::toString);
         List<String> said = run.err().lines().filter(line -> line.startsWith("weft: ")).toList();

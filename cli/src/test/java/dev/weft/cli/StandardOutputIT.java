@@ -48,7 +48,7 @@ class StandardOutputIT {
     private Path sweep() {
         Path record = folder.resolve("sweep.json");
         String arguments = "sweep -v trn2 --gm 64 --gk 64 --gn 64 --json " + record;
-        assertEquals(0, Invocation.of(arguments.split(" ")).code());
+        assertEquals(0, Invocation.ofWords(arguments).code());
         return record;
     }
 

@@ -46,7 +46,8 @@ class UsageTest {
                 "-r sim -v trn2 --gm 2199023254528 --gk 64 --gn 64 --chunk-rows 1 |"
                         + " chunks: expected at most 1073741823 for 2 ranks",
                 "--shards 1,2,3 | expected 2 numbers",
-                "--shards 1,-2 | expected zero or more rows each, and at most 2199023254528 together",
+                "--shards 1,-2 | expected zero or more rows each, and at most 2199023254528"
+                        + " together",
                 "--shards 9223372036854775807,9223372036854775807 | and at most 2199023254528",
                 "--shards 2199023254528,1 | at most 2199023254528 together",
                 "--gm 10 --shards 1,2 | are 3 rows, --gm says 10",
@@ -169,12 +170,7 @@ class UsageTest {
                 "plan -v trn2 --json /nowhere/p.json | --json /nowhere/p.json: expected a file"
             })
     void sweepAndPlanRefuseWithOneLine(String command, String expected) {
-        Invocation run = Invocation.of(command.split(" "));
-        assertEquals(ExitCode.USAGE, run.code(), run.err());
-        assertEquals(1, run.err().lines().count(), run.err());
-        assertTrue(run.err().startsWith("weft: "), run.err());
-        assertTrue(run.err().contains(expected), run.err());
-        assertEquals("", run.out());
+        Invocation.ofWords(command).assertRefused(expected);
     }
 
     @ParameterizedTest
@@ -183,14 +179,8 @@ class UsageTest {
         String why = Gpu.unavailable().orElse("");
         assumeFalse(why.isEmpty(), "there is a GPU");
         Invocation run =
-                Invocation.of(
-                        "run",
-                        "-r",
-                        "cuda",
-                        "--peers",
-                        peers,
-                        "--data-dir",
-                        folder.resolve("out").toString());
+                Invocation.ofWords(
+                        "run -r cuda --peers " + peers + " --data-dir " + folder.resolve("out"));
         assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals("weft: --run-mode cuda: no GPU: " + why + "\n", run.err());
         assertFalse(Files.exists(folder.resolve("out")), "nothing half-written");
@@ -200,20 +190,9 @@ class UsageTest {
     void filesOfTheWrongSizeAreRefused() throws IOException {
         Path raw = Files.write(folder.resolve("a.bin"), new byte[100]);
         Invocation run =
-                Invocation.of(
-                        "run",
-                        "--a",
-                        raw.toString(),
-                        "--b",
-                        raw.toString(),
-                        "--gm",
-                        "8",
-                        "--gk",
-                        "8",
-                        "--gn",
-                        "8",
-                        "--data-dir",
-                        folder.resolve("out").toString());
+                Invocation.ofWords(
+                        "run --a %s --b %s --gm 8 --gk 8 --gn 8 --data-dir %s"
+                                .formatted(raw, raw, folder.resolve("out")));
         assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertTrue(run.err().contains("100"), "names the actual size: " + run.err());
         assertTrue(run.err().contains("128"), "names the expected size: " + run.err());
@@ -231,14 +210,8 @@ class UsageTest {
     @Test
     void aShapeTooLargeForTheMachineIsOneLine() {
         Invocation run =
-                Invocation.of(
-                        "gen-data",
-                        "--gm",
-                        "4000000",
-                        "--gk",
-                        "4000000",
-                        "--data-dir",
-                        folder.resolve("out").toString());
+                Invocation.ofWords(
+                        "gen-data --gm 4000000 --gk 4000000 --data-dir " + folder.resolve("out"));
         assertEquals(ExitCode.FAILED, run.code(), run.err());
         assertTrue(run.err().startsWith("weft: not enough memory"), run.err());
         assertEquals(1, run.err().lines().count(), run.err());

@@ -69,8 +69,21 @@ final class Calls {
         return Timeline.Span.local(Kind.WAIT, source, source, 0, ROWS, startNs, endNs);
     }
 
+    static Timeline.Track lane(Timeline.Span... spans) {
+        return track("lane-0", spans);
+    }
+
+    static Timeline.Track compute(Timeline.Span... spans) {
+        return track("compute-0", spans);
+    }
+
     static Timeline.Track track(String name, Timeline.Span... spans) {
         return new Timeline.Track(name, List.of(spans));
+    }
+
+    /** A rank that starts at once. */
+    static RunRecord.Rank rank(int rank, Timeline.Track... tracks) {
+        return rank(rank, 0, tracks);
     }
 
     /** A rank of a single group. */
@@ -91,6 +104,16 @@ final class Calls {
         }
         Timeline timeline = new Timeline(member, startNs, elapsedNs, List.of(tracks));
         return new RunRecord.Rank(rank, group, 2 * ROWS, ROWS, timeline);
+    }
+
+    /** A gather that does not say which way it went, and a product. */
+    static CallSpans withoutWays() {
+        return call(
+                rank(
+                        0,
+                        track("gather", transfer(0, 0, -1, -1, 0, 10)),
+                        compute(product(1, 0, 0, 100, 10, 20))),
+                rank(1));
     }
 
     static CallSpans call(RunRecord.Rank... ranks) {

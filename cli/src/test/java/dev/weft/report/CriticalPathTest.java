@@ -1,5 +1,12 @@
 package dev.weft.report;
 
+import static dev.weft.report.Calls.call;
+import static dev.weft.report.Calls.compute;
+import static dev.weft.report.Calls.lane;
+import static dev.weft.report.Calls.product;
+import static dev.weft.report.Calls.rank;
+import static dev.weft.report.Calls.track;
+import static dev.weft.report.Calls.transfer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -24,23 +31,15 @@ class CriticalPathTest {
      * wait for its transfer (1), which waited for the lane's first (0).
      */
     private static CallSpans pushed(long ownProductEndNs) {
-        return Calls.call(
-                Calls.rank(
-                        0,
-                        0,
-                        Calls.track(
-                                "lane-0",
-                                Calls.transfer(0, 1, 1, 0, 1, 100),
-                                Calls.transfer(0, 1, 1, 1, 100, 300))),
-                Calls.rank(
+        return call(
+                rank(0, lane(transfer(0, 1, 1, 0, 1, 100), transfer(0, 1, 1, 1, 100, 300))),
+                rank(
                         1,
-                        0,
-                        Calls.track(
-                                "compute-0",
-                                Calls.product(1, 1, 0, 200, 0, ownProductEndNs),
-                                Calls.product(0, 1, 0, 100, ownProductEndNs, ownProductEndNs + 50),
+                        compute(
+                                product(1, 1, 0, 200, 0, ownProductEndNs),
+                                product(0, 1, 0, 100, ownProductEndNs, ownProductEndNs + 50),
                                 Calls.wait(0, ownProductEndNs + 50, 300),
-                                Calls.product(0, 1, 100, 100, 300, 400))));
+                                product(0, 1, 100, 100, 300, 400))));
     }
 
     @Test
@@ -51,55 +50,39 @@ class CriticalPathTest {
     @Test
     void leadsThroughTheProductsWhereTheRowsWereThere() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(0, 0, Calls.track("lane-0", Calls.transfer(0, 1, 1, 0, 0, 50))),
-                        Calls.rank(
+                call(
+                        rank(0, lane(transfer(0, 1, 1, 0, 0, 50))),
+                        rank(
                                 1,
-                                0,
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(1, 1, 0, 100, 0, 150),
-                                        Calls.product(0, 1, 0, 100, 150, 250)),
-                                Calls.track("compute-1", Calls.product(1, 1, 100, 100, 0, 249))));
+                                compute(
+                                        product(1, 1, 0, 100, 0, 150),
+                                        product(0, 1, 0, 100, 150, 250)),
+                                track("compute-1", product(1, 1, 100, 100, 0, 249))));
         assertEquals(List.of(1, 2), path(call));
     }
 
     @Test
     void followsAChunkRoundTheRing() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(0, 0, Calls.track("lane-0", Calls.transfer(0, 1, 1, 0, 0, 10))),
-                        Calls.rank(1, 0, Calls.track("lane-0", Calls.transfer(0, 2, 2, 0, 11, 21))),
-                        Calls.rank(
+                call(
+                        rank(0, lane(transfer(0, 1, 1, 0, 0, 10))),
+                        rank(1, lane(transfer(0, 2, 2, 0, 11, 21))),
+                        rank(
                                 2,
-                                0,
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(2, 2, 0, 100, 0, 15),
-                                        Calls.product(0, 2, 0, 100, 22, 30))));
+                                compute(
+                                        product(2, 2, 0, 100, 0, 15),
+                                        product(0, 2, 0, 100, 22, 30))));
         assertEquals(List.of(0, 1, 3), path(call));
     }
 
     @Test
     void endsThoughClocksMakeTwoSpansWaitForEachOther() {
-        Timeline.Span product = Calls.product(0, 1, 0, 100, 10, 30);
+        Timeline.Span product = product(0, 1, 0, 100, 10, 30);
         CallSpans call =
-                Calls.call(
-                        Calls.rank(0, 0),
-                        Calls.rank(
-                                1,
-                                0,
-                                Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 10, 40)),
-                                Calls.track("compute-0", product)));
+                call(rank(0), rank(1, lane(transfer(0, 0, 1, 0, 10, 40)), compute(product)));
         assertEquals(List.of(0), path(call), "the transfer ended last, and nothing was before it");
         CallSpans same =
-                Calls.call(
-                        Calls.rank(0, 0),
-                        Calls.rank(
-                                1,
-                                0,
-                                Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 10, 20)),
-                                Calls.track("compute-0", product)));
+                call(rank(0), rank(1, lane(transfer(0, 0, 1, 0, 10, 20)), compute(product)));
         assertEquals(List.of(1), path(same), "begun at once: it cannot have waited for it");
     }
 
@@ -107,15 +90,13 @@ class CriticalPathTest {
     @Test
     void goesOnBehindBlocksThatBeginTogether() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(0, 0, 0, 10, 0, 100),
-                                        Calls.product(0, 0, 10, 10, 100, 190),
-                                        Calls.product(0, 0, 20, 10, 100, 200))));
+                                compute(
+                                        product(0, 0, 0, 10, 0, 100),
+                                        product(0, 0, 10, 10, 100, 190),
+                                        product(0, 0, 20, 10, 100, 200))));
         assertEquals(List.of(0, 2), path(call));
     }
 
@@ -124,7 +105,7 @@ class CriticalPathTest {
         assertEquals(List.of(), path(CallSpans.of(List.of(), 4, 4)));
         assertEquals(
                 List.of(),
-                path(Calls.call(Calls.rank(0, 0, Calls.track("lane-0", Calls.wait(0, 0, 9))))),
+                path(call(rank(0, lane(Calls.wait(0, 0, 9))))),
                 "waits alone lead nowhere");
     }
 

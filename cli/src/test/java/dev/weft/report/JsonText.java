@@ -134,7 +134,7 @@ public final class JsonText {
         }
     }
 
-    private static String write(Object tree) {
+    public static String write(Object tree) {
         StringWriter text = new StringWriter();
         try (JsonGenerator json = JSON.createGenerator(text)) {
             write(tree, json);
@@ -161,6 +161,7 @@ public final class JsonText {
                 }
                 json.writeEndArray();
             }
+            case Integer whole -> json.writeNumber(whole);
             case Long whole -> json.writeNumber(whole);
             case Double number -> json.writeNumber(number);
             case Boolean flag -> json.writeBoolean(flag);

@@ -1,5 +1,11 @@
 package dev.weft.report;
 
+import static dev.weft.report.Calls.call;
+import static dev.weft.report.Calls.compute;
+import static dev.weft.report.Calls.lane;
+import static dev.weft.report.Calls.product;
+import static dev.weft.report.Calls.rank;
+import static dev.weft.report.Calls.transfer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -22,18 +28,16 @@ class LinksTest {
     @Test
     void whatWentFromWhichRankToWhich() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.transfer(0, 1, 1, 0, 0, 10),
-                                        Calls.transfer(0, 1, 1, 1, 10, 25),
-                                        Calls.transfer(2, 2, 0, 0, 30, 37)),
-                                Calls.track("compute-0", Calls.product(2, 0, 0, 100, 40, 50))),
-                        Calls.rank(1, 0, Calls.track("lane-0", Calls.transfer(0, 2, 2, 0, 12, 20))),
-                        Calls.rank(2, 0));
+                                lane(
+                                        transfer(0, 1, 1, 0, 0, 10),
+                                        transfer(0, 1, 1, 1, 10, 25),
+                                        transfer(2, 2, 0, 0, 30, 37)),
+                                compute(product(2, 0, 0, 100, 40, 50))),
+                        rank(1, lane(transfer(0, 2, 2, 0, 12, 20))),
+                        rank(2));
         assertEquals(
                 new Links(
                         3,
@@ -50,16 +54,7 @@ class LinksTest {
     @Test
     void groupsHaveLinksOfTheirOwn() {
         CallSpans call =
-                CallSpans.of(
-                        List.of(
-                                Calls.rank(
-                                        3,
-                                        1,
-                                        1,
-                                        0,
-                                        Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 0, 10)))),
-                        4,
-                        2);
+                CallSpans.of(List.of(rank(3, 1, 1, 0, lane(transfer(0, 0, 1, 0, 0, 10)))), 4, 2);
         assertEquals(List.of(new Link(2, 3, 1000, 1, 10)), links(call).links());
         assertEquals(4, links(call).ranks());
     }
@@ -67,16 +62,14 @@ class LinksTest {
     @Test
     void rowsReadInPlaceAreLinksWithoutTime() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(0, 0, 0, 100, 0, 10),
-                                        Calls.product(1, 0, 0, 60, 10, 20),
-                                        Calls.product(1, 0, 60, 40, 20, 30))),
-                        Calls.rank(1, 0));
+                                compute(
+                                        product(0, 0, 0, 100, 0, 10),
+                                        product(1, 0, 0, 60, 10, 20),
+                                        product(1, 0, 60, 40, 20, 30))),
+                        rank(1));
         assertEquals(
                 new Links(
                         2,
@@ -87,14 +80,7 @@ class LinksTest {
 
     @Test
     void aGatherThatDoesNotSayItsWayHasNoLinks() {
-        CallSpans call =
-                Calls.call(
-                        Calls.rank(
-                                0,
-                                0,
-                                Calls.track("gather", Calls.transfer(0, 0, -1, -1, 0, 10)),
-                                Calls.track("compute-0", Calls.product(1, 0, 0, 100, 10, 20))),
-                        Calls.rank(1, 0));
+        CallSpans call = Calls.withoutWays();
         ShownRun.Analysis told = ShownRun.Analysis.of(call, 1, CallSpans.TrackKind.COMPUTE);
         assertEquals(new Links(2, false, List.of()), told.links());
         assertEquals(List.of(), told.critical());

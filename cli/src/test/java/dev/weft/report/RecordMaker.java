@@ -241,6 +241,20 @@ public final class RecordMaker {
         return end;
     }
 
+    /** With the spans of the last rank alone. */
+    RunRecord lastRankAlone() {
+        RunRecord made = record();
+        return new RunRecord(
+                made.problem(),
+                made.execution(),
+                made.views(),
+                made.flopsPerRank(),
+                made.verification(),
+                List.of(made.ranks().getLast()),
+                made.environment(),
+                null);
+    }
+
     public ShownRun shown() {
         return RunView.of(record(), "r.json");
     }

@@ -195,18 +195,7 @@ class RecordReaderTest {
 
     @Test
     void aRecordOfTheSecondGroupAloneIsShownOrRefused() throws IOException {
-        RunRecord made = new RecordMaker().ranks(4, 2).record();
-        shownOrRefused(
-                RecordMaker.json(
-                        new RunRecord(
-                                made.problem(),
-                                made.execution(),
-                                made.views(),
-                                made.flopsPerRank(),
-                                made.verification(),
-                                List.of(made.ranks().getLast()),
-                                made.environment(),
-                                null)));
+        shownOrRefused(RecordMaker.json(new RecordMaker().ranks(4, 2).lastRankAlone()));
     }
 
     private static void shownOrRefused(String json) throws IOException {

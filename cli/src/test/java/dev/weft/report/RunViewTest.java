@@ -147,18 +147,7 @@ class RunViewTest {
     /** Records of a GPU with its peers in host memory, and of many simulated ranks, have one. */
     @Test
     void aRecordMayHaveTheSpansOfOneRankOnly() {
-        RunRecord made = new RecordMaker().record();
-        RunRecord record =
-                new RunRecord(
-                        made.problem(),
-                        made.execution(),
-                        made.views(),
-                        made.flopsPerRank(),
-                        made.verification(),
-                        List.of(made.ranks().getLast()),
-                        made.environment(),
-                        null);
-        ShownRun run = RunView.of(record, "r.json");
+        ShownRun run = RunView.of(new RecordMaker().lastRankAlone(), "r.json");
         assertEquals(4, run.call().worldSize());
         assertEquals(1, run.call().ranks().size());
         // What the others sent and did is not known: nothing is made up of the rest.

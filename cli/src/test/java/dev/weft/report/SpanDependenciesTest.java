@@ -1,5 +1,12 @@
 package dev.weft.report;
 
+import static dev.weft.report.Calls.call;
+import static dev.weft.report.Calls.columns;
+import static dev.weft.report.Calls.compute;
+import static dev.weft.report.Calls.lane;
+import static dev.weft.report.Calls.product;
+import static dev.weft.report.Calls.rank;
+import static dev.weft.report.Calls.transfer;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -30,22 +37,19 @@ class SpanDependenciesTest {
     @Test
     void aPulledChunkReleasesTheProductsOfItsRows() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(0, 0, Calls.track("compute-0")),
-                        Calls.rank(
+                call(
+                        rank(0, compute()),
+                        rank(
                                 1,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.transfer(0, 0, 1, 0, 0, 10),
-                                        Calls.transfer(0, 0, 1, 1, 10, 20),
-                                        Calls.transfer(0, 0, 1, 2, 20, 30)),
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(1, 1, 0, 300, 0, 5),
-                                        Calls.product(0, 1, 0, 100, 10, 15),
-                                        Calls.product(0, 1, 99, 2, 20, 25),
-                                        Calls.product(0, 1, 100, 200, 30, 35))));
+                                lane(
+                                        transfer(0, 0, 1, 0, 0, 10),
+                                        transfer(0, 0, 1, 1, 10, 20),
+                                        transfer(0, 0, 1, 2, 20, 30)),
+                                compute(
+                                        product(1, 1, 0, 300, 0, 5),
+                                        product(0, 1, 0, 100, 10, 15),
+                                        product(0, 1, 99, 2, 20, 25),
+                                        product(0, 1, 100, 200, 30, 35))));
         assertArrayEquals(numbers(), releasedBy(call, 0), "a pull of the owner's own rows");
         assertArrayEquals(numbers(), releasedBy(call, 3), "own rows");
         assertArrayEquals(numbers(0), releasedBy(call, 4));
@@ -58,23 +62,17 @@ class SpanDependenciesTest {
     @Test
     void aPushedChunkReleasesProductsAtTheOtherEnd() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.transfer(0, 1, 1, 1, 0, 10),
-                                        Calls.transfer(0, 1, 1, 0, 10, 20)),
-                                Calls.track("compute-0", Calls.product(0, 0, 0, 200, 0, 5))),
-                        Calls.rank(
+                                lane(transfer(0, 1, 1, 1, 0, 10), transfer(0, 1, 1, 0, 10, 20)),
+                                compute(product(0, 0, 0, 200, 0, 5))),
+                        rank(
                                 1,
-                                0,
-                                Calls.track(
-                                        "compute-0",
+                                compute(
                                         Calls.wait(0, 0, 20),
-                                        Calls.product(0, 1, 0, 100, 20, 25),
-                                        Calls.product(0, 1, 100, 100, 25, 30))));
+                                        product(0, 1, 0, 100, 20, 25),
+                                        product(0, 1, 100, 100, 25, 30))));
         assertArrayEquals(numbers(), releasedBy(call, 2), "own rows, though they are sent too");
         assertArrayEquals(numbers(), releasedBy(call, 3), "a wait needs nothing");
         assertArrayEquals(numbers(1), releasedBy(call, 4), "whatever the order of the chunks");
@@ -86,30 +84,14 @@ class SpanDependenciesTest {
     @Test
     void aForwardNeedsTheChunkThatItPassesOn() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
-                                0,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.transfer(0, 1, 1, 0, 0, 10),
-                                        Calls.transfer(0, 1, 1, 1, 10, 20))),
-                        Calls.rank(
-                                1,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.transfer(0, 2, 2, 0, 12, 22),
-                                        Calls.transfer(0, 2, 2, 1, 22, 32))),
-                        Calls.rank(
-                                2,
-                                0,
-                                Calls.track("compute-0", Calls.product(0, 2, 0, 200, 32, 40))),
-                        Calls.rank(
+                call(
+                        rank(0, lane(transfer(0, 1, 1, 0, 0, 10), transfer(0, 1, 1, 1, 10, 20))),
+                        rank(1, lane(transfer(0, 2, 2, 0, 12, 22), transfer(0, 2, 2, 1, 22, 32))),
+                        rank(2, compute(product(0, 2, 0, 200, 32, 40))),
+                        rank(
                                 3,
-                                0,
-                                Calls.track("lane-0", Calls.transfer(0, 2, 3, 1, 32, 42)),
-                                Calls.track("compute-0", Calls.product(0, 3, 100, 50, 42, 50))));
+                                lane(transfer(0, 2, 3, 1, 32, 42)),
+                                compute(product(0, 3, 100, 50, 42, 50))));
         assertArrayEquals(numbers(), releasedBy(call, 0), "the owner's own rows");
         assertArrayEquals(numbers(0), releasedBy(call, 2));
         assertArrayEquals(numbers(1), releasedBy(call, 3));
@@ -125,26 +107,22 @@ class SpanDependenciesTest {
     @Test
     void aProductNeedsAllColumnsOfItsRowsAndAForwardItsOwnOnly() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track(
-                                        "lane-0",
-                                        Calls.columns(0, 1, 1, 0, 0, 0, 10),
-                                        Calls.columns(0, 1, 1, 1, 0, 10, 20),
-                                        Calls.columns(0, 1, 1, 2, 100, 20, 30),
-                                        Calls.columns(0, 1, 1, 3, 100, 30, 40))),
-                        Calls.rank(
+                                lane(
+                                        columns(0, 1, 1, 0, 0, 0, 10),
+                                        columns(0, 1, 1, 1, 0, 10, 20),
+                                        columns(0, 1, 1, 2, 100, 20, 30),
+                                        columns(0, 1, 1, 3, 100, 30, 40))),
+                        rank(
                                 1,
-                                0,
-                                Calls.track("lane-0", Calls.columns(0, 2, 2, 1, 0, 20, 30)),
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(0, 1, 0, 100, 20, 30),
-                                        Calls.product(0, 1, 100, 100, 40, 50),
-                                        Calls.product(0, 1, 0, 200, 50, 60))),
-                        Calls.rank(2, 0));
+                                lane(columns(0, 2, 2, 1, 0, 20, 30)),
+                                compute(
+                                        product(0, 1, 0, 100, 20, 30),
+                                        product(0, 1, 100, 100, 40, 50),
+                                        product(0, 1, 0, 200, 50, 60))),
+                        rank(2));
         assertArrayEquals(numbers(1), releasedBy(call, 4));
         assertArrayEquals(numbers(0, 1), releasedBy(call, 5));
         assertArrayEquals(numbers(2, 3), releasedBy(call, 6));
@@ -153,15 +131,15 @@ class SpanDependenciesTest {
 
     @Test
     void groupsDoNotMix() {
-        Timeline.Track lane = Calls.track("lane-0", Calls.transfer(0, 0, 1, 0, 0, 10));
-        Timeline.Track compute = Calls.track("compute-0", Calls.product(0, 1, 0, 100, 10, 20));
+        Timeline.Track lane = lane(transfer(0, 0, 1, 0, 0, 10));
+        Timeline.Track compute = compute(product(0, 1, 0, 100, 10, 20));
         CallSpans call =
                 CallSpans.of(
                         List.of(
-                                Calls.rank(0, 0, 0, 0),
-                                Calls.rank(1, 0, 1, 0, lane, compute),
-                                Calls.rank(2, 1, 0, 0),
-                                Calls.rank(3, 1, 1, 0, lane, compute)),
+                                rank(0, 0, 0, 0),
+                                rank(1, 0, 1, 0, lane, compute),
+                                rank(2, 1, 0, 0),
+                                rank(3, 1, 1, 0, lane, compute)),
                         4,
                         2);
         assertArrayEquals(numbers(0), releasedBy(call, 1));
@@ -171,14 +149,7 @@ class SpanDependenciesTest {
 
     @Test
     void aGatherThatDoesNotSayItsWayReleasesNothing() {
-        CallSpans call =
-                Calls.call(
-                        Calls.rank(
-                                0,
-                                0,
-                                Calls.track("gather", Calls.transfer(0, 0, -1, -1, 0, 10)),
-                                Calls.track("compute-0", Calls.product(1, 0, 0, 100, 10, 20))),
-                        Calls.rank(1, 0));
+        CallSpans call = Calls.withoutWays();
         assertArrayEquals(numbers(), releasedBy(call, 0));
         assertArrayEquals(numbers(), releasedBy(call, 1));
     }

@@ -1,5 +1,12 @@
 package dev.weft.report;
 
+import static dev.weft.report.Calls.call;
+import static dev.weft.report.Calls.compute;
+import static dev.weft.report.Calls.lane;
+import static dev.weft.report.Calls.product;
+import static dev.weft.report.Calls.rank;
+import static dev.weft.report.Calls.track;
+import static dev.weft.report.Calls.transfer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -40,22 +47,18 @@ class TimeSharesTest {
      * 5 ns between two products, and is done 35 ns before rank 0.
      */
     private static CallSpans told() {
-        return Calls.call(
-                Calls.rank(0, 0, Calls.track("compute-0", Calls.product(0, 0, 0, 200, 0, 300))),
-                Calls.rank(
+        return call(
+                rank(0, compute(product(0, 0, 0, 200, 0, 300))),
+                rank(
                         1,
                         10,
-                        Calls.track(
-                                "lane-0",
-                                Calls.transfer(0, 0, 1, 0, 0, 90),
-                                Calls.transfer(0, 0, 1, 1, 90, 190)),
-                        Calls.track(
-                                "compute-0",
-                                Calls.product(1, 1, 0, 200, 0, 60),
+                        lane(transfer(0, 0, 1, 0, 0, 90), transfer(0, 0, 1, 1, 90, 190)),
+                        compute(
+                                product(1, 1, 0, 200, 0, 60),
                                 Calls.wait(0, 60, 90),
-                                Calls.product(0, 1, 0, 50, 90, 130),
-                                Calls.product(0, 1, 50, 50, 135, 170),
-                                Calls.product(0, 1, 100, 100, 190, 255))));
+                                product(0, 1, 0, 50, 90, 130),
+                                product(0, 1, 50, 50, 135, 170),
+                                product(0, 1, 100, 100, 190, 255))));
     }
 
     @Test
@@ -93,13 +96,12 @@ class TimeSharesTest {
     @Test
     void severalWorkersCountInTheMean() {
         CallSpans call =
-                Calls.call(
-                        Calls.rank(
+                call(
+                        rank(
                                 0,
-                                0,
-                                Calls.track("compute-0", Calls.product(0, 0, 0, 10, 0, 100)),
-                                Calls.track("compute-1", Calls.product(0, 0, 10, 10, 0, 40)),
-                                Calls.track("compute-2")));
+                                compute(product(0, 0, 0, 10, 0, 100)),
+                                track("compute-1", product(0, 0, 10, 10, 0, 40)),
+                                track("compute-2")));
         RankShares rank = shares(call).getFirst();
         assertEquals(140.0 / 3, of(rank, Part.COMPUTE), 1e-9);
         assertEquals(160.0 / 3, of(rank, Part.DONE), 1e-9, "one had nothing to do");
@@ -113,19 +115,9 @@ class TimeSharesTest {
         assertTrue(text.contains("waiting for rows of rank 0 (0.1 us)"), text);
         assertTrue(text.startsWith("Ranks idled 15.8% of the call in the mean."), text);
         CallSpans busy =
-                Calls.call(
-                        Calls.rank(
-                                0,
-                                0,
-                                Calls.track(
-                                        "compute-0",
-                                        Calls.product(0, 0, 0, 10, 0, 50),
-                                        Calls.product(0, 0, 10, 10, 51, 100))));
+                call(rank(0, compute(product(0, 0, 0, 10, 0, 50), product(0, 0, 10, 10, 51, 100))));
         assertEquals("No rank waited.", TimeShares.text(shares(busy), 100));
-        CallSpans whole =
-                Calls.call(
-                        Calls.rank(
-                                0, 0, Calls.track("compute", Calls.product(0, 0, 0, 10, 0, 100))));
+        CallSpans whole = call(rank(0, track("compute", product(0, 0, 0, 10, 0, 100))));
         assertNull(TimeShares.text(shares(whole), 100), "nothing but its length is known");
         assertNull(TimeShares.text(List.of(), 100));
         assertNull(TimeShares.text(shares(busy), 0), "no share of nothing");

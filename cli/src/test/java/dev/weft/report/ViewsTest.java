@@ -24,47 +24,26 @@ class ViewsTest {
         assertThrows(IllegalArgumentException.class, () -> new Samples(List.of()));
     }
 
+    private static Views measured(Samples sequential, Samples pipelined) {
+        return new Views(us(100.0), us(40.0), sequential, us(40.0), us(100.0), pipelined, false);
+    }
+
     @Test
     void ratiosFollowTheSeedsFormulas() {
-        Views views =
-                new Views(
-                        us(100.0),
-                        us(40.0),
-                        us(140.0),
-                        us(40.0),
-                        us(100.0),
-                        us(110.0, 110.0, 110.0),
-                        false);
+        Views views = measured(us(140.0), us(110.0, 110.0, 110.0));
         assertEquals(140.0 / 110.0, views.speedup(), 1e-12);
         assertEquals(30.0 / 40.0, views.overlapEfficiency().getAsDouble(), 1e-12);
         assertEquals(100.0 / 110.0, views.limitFraction(), 1e-12);
-        Views worse =
-                new Views(
-                        us(100.0),
-                        us(40.0),
-                        us(140.0),
-                        us(40.0),
-                        us(100.0),
-                        us(150.0, 150.0, 150.0),
-                        false);
+        Views worse = measured(us(140.0), us(150.0, 150.0, 150.0));
         assertEquals(0.0, worse.overlapEfficiency().getAsDouble(), "never negative");
     }
 
     @Test
     void noiseIsNotCalledAnEfficiency() {
         Samples noisy = us(100.0, 110.0, 120.0, 130.0);
-        Views views =
-                new Views(
-                        us(100.0),
-                        us(40.0),
-                        noisy,
-                        us(40.0),
-                        us(100.0),
-                        us(110.0, 110.0, 110.0),
-                        false);
+        Views views = measured(noisy, us(110.0, 110.0, 110.0));
         assertTrue(views.overlapEfficiency().isEmpty(), "40 is under three times 15");
-        Views single =
-                new Views(us(100.0), us(40.0), us(140.0), us(40.0), us(100.0), us(110.0), false);
+        Views single = measured(us(140.0), us(110.0));
         assertTrue(single.overlapEfficiency().isEmpty(), "one sample has no spread");
     }
 }

@@ -19,7 +19,12 @@ public final class Quantiles {
         return quantile(values, 0.75) - quantile(values, 0.25);
     }
 
-    private static double quantile(double[] values, double q) {
+    /**
+     * The value below which so many of the values lie, in between two of them where need be.
+     *
+     * @param q 0 to 1
+     */
+    public static double quantile(double[] values, double q) {
         double[] sorted = values.clone();
         Arrays.sort(sorted);
         double at = q * (sorted.length - 1);

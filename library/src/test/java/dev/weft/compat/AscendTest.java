@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
@@ -46,34 +46,33 @@ class AscendTest {
     @Test
     void theOperatorPushesWaitsForSummariesAndIsExact() {
         Shards shards = Shards.of(70, 0, 33, 64);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(4)) {
-            Matrix a = Matrix.allocate(arena, DType.FP16, shards.totalRows(), 96);
-            Matrix b = Matrix.allocate(arena, DType.FP16, 96, 24);
-            new NormalData(4, 0).fill(a);
-            new NormalData(4, 1).fill(b);
-            Gemm gemm = Gemms.auto();
-            PackedB packed = gemm.pack(b, false, arena);
-            Matrix unfused = Matrix.allocate(arena, DType.FP32, a.rows(), 24);
-            gemm.multiply(a, 0, a.rows(), packed, unfused, 0, gemm.scratch(96, 24, arena));
-            for (int commBlocks : List.of(1, 2, 3, 7)) {
-                world.run(
-                        fabric -> {
-                            int rank = fabric.rank();
-                            Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
-                            try (AllGatherMatmul op =
-                                    Ascend.allGatherGemm(
-                                            fabric, shards, DType.FP16, b, 8, 8, 2, commBlocks)) {
-                                assertEquals("mesh-push", op.plan().name());
-                                assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
-                                for (int call = 0; call < 4; call++) {
-                                    Matrix c = op.call(shard).product();
-                                    assertEquals(-1, unfused.firstDifferentRow(c));
-                                }
+        Arena arena = Arena.ofAuto();
+        Matrix a = Matrix.allocate(arena, DType.FP16, shards.totalRows(), 96);
+        Matrix b = Matrix.allocate(arena, DType.FP16, 96, 24);
+        new NormalData(4, 0).fill(a);
+        new NormalData(4, 1).fill(b);
+        Gemm gemm = Gemms.auto();
+        PackedB packed = gemm.pack(b, false, arena);
+        Matrix unfused = Matrix.allocate(arena, DType.FP32, a.rows(), 24);
+        gemm.multiply(a, 0, a.rows(), packed, unfused, 0, gemm.scratch(96, 24, arena));
+        Ranks.run(
+                4,
+                fabric -> {
+                    int rank = fabric.rank();
+                    Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
+                    for (int commBlocks : List.of(1, 2, 3, 7)) {
+                        try (AllGatherMatmul op =
+                                Ascend.allGatherGemm(
+                                        fabric, shards, DType.FP16, b, 8, 8, 2, commBlocks)) {
+                            assertEquals("mesh-push", op.plan().name());
+                            assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
+                            for (int call = 0; call < 4; call++) {
+                                Matrix c = op.call(shard).product();
+                                assertEquals(-1, unfused.firstDifferentRow(c));
                             }
-                        });
-            }
-        }
+                        }
+                    }
+                });
     }
 
     /**
@@ -82,27 +81,23 @@ class AscendTest {
     @Test
     void communicationBlocksServeDestinationsAsInTheExample() {
         Shards shards = Shards.even(240, 4);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(4)) {
-            Matrix b = Matrix.allocate(arena, DType.FP16, 64, 8);
-            world.run(
-                    fabric -> {
-                        try (AllGatherMatmul op =
-                                Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 4, 16, 1, 6)) {
-                            List<Lane> lanes = op.plan().lanes();
-                            assertEquals(6, lanes.size());
-                            for (Lane lane : lanes) {
-                                assertEquals(
-                                        1,
-                                        lane.transfers().stream()
-                                                .map(Transfer::to)
-                                                .distinct()
-                                                .count(),
-                                        "one destination per block");
-                            }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP16, 64, 8);
+        Ranks.run(
+                4,
+                fabric -> {
+                    try (AllGatherMatmul op =
+                            Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 4, 16, 1, 6)) {
+                        List<Lane> lanes = op.plan().lanes();
+                        assertEquals(6, lanes.size());
+                        for (Lane lane : lanes) {
+                            assertEquals(
+                                    1,
+                                    lane.transfers().stream().map(Transfer::to).distinct().count(),
+                                    "one destination per block");
                         }
-                    });
-        }
+                    }
+                });
     }
 
     @Test

@@ -3,17 +3,22 @@ package dev.weft.compat;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Freivalds;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RowBlock;
 import dev.weft.plan.Shards;
+import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Random;
 import java.util.stream.LongStream;
 
@@ -48,6 +53,25 @@ record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
 
     Matrix rhs(int rank) {
         return b.block(0, b.rows(), cols.firstRow(rank), cols.rows(rank));
+    }
+
+    /** The call of one rank, with all ranks in one group. */
+    FgccResult call(Fabric fabric, boolean forceHbm, FgccConfig config) {
+        int rank = fabric.rank();
+        int ranks = rows.ranks();
+        return Fgcc.allgatherComputeMatmul(
+                fabric, lhs(rank), rhs(rank), ranks, 1, forceHbm, config);
+    }
+
+    /** The transfers of a plan that has one lane. */
+    static List<Transfer> transfers(RankPlan plan) {
+        assertEquals(1, plan.lanes().size());
+        return plan.lanes().getFirst().transfers();
+    }
+
+    /** In the order in which they are multiplied. */
+    static List<Integer> sources(RankPlan plan) {
+        return plan.consumption().stream().map(RowBlock::source).distinct().toList();
     }
 
     /** One single-threaded product of the whole A with the rank's columns. */
@@ -93,15 +117,7 @@ record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
     }
 
     private String what(int rank) {
-        return "rank "
-                + rank
-                + " of "
-                + rows.ranks()
-                + ", A "
-                + a.describe()
-                + ", B "
-                + b.describe()
-                + ", seed "
-                + seed;
+        return "rank %d of %d, A %s, B %s, seed %d"
+                .formatted(rank, rows.ranks(), a.describe(), b.describe(), seed);
     }
 }

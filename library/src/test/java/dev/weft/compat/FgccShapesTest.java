@@ -53,14 +53,7 @@ class FgccShapesTest {
                     world.call(
                             fabric -> {
                                 FgccResult result =
-                                        Fgcc.allgatherComputeMatmul(
-                                                fabric,
-                                                problem.lhs(fabric.rank()),
-                                                problem.rhs(fabric.rank()),
-                                                ranks,
-                                                1,
-                                                hbm,
-                                                FgccConfig.DEFAULT.withLnc(lnc));
+                                        problem.call(fabric, hbm, FgccConfig.DEFAULT.withLnc(lnc));
                                 problem.assertBitwise(result.product(), fabric.rank());
                                 return result;
                             });

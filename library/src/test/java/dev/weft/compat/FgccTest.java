@@ -4,8 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
-import dev.weft.plan.RowBlock;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -37,33 +36,24 @@ class FgccTest {
             DType aType = DType.values()[sizes.nextInt(3)];
             DType bType = DType.values()[sizes.nextInt(3)];
             boolean force = sizes.nextBoolean();
-            try (Arena arena = Arena.ofShared();
-                    World world = World.threads(ranks)) {
-                FgccProblem problem =
-                        FgccProblem.create(
-                                arena,
-                                ranks,
-                                m,
-                                sizes.nextInt(1, 200),
-                                sizes.nextInt(ranks, 700),
-                                aType,
-                                bType,
-                                seed);
-                world.run(
-                        fabric -> {
-                            FgccResult result =
-                                    Fgcc.allgatherComputeMatmul(
-                                            fabric,
-                                            problem.lhs(fabric.rank()),
-                                            problem.rhs(fabric.rank()),
-                                            ranks,
-                                            1,
-                                            force,
-                                            config);
-                            problem.assertBitwise(result.product(), fabric.rank());
-                            problem.assertClose(result.product(), fabric.rank());
-                        });
-            }
+            Arena arena = Arena.ofAuto();
+            FgccProblem problem =
+                    FgccProblem.create(
+                            arena,
+                            ranks,
+                            m,
+                            sizes.nextInt(1, 200),
+                            sizes.nextInt(ranks, 700),
+                            aType,
+                            bType,
+                            seed);
+            Ranks.run(
+                    ranks,
+                    fabric -> {
+                        FgccResult result = problem.call(fabric, force, config);
+                        problem.assertBitwise(result.product(), fabric.rank());
+                        problem.assertClose(result.product(), fabric.rank());
+                    });
         }
     }
 
@@ -72,62 +62,50 @@ class FgccTest {
     void replicaGroupsOfConsecutiveRanksGatherByThemselves(boolean hbm) {
         int ranks = 4;
         int groups = 3;
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks * groups)) {
-            List<FgccProblem> problems = new ArrayList<>();
-            for (int g = 0; g < groups; g++) {
-                problems.add(
-                        FgccProblem.create(
-                                arena, ranks, 12, 33, 21, DType.BF16, DType.BF16, 100 + g));
-            }
-            world.run(
-                    fabric -> {
-                        int member = fabric.rank() % ranks;
-                        FgccProblem problem = problems.get(fabric.rank() / ranks);
-                        try (Fgcc prepared =
-                                Fgcc.prepare(
-                                        fabric,
-                                        12,
-                                        33,
-                                        DType.BF16,
-                                        problem.rhs(member),
-                                        ranks,
-                                        groups,
-                                        hbm,
-                                        TWO)) {
-                            for (int call = 0; call < 5; call++) {
-                                FgccResult result = prepared.call(problem.lhs(member));
-                                problem.assertBitwise(result.product(), member);
-                            }
-                        }
-                    });
+        Arena arena = Arena.ofAuto();
+        List<FgccProblem> problems = new ArrayList<>();
+        for (int g = 0; g < groups; g++) {
+            problems.add(
+                    FgccProblem.create(arena, ranks, 12, 33, 21, DType.BF16, DType.BF16, 100 + g));
         }
+        Ranks.run(
+                ranks * groups,
+                fabric -> {
+                    int member = fabric.rank() % ranks;
+                    FgccProblem problem = problems.get(fabric.rank() / ranks);
+                    try (Fgcc prepared =
+                            Fgcc.prepare(
+                                    fabric,
+                                    12,
+                                    33,
+                                    DType.BF16,
+                                    problem.rhs(member),
+                                    ranks,
+                                    groups,
+                                    hbm,
+                                    TWO)) {
+                        for (int call = 0; call < 5; call++) {
+                            FgccResult result = prepared.call(problem.lhs(member));
+                            problem.assertBitwise(result.product(), member);
+                        }
+                    }
+                });
     }
 
     @Test
     void sixtyFourRanksInFourChannels() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(64)) {
-            FgccProblem problem =
-                    FgccProblem.create(arena, 64, 16, 40, 128, DType.BF16, DType.BF16, 5);
-            world.run(
-                    fabric -> {
-                        int rank = fabric.rank();
-                        FgccResult result =
-                                Fgcc.allgatherComputeMatmul(
-                                        fabric,
-                                        problem.lhs(rank),
-                                        problem.rhs(rank),
-                                        64,
-                                        1,
-                                        false,
-                                        TWO);
-                        assertEquals(4, result.layout().channels());
-                        assertEquals(2, result.layout().loc());
-                        problem.assertBitwise(result.product(), rank);
-                        problem.assertClose(result.product(), rank);
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem = FgccProblem.create(arena, 64, 16, 40, 128, DType.BF16, DType.BF16, 5);
+        Ranks.run(
+                64,
+                fabric -> {
+                    int rank = fabric.rank();
+                    FgccResult result = problem.call(fabric, false, TWO);
+                    assertEquals(4, result.layout().channels());
+                    assertEquals(2, result.layout().loc());
+                    problem.assertBitwise(result.product(), rank);
+                    problem.assertClose(result.product(), rank);
+                });
     }
 
     /** Per rank two places for its own shard and two ring buffers: 4 m K, whatever M is. */
@@ -137,34 +115,25 @@ class FgccTest {
         long m = 64;
         long k = 512;
         long shardBytes = Matrix.contiguousBytes(DType.BF16, m, k);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix rhs = Matrix.allocate(arena, DType.BF16, k, 8);
-            Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
-            List<Long> reachable =
-                    world.call(
-                            fabric -> {
-                                try (Fgcc prepared =
-                                        Fgcc.prepare(
-                                                fabric,
-                                                m,
-                                                k,
-                                                DType.BF16,
-                                                rhs,
-                                                ranks,
-                                                1,
-                                                hbm,
-                                                TWO)) {
-                                    assertEquals(
-                                            hbm ? FgccPath.HBM : FgccPath.SBUF,
-                                            prepared.call(lhs).path());
-                                    return prepared.reachableBytes();
-                                }
-                            });
-            for (long bytes : reachable) {
-                assertTrue(bytes >= 4 * shardBytes, "got " + bytes);
-                assertTrue(bytes <= 4 * shardBytes + (32 << 10), "got " + bytes);
-            }
+        Arena arena = Arena.ofAuto();
+        Matrix rhs = Matrix.allocate(arena, DType.BF16, k, 8);
+        Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
+        List<Long> reachable =
+                Ranks.call(
+                        ranks,
+                        fabric -> {
+                            try (Fgcc prepared =
+                                    Fgcc.prepare(
+                                            fabric, m, k, DType.BF16, rhs, ranks, 1, hbm, TWO)) {
+                                assertEquals(
+                                        hbm ? FgccPath.HBM : FgccPath.SBUF,
+                                        prepared.call(lhs).path());
+                                return prepared.reachableBytes();
+                            }
+                        });
+        for (long bytes : reachable) {
+            assertTrue(bytes >= 4 * shardBytes, "got " + bytes);
+            assertTrue(bytes <= 4 * shardBytes + (32 << 10), "got " + bytes);
         }
     }
 
@@ -172,37 +141,28 @@ class FgccTest {
     @Test
     void theStepsAreTheSources() {
         int ranks = 4;
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix rhs = Matrix.allocate(arena, DType.BF16, 8, 8);
-            world.run(
-                    fabric -> {
-                        try (Fgcc prepared =
-                                Fgcc.prepare(
-                                        fabric, 16, 8, DType.BF16, rhs, ranks, 1, false, TWO)) {
-                            assertEquals(1, prepared.plan().lanes().size());
-                            List<Transfer> permutes =
-                                    prepared.plan().lanes().getFirst().transfers();
-                            assertEquals((ranks - 1) * 2 * 2, permutes.size());
-                            for (int i = 0; i < permutes.size(); i++) {
-                                assertEquals((fabric.rank() + 1) % ranks, permutes.get(i).to());
-                                assertEquals(
-                                        Math.floorMod(fabric.rank() - i / 4, ranks),
-                                        permutes.get(i).source());
-                            }
-                            List<Integer> sources =
-                                    prepared.plan().consumption().stream()
-                                            .map(RowBlock::source)
-                                            .distinct()
-                                            .toList();
-                            for (int step = 0; step < ranks; step++) {
-                                assertEquals(
-                                        Math.floorMod(fabric.rank() - step, ranks),
-                                        sources.get(step));
-                            }
+        Arena arena = Arena.ofAuto();
+        Matrix rhs = Matrix.allocate(arena, DType.BF16, 8, 8);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (Fgcc prepared =
+                            Fgcc.prepare(fabric, 16, 8, DType.BF16, rhs, ranks, 1, false, TWO)) {
+                        List<Transfer> permutes = FgccProblem.transfers(prepared.plan());
+                        assertEquals((ranks - 1) * 2 * 2, permutes.size());
+                        for (int i = 0; i < permutes.size(); i++) {
+                            assertEquals((fabric.rank() + 1) % ranks, permutes.get(i).to());
+                            assertEquals(
+                                    Math.floorMod(fabric.rank() - i / 4, ranks),
+                                    permutes.get(i).source());
                         }
-                    });
-        }
+                        List<Integer> sources = FgccProblem.sources(prepared.plan());
+                        for (int step = 0; step < ranks; step++) {
+                            assertEquals(
+                                    Math.floorMod(fabric.rank() - step, ranks), sources.get(step));
+                        }
+                    }
+                });
     }
 
     /** On the edge of the rule a rank with one column more would choose another path. */
@@ -210,31 +170,20 @@ class FgccTest {
     void ranksWithDifferentNumbersOfColumnsAgreeOnOnePath() {
         int ranks = 2;
         FgccConfig config = new FgccConfig(1, 2 * 10 * 32 * 2 + 2 * 32 * 4 * 2);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            FgccProblem problem =
-                    FgccProblem.create(arena, ranks, 4, 32, 21, DType.BF16, DType.BF16, 2);
-            assertEquals(
-                    FgccPath.SBUF,
-                    FgccPath.choose(config, 1, 4, 32, 10, DType.BF16, DType.BF16, false));
-            assertEquals(
-                    FgccPath.HBM,
-                    FgccPath.choose(config, 1, 4, 32, 11, DType.BF16, DType.BF16, false));
-            world.run(
-                    fabric -> {
-                        FgccResult result =
-                                Fgcc.allgatherComputeMatmul(
-                                        fabric,
-                                        problem.lhs(fabric.rank()),
-                                        problem.rhs(fabric.rank()),
-                                        ranks,
-                                        1,
-                                        false,
-                                        config);
-                        assertEquals(FgccPath.HBM, result.path());
-                        problem.assertBitwise(result.product(), fabric.rank());
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem =
+                FgccProblem.create(arena, ranks, 4, 32, 21, DType.BF16, DType.BF16, 2);
+        assertEquals(
+                FgccPath.SBUF, FgccPath.choose(config, 1, 4, 32, 10, DType.BF16, DType.BF16, false));
+        assertEquals(
+                FgccPath.HBM, FgccPath.choose(config, 1, 4, 32, 11, DType.BF16, DType.BF16, false));
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    FgccResult result = problem.call(fabric, false, config);
+                    assertEquals(FgccPath.HBM, result.path());
+                    problem.assertBitwise(result.product(), fabric.rank());
+                });
     }
 
     @ParameterizedTest
@@ -256,69 +205,66 @@ class FgccTest {
             })
     void whatTheSourceRefusesIsRefusedWithTheNumbers(
             int size, long m, long k, long rhsRows, int tpDegree, int numGroups, String message) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(size)) {
-            Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
-            Matrix rhs = Matrix.allocate(arena, DType.BF16, rhsRows, 6);
-            IllegalArgumentException refusal =
-                    assertThrows(
-                            IllegalArgumentException.class,
-                            () ->
-                                    world.run(
-                                            fabric ->
-                                                    Fgcc.allgatherComputeMatmul(
-                                                            fabric, lhs, rhs, tpDegree, numGroups,
-                                                            false, TWO)));
-            assertEquals(message, refusal.getMessage());
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix lhs = Matrix.allocate(arena, DType.BF16, m, k);
+        Matrix rhs = Matrix.allocate(arena, DType.BF16, rhsRows, 6);
+        IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () ->
+                                Ranks.run(
+                                        size,
+                                        fabric ->
+                                                Fgcc.allgatherComputeMatmul(
+                                                        fabric, lhs, rhs, tpDegree, numGroups,
+                                                        false, TWO)));
+        assertEquals(message, refusal.getMessage());
     }
 
     @Test
     void ranksThatWantDifferentGroupsAreNamed() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(4)) {
-            Matrix lhs = Matrix.allocate(arena, DType.BF16, 8, 4);
-            Matrix rhs = Matrix.allocate(arena, DType.BF16, 4, 4);
-            String message =
-                    assertThrows(
-                                    IllegalArgumentException.class,
-                                    () ->
-                                            world.run(
-                                                    fabric -> {
-                                                        int groups = fabric.rank() == 3 ? 2 : 1;
-                                                        Fgcc.allgatherComputeMatmul(
-                                                                fabric,
-                                                                lhs,
-                                                                rhs,
-                                                                4 / groups,
-                                                                groups,
-                                                                false);
-                                                    }))
-                            .getMessage();
-            assertTrue(message.startsWith("num_groups is "), message);
-            assertTrue(message.contains("rank 3"), message);
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix lhs = Matrix.allocate(arena, DType.BF16, 8, 4);
+        Matrix rhs = Matrix.allocate(arena, DType.BF16, 4, 4);
+        String message =
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () ->
+                                        Ranks.run(
+                                                4,
+                                                fabric -> {
+                                                    int groups = fabric.rank() == 3 ? 2 : 1;
+                                                    Fgcc.allgatherComputeMatmul(
+                                                            fabric,
+                                                            lhs,
+                                                            rhs,
+                                                            4 / groups,
+                                                            groups,
+                                                            false);
+                                                }))
+                        .getMessage();
+        assertTrue(message.startsWith("num_groups is "), message);
+        assertTrue(message.contains("rank 3"), message);
     }
 
     @Test
     void theResultOfAOneShotCallOutlivesIt() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            FgccProblem problem = FgccProblem.create(arena, 2, 5, 7, 9, DType.FP32, DType.BF16, 8);
-            List<FgccResult> results =
-                    world.call(
-                            fabric ->
-                                    Fgcc.allgatherComputeMatmul(
-                                            fabric,
-                                            problem.lhs(fabric.rank()),
-                                            problem.rhs(fabric.rank()),
-                                            2,
-                                            1,
-                                            false));
-            for (int rank = 0; rank < 2; rank++) {
-                assertEquals(DType.FP32, results.get(rank).product().dtype());
-                problem.assertBitwise(results.get(rank).product(), rank);
-            }
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem = FgccProblem.create(arena, 2, 5, 7, 9, DType.FP32, DType.BF16, 8);
+        List<FgccResult> results =
+                Ranks.call(
+                        2,
+                        fabric ->
+                                Fgcc.allgatherComputeMatmul(
+                                        fabric,
+                                        problem.lhs(fabric.rank()),
+                                        problem.rhs(fabric.rank()),
+                                        2,
+                                        1,
+                                        false));
+        for (int rank = 0; rank < 2; rank++) {
+            assertEquals(DType.FP32, results.get(rank).product().dtype());
+            problem.assertBitwise(results.get(rank).product(), rank);
         }
     }
 }

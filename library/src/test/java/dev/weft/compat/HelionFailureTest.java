@@ -10,7 +10,7 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.StallException;
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -135,18 +135,17 @@ class HelionFailureTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("refusals")
     void whatCannotBeIsRefusedWithItsNumbers(String says, Call call) {
-        try (World world = World.threads(2);
-                Arena arena = Arena.ofShared()) {
-            world.run(
-                    fabric -> {
-                        HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
-                        IllegalArgumentException refusal =
-                                assertThrows(
-                                        IllegalArgumentException.class,
-                                        () -> call.make(fabric, shared, arena));
-                        assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Ranks.run(
+                2,
+                fabric -> {
+                    HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                    IllegalArgumentException refusal =
+                            assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> call.make(fabric, shared, arena));
+                    assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
+                });
     }
 
     @ParameterizedTest
@@ -156,49 +155,47 @@ class HelionFailureTest {
         "6, 4, FP16, 'dtype (0 fp32, 1 fp16, 2 bf16): 2 on rank 0 and 1 on rank 1'"
     })
     void shardsOfUnlikeShapeAreNamedOnBothRanks(long rows, long cols, DType dtype, String says) {
-        try (World world = World.threads(2)) {
-            world.run(
-                    fabric -> {
-                        boolean other = fabric.rank() == 1;
-                        RuntimeException refusal =
-                                assertThrows(
-                                        RuntimeException.class,
-                                        () ->
-                                                Helion.empty(
-                                                        fabric,
-                                                        other ? rows : 6,
-                                                        other ? cols : 4,
-                                                        other ? dtype : DType.BF16));
-                        assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
-                    });
-        }
+        Ranks.run(
+                2,
+                fabric -> {
+                    boolean other = fabric.rank() == 1;
+                    RuntimeException refusal =
+                            assertThrows(
+                                    RuntimeException.class,
+                                    () ->
+                                            Helion.empty(
+                                                    fabric,
+                                                    other ? rows : 6,
+                                                    other ? cols : 4,
+                                                    other ? dtype : DType.BF16));
+                    assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
+                });
     }
 
     @Test
     void progressOnOneRankOnlyIsRefusedOnAll() {
-        try (World world = World.threads(2);
-                Arena arena = Arena.ofShared()) {
-            world.run(
-                    fabric -> {
-                        HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
-                        HelionProgress progress = Helion.progress(fabric, 1);
-                        RuntimeException refusal =
-                                assertThrows(
-                                        RuntimeException.class,
-                                        () ->
-                                                Helion.allGatherMatmul(
-                                                        fabric,
-                                                        shared,
-                                                        zeros(arena, 4, 3),
-                                                        false,
-                                                        null,
-                                                        fabric.rank() == 0 ? progress : null,
-                                                        1));
-                        assertTrue(
-                                refusal.getMessage().contains("1 on rank 0 and 0 on rank 1"),
-                                refusal.getMessage());
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Ranks.run(
+                2,
+                fabric -> {
+                    HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                    HelionProgress progress = Helion.progress(fabric, 1);
+                    RuntimeException refusal =
+                            assertThrows(
+                                    RuntimeException.class,
+                                    () ->
+                                            Helion.allGatherMatmul(
+                                                    fabric,
+                                                    shared,
+                                                    zeros(arena, 4, 3),
+                                                    false,
+                                                    null,
+                                                    fabric.rank() == 0 ? progress : null,
+                                                    1));
+                    assertTrue(
+                            refusal.getMessage().contains("1 on rank 0 and 0 on rank 1"),
+                            refusal.getMessage());
+                });
     }
 
     /**
@@ -209,83 +206,81 @@ class HelionFailureTest {
     void aTileWaitsForEveryChunkThatItReads() {
         for (int missing = 0; missing < 3; missing++) {
             int last = missing;
-            try (World world = World.threads(1, Duration.ofMillis(150));
-                    Arena arena = Arena.ofShared()) {
-                world.run(
-                        fabric -> {
-                            HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
-                            HelionProgress progress = Helion.progress(fabric, 3);
-                            progress.begin(3);
-                            for (int split = 0; split < 3; split++) {
-                                if (split != last) {
-                                    progress.publish(0, split);
-                                }
+            Arena arena = Arena.ofAuto();
+            Ranks.run(
+                    1,
+                    Duration.ofMillis(150),
+                    fabric -> {
+                        HelionShared<Matrix> shared = Helion.empty(fabric, 6, 4, DType.BF16);
+                        HelionProgress progress = Helion.progress(fabric, 3);
+                        progress.begin(3);
+                        for (int split = 0; split < 3; split++) {
+                            if (split != last) {
+                                progress.publish(0, split);
                             }
-                            StallException stall =
-                                    assertThrows(
-                                            StallException.class,
-                                            () ->
-                                                    Helion.matmulWithProgress(
-                                                            zeros(arena, 6, 4),
-                                                            shared,
-                                                            zeros(arena, 4, 3),
-                                                            false,
-                                                            progress,
-                                                            3,
-                                                            0));
-                            assertEquals(0, stall.source());
-                            assertEquals(last, stall.chunk());
-                        });
-            }
+                        }
+                        StallException stall =
+                                assertThrows(
+                                        StallException.class,
+                                        () ->
+                                                Helion.matmulWithProgress(
+                                                        zeros(arena, 6, 4),
+                                                        shared,
+                                                        zeros(arena, 4, 3),
+                                                        false,
+                                                        progress,
+                                                        3,
+                                                        0));
+                        assertEquals(0, stall.source());
+                        assertEquals(last, stall.chunk());
+                    });
         }
     }
 
     @Test
     void aPeerThatFailsIsNamedWithItsReason() {
-        try (World world = World.threads(3);
-                Arena arena = Arena.ofShared()) {
-            IllegalStateException cause =
-                    assertThrows(
-                            IllegalStateException.class,
-                            () ->
-                                    world.run(
-                                            fabric -> {
-                                                HelionShared<Matrix> shared =
-                                                        Helion.empty(fabric, 6, 4, DType.BF16);
-                                                if (fabric.rank() == 1) {
-                                                    throw new IllegalStateException("no input");
-                                                }
-                                                Helion.allGatherMatmul(
-                                                        fabric, shared, zeros(arena, 4, 3));
-                                            }));
-            assertEquals("no input", cause.getMessage());
-            assertEquals(2, cause.getSuppressed().length, "both peers noticed");
-            for (Throwable noticed : cause.getSuppressed()) {
-                PeerFailedException failed = assertInstanceOf(PeerFailedException.class, noticed);
-                assertEquals(1, failed.peer());
-                assertEquals("no input", failed.reason());
-            }
+        Arena arena = Arena.ofAuto();
+        IllegalStateException cause =
+                assertThrows(
+                        IllegalStateException.class,
+                        () ->
+                                Ranks.run(
+                                        3,
+                                        fabric -> {
+                                            HelionShared<Matrix> shared =
+                                                    Helion.empty(fabric, 6, 4, DType.BF16);
+                                            if (fabric.rank() == 1) {
+                                                throw new IllegalStateException("no input");
+                                            }
+                                            Helion.allGatherMatmul(
+                                                    fabric, shared, zeros(arena, 4, 3));
+                                        }));
+        assertEquals("no input", cause.getMessage());
+        assertEquals(2, cause.getSuppressed().length, "both peers noticed");
+        for (Throwable noticed : cause.getSuppressed()) {
+            PeerFailedException failed = assertInstanceOf(PeerFailedException.class, noticed);
+            assertEquals(1, failed.peer());
+            assertEquals("no input", failed.reason());
         }
     }
 
     @Test
     void aPeerThatLeavesIsNamed() {
-        try (World world = World.threads(2);
-                Arena arena = Arena.ofShared()) {
-            FabricException lost =
-                    assertThrows(
-                            FabricException.class,
-                            () ->
-                                    world.run(
-                                            fabric -> {
-                                                HelionShared<Matrix> shared =
-                                                        Helion.empty(fabric, 6, 4, DType.BF16);
-                                                if (fabric.rank() == 0) {
-                                                    Helion.allGatherMatmul(
-                                                            fabric, shared, zeros(arena, 4, 3));
-                                                }
-                                            }));
-            assertEquals(1, assertInstanceOf(PeerLostException.class, lost).peer());
-        }
+        Arena arena = Arena.ofAuto();
+        FabricException lost =
+                assertThrows(
+                        FabricException.class,
+                        () ->
+                                Ranks.run(
+                                        2,
+                                        fabric -> {
+                                            HelionShared<Matrix> shared =
+                                                    Helion.empty(fabric, 6, 4, DType.BF16);
+                                            if (fabric.rank() == 0) {
+                                                Helion.allGatherMatmul(
+                                                        fabric, shared, zeros(arena, 4, 3));
+                                            }
+                                        }));
+        assertEquals(1, assertInstanceOf(PeerLostException.class, lost).peer());
     }
 }

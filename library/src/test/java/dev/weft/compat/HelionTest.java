@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemm;
@@ -52,25 +52,24 @@ class HelionTest {
     @ParameterizedTest
     @ValueSource(ints = {4, 8})
     void theOriginalsTestInSmall(int ranks) {
-        try (World world = World.threads(ranks);
-                Arena arena = Arena.ofShared()) {
-            Matrix a = normal(arena, DType.BF16, 256, 512, 0);
-            // Stored as [N, K]: the original's B is a transposed view of such a one.
-            Matrix b = normal(arena, DType.BF16, 208, 512, 1);
-            Matrix golden = unfused(arena, a, b, true);
-            world.run(
-                    fabric -> {
-                        try (HelionShared<Matrix> shared = shard(fabric, a)) {
-                            HelionResult<Matrix> result =
-                                    Helion.allGatherMatmul(fabric, shared, b, true, null, null, 1);
-                            assertTrue(result.aOut().bitwiseEquals(a), "gathered A");
-                            assertTrue(result.c().bitwiseEquals(golden), "product");
-                            Deviation deviation =
-                                    new Float64Oracle(a, b, true).check(result.c(), 0, 31, 32, 255);
-                            assertTrue(deviation.withinBound(), deviation.describe());
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 256, 512, 0);
+        // Stored as [N, K]: the original's B is a transposed view of such a one.
+        Matrix b = normal(arena, DType.BF16, 208, 512, 1);
+        Matrix golden = unfused(arena, a, b, true);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                        HelionResult<Matrix> result =
+                                Helion.allGatherMatmul(fabric, shared, b, true, null, null, 1);
+                        assertTrue(result.aOut().bitwiseEquals(a), "gathered A");
+                        assertTrue(result.c().bitwiseEquals(golden), "product");
+                        Deviation deviation =
+                                new Float64Oracle(a, b, true).check(result.c(), 0, 31, 32, 255);
+                        assertTrue(deviation.withinBound(), deviation.describe());
+                    }
+                });
     }
 
     @Test
@@ -87,23 +86,22 @@ class HelionTest {
             boolean transposed = random.nextBoolean();
             int splits = divisor(random, rows * k);
             String which = "seed " + seed + " round " + round + " splits " + splits;
-            try (World world = World.threads(ranks);
-                    Arena arena = Arena.ofShared()) {
-                Matrix a = normal(arena, aType, rows * ranks, k, 0);
-                Matrix b = normal(arena, bType, transposed ? n : k, transposed ? k : n, 1);
-                Matrix golden = unfused(arena, a, b, transposed);
-                world.run(
-                        fabric -> {
-                            try (HelionShared<Matrix> shared = shard(fabric, a)) {
-                                HelionResult<Matrix> result =
-                                        Helion.allGatherMatmul(
-                                                fabric, shared, b, transposed, null, null, splits);
-                                assertTrue(result.aOut().bitwiseEquals(a), which);
-                                assertEquals(DType.promote(aType, bType), result.c().dtype());
-                                assertTrue(result.c().bitwiseEquals(golden), which);
-                            }
-                        });
-            }
+            Arena arena = Arena.ofAuto();
+            Matrix a = normal(arena, aType, rows * ranks, k, 0);
+            Matrix b = normal(arena, bType, transposed ? n : k, transposed ? k : n, 1);
+            Matrix golden = unfused(arena, a, b, transposed);
+            Ranks.run(
+                    ranks,
+                    fabric -> {
+                        try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                            HelionResult<Matrix> result =
+                                    Helion.allGatherMatmul(
+                                            fabric, shared, b, transposed, null, null, splits);
+                            assertTrue(result.aOut().bitwiseEquals(a), which);
+                            assertEquals(DType.promote(aType, bType), result.c().dtype());
+                            assertTrue(result.c().bitwiseEquals(golden), which);
+                        }
+                    });
         }
     }
 
@@ -120,40 +118,39 @@ class HelionTest {
     void gatheredAProgressAndShardServeCallAfterCall() {
         int ranks = 3;
         int calls = 5;
-        try (World world = World.threads(ranks);
-                Arena arena = Arena.ofShared()) {
-            Matrix b = normal(arena, DType.FP16, 24, 10, 1);
-            Matrix[] as = new Matrix[calls];
-            Matrix[] goldens = new Matrix[calls];
-            for (int call = 0; call < calls; call++) {
-                as[call] = normal(arena, DType.FP16, 8 * ranks, 24, 10 + call);
-                goldens[call] = unfused(arena, as[call], b, false);
-            }
-            world.run(
-                    fabric -> {
-                        Matrix aOut = Matrix.allocate(arena, DType.FP16, 8 * ranks, 24);
-                        try (HelionShared<Matrix> shared = Helion.empty(fabric, 8, 24, DType.FP16);
-                                HelionProgress progress = Helion.progress(fabric, 4)) {
-                            assertEquals(4 * ranks, progress.size());
-                            Matrix before = null;
-                            for (int call = 0; call < calls; call++) {
-                                shared.local().copyFrom(as[call].rows(fabric.rank() * 8L, 8));
-                                // Other splits in every call: fewer than it has room for are fine.
-                                int splits = 1 + call % 4;
-                                splits = splits == 3 ? 4 : splits;
-                                HelionResult<Matrix> result =
-                                        Helion.allGatherMatmul(
-                                                fabric, shared, b, false, aOut, progress, splits);
-                                assertSame(aOut, result.aOut());
-                                assertNotSame(before, result.c());
-                                before = result.c();
-                                assertTrue(aOut.bitwiseEquals(as[call]), "call " + call);
-                                assertTrue(result.c().bitwiseEquals(goldens[call]), "call " + call);
-                                assertAllReady(progress, ranks, splits);
-                            }
-                        }
-                    });
+        Arena arena = Arena.ofAuto();
+        Matrix b = normal(arena, DType.FP16, 24, 10, 1);
+        Matrix[] as = new Matrix[calls];
+        Matrix[] goldens = new Matrix[calls];
+        for (int call = 0; call < calls; call++) {
+            as[call] = normal(arena, DType.FP16, 8 * ranks, 24, 10 + call);
+            goldens[call] = unfused(arena, as[call], b, false);
         }
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    Matrix aOut = Matrix.allocate(arena, DType.FP16, 8 * ranks, 24);
+                    try (HelionShared<Matrix> shared = Helion.empty(fabric, 8, 24, DType.FP16);
+                            HelionProgress progress = Helion.progress(fabric, 4)) {
+                        assertEquals(4 * ranks, progress.size());
+                        Matrix before = null;
+                        for (int call = 0; call < calls; call++) {
+                            shared.local().copyFrom(as[call].rows(fabric.rank() * 8L, 8));
+                            // Other splits in every call: fewer than it has room for are fine.
+                            int splits = 1 + call % 4;
+                            splits = splits == 3 ? 4 : splits;
+                            HelionResult<Matrix> result =
+                                    Helion.allGatherMatmul(
+                                            fabric, shared, b, false, aOut, progress, splits);
+                            assertSame(aOut, result.aOut());
+                            assertNotSame(before, result.c());
+                            before = result.c();
+                            assertTrue(aOut.bitwiseEquals(as[call]), "call " + call);
+                            assertTrue(result.c().bitwiseEquals(goldens[call]), "call " + call);
+                            assertAllReady(progress, ranks, splits);
+                        }
+                    }
+                });
     }
 
     private static void assertAllReady(HelionProgress progress, int ranks, int splits) {
@@ -167,51 +164,48 @@ class HelionTest {
 
     @Test
     void aPlainMatrixIsStaged() {
-        try (World world = World.threads(2);
-                Arena arena = Arena.ofShared()) {
-            Matrix a = normal(arena, DType.FP32, 10, 7, 0);
-            Matrix b = normal(arena, DType.BF16, 7, 5, 1);
-            Matrix golden = unfused(arena, a, b, false);
-            world.run(
-                    fabric -> {
-                        Matrix mine = a.rows(fabric.rank() * 5L, 5);
-                        HelionResult<Matrix> result =
-                                Helion.allGatherMatmul(fabric, mine, b, false, null, null, 5);
-                        assertTrue(result.aOut().bitwiseEquals(a));
-                        assertTrue(result.c().bitwiseEquals(golden));
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.FP32, 10, 7, 0);
+        Matrix b = normal(arena, DType.BF16, 7, 5, 1);
+        Matrix golden = unfused(arena, a, b, false);
+        Ranks.run(
+                2,
+                fabric -> {
+                    Matrix mine = a.rows(fabric.rank() * 5L, 5);
+                    HelionResult<Matrix> result =
+                            Helion.allGatherMatmul(fabric, mine, b, false, null, null, 5);
+                    assertTrue(result.aOut().bitwiseEquals(a));
+                    assertTrue(result.c().bitwiseEquals(golden));
+                });
     }
 
     /** Both halves on their own: first the gather to its end, then the product. */
     @Test
     void theCopyEngineAndTheProductStandAlone() {
         int ranks = 3;
-        try (World world = World.threads(ranks);
-                Arena arena = Arena.ofShared()) {
-            Matrix a = normal(arena, DType.BF16, 12 * ranks, 16, 0);
-            Matrix b = normal(arena, DType.BF16, 16, 9, 1);
-            Matrix golden = unfused(arena, a, b, false);
-            world.run(
-                    fabric -> {
-                        try (HelionShared<Matrix> shared = shard(fabric, a);
-                                HelionProgress progress = Helion.progress(fabric, 3)) {
-                            Matrix out = Matrix.allocate(arena, DType.BF16, a.rows(), 16);
-                            HelionGather gather =
-                                    Helion.copyEngineAllGatherWithProgress(
-                                            out, shared, progress, 3);
-                            gather.await();
-                            assertTrue(out.bitwiseEquals(a));
-                            assertAllReady(progress, ranks, 3);
-                            Matrix c =
-                                    Helion.matmulWithProgress(
-                                            out, shared, b, false, progress, 3, fabric.rank());
-                            assertTrue(c.bitwiseEquals(golden));
-                            progress.begin(2);
-                            assertFalse(progress.isReady(0, 0), "a new round starts with none");
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 12 * ranks, 16, 0);
+        Matrix b = normal(arena, DType.BF16, 16, 9, 1);
+        Matrix golden = unfused(arena, a, b, false);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (HelionShared<Matrix> shared = shard(fabric, a);
+                            HelionProgress progress = Helion.progress(fabric, 3)) {
+                        Matrix out = Matrix.allocate(arena, DType.BF16, a.rows(), 16);
+                        HelionGather gather =
+                                Helion.copyEngineAllGatherWithProgress(out, shared, progress, 3);
+                        gather.await();
+                        assertTrue(out.bitwiseEquals(a));
+                        assertAllReady(progress, ranks, 3);
+                        Matrix c =
+                                Helion.matmulWithProgress(
+                                        out, shared, b, false, progress, 3, fabric.rank());
+                        assertTrue(c.bitwiseEquals(golden));
+                        progress.begin(2);
+                        assertFalse(progress.isReady(0, 0), "a new round starts with none");
+                    }
+                });
     }
 
     @Test

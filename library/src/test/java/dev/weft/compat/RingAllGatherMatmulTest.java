@@ -4,8 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
-import dev.weft.plan.RowBlock;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -21,123 +20,112 @@ class RingAllGatherMatmulTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 8, 16})
     void everySlotIsASourcesRowsTimesOwnColumns(int ranks) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            FgccProblem problem =
-                    FgccProblem.create(
-                            arena, ranks, 13, 70, 11L * ranks, DType.BF16, DType.BF16, ranks);
-            world.run(
-                    fabric -> {
-                        int rank = fabric.rank();
-                        try (RingAllGatherMatmul ring =
-                                        RingAllGatherMatmul.prepare(
-                                                fabric, 13, DType.BF16, problem.rhs(rank));
-                                Arena own = Arena.ofConfined()) {
-                            Matrix unfused = problem.unfused(rank, own);
-                            for (int call = 0; call < 4; call++) {
-                                Matrix output = ring.call(problem.lhs(rank));
-                                assertTrue(
-                                        unfused.bitwiseEquals(output),
-                                        "rank " + rank + " of " + ranks);
-                            }
-                            problem.assertClose(ring.call(problem.lhs(rank)), rank);
-                            assertTrue(ring.elapsedNs() > 0);
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem =
+                FgccProblem.create(
+                        arena, ranks, 13, 70, 11L * ranks, DType.BF16, DType.BF16, ranks);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (RingAllGatherMatmul ring =
+                                    RingAllGatherMatmul.prepare(
+                                            fabric, 13, DType.BF16, problem.rhs(rank));
+                            Arena own = Arena.ofConfined()) {
+                        Matrix unfused = problem.unfused(rank, own);
+                        for (int call = 0; call < 4; call++) {
+                            Matrix output = ring.call(problem.lhs(rank));
+                            assertTrue(
+                                    unfused.bitwiseEquals(output), "rank " + rank + " of " + ranks);
                         }
-                    });
-        }
+                        problem.assertClose(ring.call(problem.lhs(rank)), rank);
+                        assertTrue(ring.elapsedNs() > 0);
+                    }
+                });
     }
 
     @ParameterizedTest
     @EnumSource(DType.class)
     void theOutputHasTheTypeOfTheInputs(DType type) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            FgccProblem problem = FgccProblem.create(arena, 2, 3, 5, 4, type, type, 1);
-            world.run(
-                    fabric -> {
-                        try (RingAllGatherMatmul ring =
-                                RingAllGatherMatmul.prepare(
-                                        fabric, 3, type, problem.rhs(fabric.rank()))) {
-                            Matrix product = ring.call(problem.lhs(fabric.rank()));
-                            assertEquals(type, product.dtype());
-                            problem.assertBitwise(product, fabric.rank());
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem = FgccProblem.create(arena, 2, 3, 5, 4, type, type, 1);
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (RingAllGatherMatmul ring =
+                            RingAllGatherMatmul.prepare(
+                                    fabric, 3, type, problem.rhs(fabric.rank()))) {
+                        Matrix product = ring.call(problem.lhs(fabric.rank()));
+                        assertEquals(type, product.dtype());
+                        problem.assertBitwise(product, fabric.rank());
+                    }
+                });
     }
 
     /** Step i: permute to the successor and product both read the fragment of rank - i. */
     @Test
     void eachStepPermutesTheFragmentThatItMultiplies() {
         int ranks = 5;
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix b = Matrix.allocate(arena, DType.BF16, 8, 8);
-            world.run(
-                    fabric -> {
-                        try (RingAllGatherMatmul ring =
-                                RingAllGatherMatmul.prepare(fabric, 16, DType.BF16, b)) {
-                            assertEquals(1, ring.plan().lanes().size());
-                            List<Transfer> permutes = ring.plan().lanes().getFirst().transfers();
-                            assertEquals(ranks - 1, permutes.size());
-                            List<Integer> products =
-                                    ring.plan().consumption().stream()
-                                            .map(RowBlock::source)
-                                            .distinct()
-                                            .toList();
-                            assertEquals(ranks, products.size());
-                            for (int step = 0; step < ranks; step++) {
-                                int source = Math.floorMod(fabric.rank() - step, ranks);
-                                assertEquals(source, products.get(step));
-                                if (step < ranks - 1) {
-                                    Transfer permute = permutes.get(step);
-                                    assertEquals(source, permute.source());
-                                    assertEquals((fabric.rank() + 1) % ranks, permute.to());
-                                    assertEquals((step + 1) % 2, permute.slot());
-                                }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.BF16, 8, 8);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (RingAllGatherMatmul ring =
+                            RingAllGatherMatmul.prepare(fabric, 16, DType.BF16, b)) {
+                        List<Transfer> permutes = FgccProblem.transfers(ring.plan());
+                        assertEquals(ranks - 1, permutes.size());
+                        List<Integer> products = FgccProblem.sources(ring.plan());
+                        assertEquals(ranks, products.size());
+                        for (int step = 0; step < ranks; step++) {
+                            int source = Math.floorMod(fabric.rank() - step, ranks);
+                            assertEquals(source, products.get(step));
+                            if (step < ranks - 1) {
+                                Transfer permute = permutes.get(step);
+                                assertEquals(source, permute.source());
+                                assertEquals((fabric.rank() + 1) % ranks, permute.to());
+                                assertEquals((step + 1) % 2, permute.slot());
                             }
                         }
-                    });
-        }
+                    }
+                });
     }
 
     @Test
     void onlyTwoFragmentsAreKeptWhateverTheNumberOfRanks() {
         int ranks = 16;
         long fragmentBytes = Matrix.contiguousBytes(DType.BF16, 64, 512);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix b = Matrix.allocate(arena, DType.BF16, 512, 8);
-            world.run(
-                    fabric -> {
-                        try (RingAllGatherMatmul ring =
-                                RingAllGatherMatmul.prepare(fabric, 64, DType.BF16, b)) {
-                            // Two places for the own shard, two ring buffers, some words.
-                            assertTrue(ring.reachableBytes() >= 4 * fragmentBytes);
-                            assertTrue(ring.reachableBytes() <= 4 * fragmentBytes + (32 << 10));
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.BF16, 512, 8);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (RingAllGatherMatmul ring =
+                            RingAllGatherMatmul.prepare(fabric, 64, DType.BF16, b)) {
+                        // Two places for the own shard, two ring buffers, some words.
+                        assertTrue(ring.reachableBytes() >= 4 * fragmentBytes);
+                        assertTrue(ring.reachableBytes() <= 4 * fragmentBytes + (32 << 10));
+                    }
+                });
     }
 
     @Test
     void ranksWithDifferentNumbersOfRowsAreNamed() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            Matrix b = Matrix.allocate(arena, DType.BF16, 8, 8);
-            String message =
-                    assertThrows(
-                                    IllegalArgumentException.class,
-                                    () ->
-                                            world.run(
-                                                    fabric ->
-                                                            RingAllGatherMatmul.prepare(
-                                                                    fabric,
-                                                                    16L + fabric.rank(),
-                                                                    DType.BF16,
-                                                                    b)))
-                            .getMessage();
-            assertTrue(message.contains("rank 0") && message.contains("rank 1"), message);
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.BF16, 8, 8);
+        String message =
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () ->
+                                        Ranks.run(
+                                                2,
+                                                fabric ->
+                                                        RingAllGatherMatmul.prepare(
+                                                                fabric,
+                                                                16L + fabric.rank(),
+                                                                DType.BF16,
+                                                                b)))
+                        .getMessage();
+        assertTrue(message.contains("rank 0") && message.contains("rank 1"), message);
     }
 }

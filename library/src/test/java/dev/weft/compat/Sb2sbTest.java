@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
@@ -101,21 +102,20 @@ class Sb2sbTest {
     /** Program p takes the p-th run of tiles, and a tile is a chunk. */
     @Test
     void tilesAreDealtToProgramsInRuns() {
-        try (World world = World.threads(2)) {
-            world.run(
-                    fabric -> {
-                        try (Sb2sb gather =
-                                Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
-                            assertEquals(3, gather.programs());
-                            for (int p = 0; p < 3; p++) {
-                                Chunks tiles = gather.plan(p).chunks();
-                                assertEquals(2, tiles.count(0), "tiles of program " + p);
-                                assertEquals(128, tiles.chunkRows(0));
-                                assertEquals("ring", gather.plan(p).name());
-                            }
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (Sb2sb gather =
+                            Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
+                        assertEquals(3, gather.programs());
+                        for (int p = 0; p < 3; p++) {
+                            Chunks tiles = gather.plan(p).chunks();
+                            assertEquals(2, tiles.count(0), "tiles of program " + p);
+                            assertEquals(128, tiles.chunkRows(0));
+                            assertEquals("ring", gather.plan(p).name());
                         }
-                    });
-        }
+                    }
+                });
     }
 
     @ParameterizedTest
@@ -157,24 +157,23 @@ class Sb2sbTest {
             long w = 1 + random.nextInt(70);
             DType dtype = DType.values()[random.nextInt(3)];
             String which = "seed " + seed + " round " + round;
-            try (World world = World.threads(groups * tp)) {
-                world.run(
-                        fabric -> {
-                            try (Arena arena = Arena.ofConfined()) {
-                                Matrix inp = input(arena, dtype, h, w, fabric.rank());
-                                Matrix wide = Matrix.allocate(arena, dtype, h + 2, w * tp + 5);
-                                Matrix out = wide.block(1, h, 3, w * tp);
-                                Sb2sb.allgatherSb2sb(fabric, inp, groups, tp, out);
-                                int first = fabric.rank() / tp * tp;
-                                assertTrue(
-                                        out.bitwiseEquals(beside(arena, dtype, h, w, first, tp)),
-                                        which);
-                                assertEquals(0f, wide.get(0, 3), which);
-                                assertEquals(0f, wide.get(1, 2), which);
-                                assertEquals(0f, wide.get(h + 1, 3), which);
-                            }
-                        });
-            }
+            Ranks.run(
+                    groups * tp,
+                    fabric -> {
+                        try (Arena arena = Arena.ofConfined()) {
+                            Matrix inp = input(arena, dtype, h, w, fabric.rank());
+                            Matrix wide = Matrix.allocate(arena, dtype, h + 2, w * tp + 5);
+                            Matrix out = wide.block(1, h, 3, w * tp);
+                            Sb2sb.allgatherSb2sb(fabric, inp, groups, tp, out);
+                            int first = fabric.rank() / tp * tp;
+                            assertTrue(
+                                    out.bitwiseEquals(beside(arena, dtype, h, w, first, tp)),
+                                    which);
+                            assertEquals(0f, wide.get(0, 3), which);
+                            assertEquals(0f, wide.get(1, 2), which);
+                            assertEquals(0f, wide.get(h + 1, 3), which);
+                        }
+                    });
         }
     }
 
@@ -182,26 +181,25 @@ class Sb2sbTest {
     @EnumSource(DType.class)
     void rowsBelowEachOtherAlsoWhereRanksOwnUnlikeMany(DType dtype) {
         long[] rows = {5, 0, 17};
-        try (World world = World.threads(6)) {
-            world.run(
-                    fabric -> {
-                        int member = fabric.rank() % 3;
-                        try (Arena arena = Arena.ofConfined()) {
-                            Matrix inp = input(arena, dtype, rows[member], 19, fabric.rank());
-                            Matrix out = Sb2sb.allgatherRows(fabric, inp, 2, 3);
-                            Matrix mine = Matrix.allocate(arena, dtype, 22, 19);
-                            Sb2sb.allgatherRows(fabric, inp, 2, 3, mine);
-                            Shards shards = Shards.of(rows);
-                            for (int r = 0; r < 3; r++) {
-                                Matrix expected =
-                                        input(arena, dtype, rows[r], 19, fabric.rank() / 3 * 3 + r);
-                                Matrix there = out.rows(shards.firstRow(r), rows[r]);
-                                assertTrue(there.bitwiseEquals(expected), "rows of rank " + r);
-                            }
-                            assertTrue(mine.bitwiseEquals(out));
+        Ranks.run(
+                6,
+                fabric -> {
+                    int member = fabric.rank() % 3;
+                    try (Arena arena = Arena.ofConfined()) {
+                        Matrix inp = input(arena, dtype, rows[member], 19, fabric.rank());
+                        Matrix out = Sb2sb.allgatherRows(fabric, inp, 2, 3);
+                        Matrix mine = Matrix.allocate(arena, dtype, 22, 19);
+                        Sb2sb.allgatherRows(fabric, inp, 2, 3, mine);
+                        Shards shards = Shards.of(rows);
+                        for (int r = 0; r < 3; r++) {
+                            Matrix expected =
+                                    input(arena, dtype, rows[r], 19, fabric.rank() / 3 * 3 + r);
+                            Matrix there = out.rows(shards.firstRow(r), rows[r]);
+                            assertTrue(there.bitwiseEquals(expected), "rows of rank " + r);
                         }
-                    });
-        }
+                        assertTrue(mine.bitwiseEquals(out));
+                    }
+                });
     }
 
     static Stream<Arguments> refusals() {
@@ -257,18 +255,17 @@ class Sb2sbTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("refusals")
     void whatCannotBeIsRefusedWithItsNumbers(String says, BiConsumer<Fabric, Arena> call) {
-        try (World world = World.threads(2)) {
-            world.run(
-                    fabric -> {
-                        try (Arena arena = Arena.ofConfined()) {
-                            IllegalArgumentException refusal =
-                                    assertThrows(
-                                            IllegalArgumentException.class,
-                                            () -> call.accept(fabric, arena));
-                            assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
-                        }
-                    });
-        }
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (Arena arena = Arena.ofConfined()) {
+                        IllegalArgumentException refusal =
+                                assertThrows(
+                                        IllegalArgumentException.class,
+                                        () -> call.accept(fabric, arena));
+                        assertTrue(refusal.getMessage().contains(says), refusal.getMessage());
+                    }
+                });
     }
 
     @Test
@@ -282,22 +279,21 @@ class Sb2sbTest {
 
     @Test
     void aRefusalOnOneRankEndsTheCallOnTheOther() {
-        try (World world = World.threads(2)) {
-            world.run(
-                    fabric -> {
-                        try (Arena arena = Arena.ofConfined()) {
-                            Matrix inp = zeros(arena, fabric.rank() == 1 ? 200 : 100, 4);
-                            RuntimeException end =
-                                    assertThrows(
-                                            RuntimeException.class,
-                                            () -> Sb2sb.allgatherSb2sb(fabric, inp, 1, 2));
-                            assertTrue(end.getMessage().contains("H is 200"), end.getMessage());
-                            if (fabric.rank() == 0) {
-                                assertEquals(
-                                        1, assertInstanceOf(PeerFailedException.class, end).peer());
-                            }
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (Arena arena = Arena.ofConfined()) {
+                        Matrix inp = zeros(arena, fabric.rank() == 1 ? 200 : 100, 4);
+                        RuntimeException end =
+                                assertThrows(
+                                        RuntimeException.class,
+                                        () -> Sb2sb.allgatherSb2sb(fabric, inp, 1, 2));
+                        assertTrue(end.getMessage().contains("H is 200"), end.getMessage());
+                        if (fabric.rank() == 0) {
+                            assertEquals(
+                                    1, assertInstanceOf(PeerFailedException.class, end).peer());
                         }
-                    });
-        }
+                    }
+                });
     }
 }

@@ -147,13 +147,7 @@ class CudaAllGatherMatmulIT {
     @EnumSource(Algorithm.class)
     void ranksThatShareTheGpuGiveTheSameBits(Algorithm algorithm) {
         try (Arena arena = Arena.ofShared()) {
-            for (Shards shards :
-                    new Shards[] {
-                        Shards.even(512, 2), Shards.of(400, 0, 599, 1), Shards.even(1024, 8)
-                    }) {
-                DeviceProblem problem =
-                        DeviceProblem.random(
-                                arena, shards, 264, 392, DType.BF16, DType.FP32, false);
+            for (DeviceProblem problem : DeviceProblem.ofSeveralShards(arena, 8)) {
                 runRanks(problem, algorithm, CudaEngine.GATED, 0);
                 runRanks(problem, algorithm, CudaEngine.CUBLAS, 0);
                 runRanks(problem, algorithm, CudaEngine.GATED, 100);
@@ -196,8 +190,7 @@ class CudaAllGatherMatmulIT {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(3, Duration.ofSeconds(1))) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(384, 3), 128, 128, DType.FP16);
             world.run(
                     fabric -> {
                         gpu.bind();
@@ -239,8 +232,7 @@ class CudaAllGatherMatmulIT {
     void autoIsTriedBesideSequential() {
         try (Arena arena = Arena.ofShared()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.of(900, 700), 512, 320, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.of(900, 700), 512, 320, DType.FP16);
             try (CudaAllGatherMatmul alone =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0)).prepare()) {
                 assertTried(alone);
@@ -287,8 +279,7 @@ class CudaAllGatherMatmulIT {
                 DeviceCheck check = new DeviceCheck(gpu);
                 GpuStream stream = GpuStream.create()) {
             Shards shards = Shards.even(512, 4);
-            DeviceProblem problem =
-                    DeviceProblem.random(arena, shards, 256, 128, DType.FP16, DType.FP16, false);
+            DeviceProblem problem = DeviceProblem.random(arena, shards, 256, 128, DType.FP16);
             DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
             try (CudaAllGatherMatmul op =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 1)).prepare()) {
@@ -320,8 +311,7 @@ class CudaAllGatherMatmulIT {
                 DeviceCheck check = new DeviceCheck(gpu);
                 GpuStream stream = GpuStream.create()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(768, 3), 512, 256, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(768, 3), 512, 256, DType.FP16);
             DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
             try (CudaAllGatherMatmul op =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
@@ -365,8 +355,7 @@ class CudaAllGatherMatmulIT {
                 GpuStream stream = GpuStream.create();
                 DeviceCheck check = new DeviceCheck(gpu)) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(512, 2), 256, 256, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(512, 2), 256, 256, DType.FP16);
             try (CudaAllGatherMatmul op =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0)).prepare()) {
                 op.peerShard(1).copyFrom(problem.shard(1));
@@ -430,8 +419,7 @@ class CudaAllGatherMatmulIT {
     void whatDoesNotFitIsRefusedWithItsValues() {
         try (Arena arena = Arena.ofShared()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(64, 2), 64, 64, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(64, 2), 64, 64, DType.FP16);
             CudaAllGatherMatmulBuilder ring =
                     problem.describe(CudaAllGatherMatmul.withHostPeers(gpu, 0))
                             .algorithm(Algorithm.RING);

@@ -8,7 +8,7 @@ import dev.weft.cuda.exec.CopyList;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.CudaPlanning;
 import dev.weft.cuda.exec.TileShape;
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
 import dev.weft.plan.Algorithm;
@@ -140,69 +140,63 @@ class CudaPlanningTest {
 
     @Test
     void throughHostMemoryChunksAreSmallerAndNothingIsReadInPlace() {
-        try (World world = World.threads(3, Duration.ofSeconds(10))) {
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        RankPlan plan =
-                                stagedPlan(fabric, request(Algorithm.MESH_PUSH, CudaEngine.GATED));
-                        assertEquals(512, plan.chunks().chunkRows(0));
-                        assertEquals(RankPlan.Storage.GATHERED, plan.storage());
-                        List<Candidate> prices =
-                                request(Algorithm.AUTO, CudaEngine.GATED)
-                                        .on(fabric, true, fabric.rank(), Shards.even(8192, 3), K)
-                                        .prices();
-                        Set<Algorithm> all =
-                                Set.of(
-                                        Algorithm.MESH_PUSH,
-                                        Algorithm.MESH_PULL,
-                                        Algorithm.RING,
-                                        Algorithm.BIDIRECTIONAL_RING,
-                                        Algorithm.SEQUENTIAL);
-                        assertEquals(
-                                fabric.rank() == 0 ? all : Set.of(),
-                                prices.stream()
-                                        .map(Candidate::algorithm)
-                                        .collect(Collectors.toSet()));
-                    });
-        }
+        Ranks.run(
+                3,
+                Duration.ofSeconds(10),
+                fabric -> {
+                    RankPlan plan =
+                            stagedPlan(fabric, request(Algorithm.MESH_PUSH, CudaEngine.GATED));
+                    assertEquals(512, plan.chunks().chunkRows(0));
+                    assertEquals(RankPlan.Storage.GATHERED, plan.storage());
+                    List<Candidate> prices =
+                            request(Algorithm.AUTO, CudaEngine.GATED)
+                                    .on(fabric, true, fabric.rank(), Shards.even(8192, 3), K)
+                                    .prices();
+                    Set<Algorithm> all =
+                            Set.of(
+                                    Algorithm.MESH_PUSH,
+                                    Algorithm.MESH_PULL,
+                                    Algorithm.RING,
+                                    Algorithm.BIDIRECTIONAL_RING,
+                                    Algorithm.SEQUENTIAL);
+                    assertEquals(
+                            fabric.rank() == 0 ? all : Set.of(),
+                            prices.stream().map(Candidate::algorithm).collect(Collectors.toSet()));
+                });
     }
 
     @Test
     void throughHostMemoryNobodyPullsWholeShards() {
-        try (World world = World.threads(3, Duration.ofSeconds(10))) {
-            world.run(
-                    fabric ->
-                            assertEquals(
-                                    512,
-                                    stagedPlan(
-                                                    Transport.of(fabric),
-                                                    request(Algorithm.MESH_PULL, CudaEngine.GATED))
-                                            .chunks()
-                                            .chunkRows(0)));
-        }
+        Ranks.run(
+                3,
+                Duration.ofSeconds(10),
+                fabric ->
+                        assertEquals(
+                                512,
+                                stagedPlan(
+                                                Transport.of(fabric),
+                                                request(Algorithm.MESH_PULL, CudaEngine.GATED))
+                                        .chunks()
+                                        .chunkRows(0)));
     }
 
     @Test
     void throughHostMemoryNobodyReadsInPlace() {
-        try (World world = World.threads(2, Duration.ofSeconds(10))) {
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        IllegalArgumentException refusal =
-                                assertThrows(
-                                        IllegalArgumentException.class,
-                                        () ->
-                                                stagedPlan(
-                                                        fabric,
-                                                        request(
-                                                                Algorithm.DIRECT,
-                                                                CudaEngine.GATED)));
-                        assertTrue(refusal.getMessage().contains("direct"), refusal.getMessage());
-                        // Both have exchanged what they mean before either leaves.
-                        fabric.barrier();
-                    });
-        }
+        Ranks.run(
+                2,
+                Duration.ofSeconds(10),
+                fabric -> {
+                    IllegalArgumentException refusal =
+                            assertThrows(
+                                    IllegalArgumentException.class,
+                                    () ->
+                                            stagedPlan(
+                                                    fabric,
+                                                    request(Algorithm.DIRECT, CudaEngine.GATED)));
+                    assertTrue(refusal.getMessage().contains("direct"), refusal.getMessage());
+                    // Both have exchanged what they mean before either leaves.
+                    fabric.barrier();
+                });
     }
 
     @Test
@@ -213,20 +207,19 @@ class CudaPlanningTest {
 
     @Test
     void ranksThatDisagreeOnStagingAreTold() {
-        try (World world = World.threads(2, Duration.ofSeconds(10))) {
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        boolean staged = fabric.rank() == 0;
-                        CudaPlanning planning =
-                                request(Algorithm.RING, CudaEngine.GATED)
-                                        .on(fabric, staged, fabric.rank(), Shards.even(8192, 2), K);
-                        IllegalArgumentException refusal =
-                                assertThrows(IllegalArgumentException.class, planning::agree);
-                        assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
-                        fabric.barrier();
-                    });
-        }
+        Ranks.run(
+                2,
+                Duration.ofSeconds(10),
+                fabric -> {
+                    boolean staged = fabric.rank() == 0;
+                    CudaPlanning planning =
+                            request(Algorithm.RING, CudaEngine.GATED)
+                                    .on(fabric, staged, fabric.rank(), Shards.even(8192, 2), K);
+                    IllegalArgumentException refusal =
+                            assertThrows(IllegalArgumentException.class, planning::agree);
+                    assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
+                    fabric.barrier();
+                });
     }
 
     private static void assertRefused(Request request, String named) {

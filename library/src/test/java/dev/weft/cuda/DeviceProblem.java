@@ -4,10 +4,17 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 
 /** Random inputs of one problem in host memory, and what judges its results. */
 record DeviceProblem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out) {
+
+    /** All of one type. */
+    static DeviceProblem random(Arena arena, Shards shards, long k, long n, DType type) {
+        return random(arena, shards, k, n, type, type, false);
+    }
 
     static DeviceProblem random(
             Arena arena, Shards shards, long k, long n, DType in, DType out, boolean transposed) {
@@ -17,6 +24,13 @@ record DeviceProblem(Shards shards, Matrix a, Matrix b, boolean transposed, DTyp
         fill(a, random);
         fill(b, random);
         return new DeviceProblem(shards, a, b, transposed, out);
+    }
+
+    /** Of two ranks, of four with unlike shards, and of {@code most} ranks. */
+    static List<DeviceProblem> ofSeveralShards(Arena arena, int most) {
+        return Stream.of(Shards.even(512, 2), Shards.of(400, 0, 599, 1), Shards.even(1024, most))
+                .map(shards -> random(arena, shards, 264, 392, DType.BF16, DType.FP32, false))
+                .toList();
     }
 
     static void fill(Matrix matrix, Random random) {

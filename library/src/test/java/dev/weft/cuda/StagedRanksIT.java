@@ -118,13 +118,7 @@ class StagedRanksIT {
     @EnumSource(value = Algorithm.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
     void rowsArriveExactly(Algorithm algorithm) {
         try (Arena arena = Arena.ofShared()) {
-            for (Shards shards :
-                    new Shards[] {
-                        Shards.even(512, 2), Shards.of(400, 0, 599, 1), Shards.even(1024, 4)
-                    }) {
-                DeviceProblem problem =
-                        DeviceProblem.random(
-                                arena, shards, 264, 392, DType.BF16, DType.FP32, false);
+            for (DeviceProblem problem : DeviceProblem.ofSeveralShards(arena, 4)) {
                 runCalls(problem, builder -> builder.algorithm(algorithm));
                 runCalls(problem, builder -> builder.algorithm(algorithm).engine("cublas"));
                 runCalls(
@@ -151,8 +145,7 @@ class StagedRanksIT {
         try (Arena arena = Arena.ofShared();
                 GpuStream uploads = GpuStream.create()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(768, 3), 512, 256, DType.BF16, DType.BF16, false);
+                    DeviceProblem.random(arena, Shards.even(768, 3), 512, 256, DType.BF16);
             DeviceMatrix expected;
             try (DeviceCheck check = new DeviceCheck(gpu);
                     CudaAllGatherMatmul alone =
@@ -187,8 +180,7 @@ class StagedRanksIT {
         try (Arena arena = Arena.ofShared();
                 GpuStream uploads = GpuStream.create()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(768, 3), 512, 256, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(768, 3), 512, 256, DType.FP16);
             DeviceMatrix b = DeviceProblem.upload(problem.b(), uploads);
             DeviceMatrix[] inputs = new DeviceMatrix[calls];
             Random random = new Random(7);
@@ -230,8 +222,7 @@ class StagedRanksIT {
     void theMeasuringViewsRunTheirPart() {
         try (Arena arena = Arena.ofShared()) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(512, 2), 256, 256, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(512, 2), 256, 256, DType.FP16);
             onRanks(
                     problem,
                     builder -> builder.algorithm(Algorithm.MESH_PULL),
@@ -267,8 +258,7 @@ class StagedRanksIT {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(3, DEADLINE)) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(384, 3), 128, 128, DType.FP16);
             world.run(
                     given -> {
                         Transport fabric = Transport.of(given);
@@ -308,8 +298,7 @@ class StagedRanksIT {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(3, Duration.ofSeconds(1))) {
             DeviceProblem problem =
-                    DeviceProblem.random(
-                            arena, Shards.even(384, 3), 128, 128, DType.FP16, DType.FP16, false);
+                    DeviceProblem.random(arena, Shards.even(384, 3), 128, 128, DType.FP16);
             world.run(
                     given -> {
                         Transport fabric = Transport.of(given);

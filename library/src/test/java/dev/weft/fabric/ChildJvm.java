@@ -89,7 +89,8 @@ public final class ChildJvm implements AutoCloseable {
         return String.join(File.pathSeparator, entries);
     }
 
-    private static String rootOf(Class<?> type) {
+    /** Works for tests on the class path and in a patched module alike. */
+    public static String rootOf(Class<?> type) {
         String file = type.getName().replace('.', '/') + ".class";
         String url = String.valueOf(type.getResource("/" + file));
         if (url.startsWith("jar:")) {

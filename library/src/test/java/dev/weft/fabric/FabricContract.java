@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
@@ -24,16 +25,19 @@ abstract class FabricContract {
     /** How the ranks of this kind of fabric are run. */
     abstract RankRunner runner();
 
-    private void run(int ranks, World.Body body) {
-        runner().run(ranks, LONG, body).assertNoFailure();
+    private void run(int ranks, Ranks.Body body) {
+        run(ranks, LONG, body);
+    }
+
+    private void run(int ranks, Duration deadline, Ranks.Body body) {
+        runner().run(ranks, deadline, body).assertNoFailure();
     }
 
     @Test
     void ranksAreNumberedAndKnowTheirWorld() {
         run(
                 5,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     assertEquals(5, fabric.size());
                     assertEquals(runner().kind(), fabric.kind());
                     assertEquals(LONG, fabric.deadline());
@@ -50,8 +54,7 @@ abstract class FabricContract {
     void everyRankGetsTheBytesItAskedForZeroedOnAPageAndVisibleToAll() {
         run(
                 4,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     for (long unit : new long[] {0, 1, 4095, 70_000}) {
                         long mine = unit * fabric.rank();
                         try (Region region = fabric.allocate(mine)) {
@@ -85,8 +88,7 @@ abstract class FabricContract {
     void memoryIsFreedOnceEveryRankHasLetGoOfIt() {
         run(
                 3,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     Region region = fabric.allocate(1000);
                     MemorySegment part = region.part(0);
                     fabric.barrier();
@@ -102,8 +104,7 @@ abstract class FabricContract {
     void aRegionOutlivesThePeersWhoLetGoOfIt() {
         run(
                 3,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     Region region = fabric.allocate(64);
                     region.part(fabric.rank()).set(ValueLayout.JAVA_INT, 0, 7);
                     fabric.barrier();
@@ -124,8 +125,7 @@ abstract class FabricContract {
     void badArgumentsAreRefusedWithTheirValues() {
         run(
                 2,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     String size = messageOf(() -> fabric.allocate(-1));
                     assertEquals("a region of -1 bytes: expected zero or more", size);
                     assertTrue(messageOf(() -> fabric.split(3)).contains("2 ranks"));
@@ -142,8 +142,7 @@ abstract class FabricContract {
         long seed = 91;
         run(
                 4,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     Random random = new Random(seed);
                     for (int i = 0; i < 1000; i++) {
                         if (random.nextInt(3) == 0) {
@@ -162,8 +161,7 @@ abstract class FabricContract {
     void manyBarriersHoldEveryRankBack() {
         run(
                 4,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     try (Region region = fabric.allocate(Long.BYTES)) {
                         for (long i = 1; i <= 1500; i++) {
                             region.part(fabric.rank()).set(ValueLayout.JAVA_LONG, 0, i);
@@ -197,8 +195,7 @@ abstract class FabricContract {
     private void passTokenRound(int rounds, int start) {
         run(
                 3,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     try (Region region = fabric.allocate(DATA_AT + DATA_LONGS * Long.BYTES)) {
                         int rank = fabric.rank();
                         // Words are zero at first: bring them to the start of the count.
@@ -238,8 +235,7 @@ abstract class FabricContract {
     void severalThreadsOfARankMayWaitForAndSignalWordsOfOnePart() {
         run(
                 2,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     try (Region region = fabric.allocate(4096)) {
                         ThreadGroupRun threads = new ThreadGroupRun();
                         for (int t = 0; t < 4; t++) {
@@ -264,8 +260,7 @@ abstract class FabricContract {
     void partsGatherOnTheirOwnAndNameRanksByTheWorld() {
         run(
                 6,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     try (Transport half = fabric.split(2);
                             Transport third = fabric.split(3)) {
                         assertEquals(3, half.size());
@@ -296,8 +291,7 @@ abstract class FabricContract {
     void theSameCutTwiceGivesSeparateParts() {
         run(
                 4,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     try (Transport one = fabric.split(2);
                             Transport two = fabric.split(2)) {
                         for (int i = 0; i < 40; i++) {
@@ -316,46 +310,42 @@ abstract class FabricContract {
     @Test
     void slowIsNotDead() {
         Duration deadline = Duration.ofMillis(600);
-        runner().run(
-                        2,
-                        deadline,
-                        given -> {
-                            Transport fabric = Transport.of(given);
-                            try (Region region = fabric.allocate(64)) {
-                                if (fabric.rank() == 0) {
-                                    Awaited what = Awaited.chunk(1, 1, 0);
-                                    fabric.await(region, 0, 0, 1, what);
-                                } else {
-                                    workFor(fabric, deadline.multipliedBy(2));
-                                    fabric.signal(region, 0, 0, 1);
-                                }
-                                fabric.barrier();
-                            }
-                        })
-                .assertNoFailure();
+        run(
+                2,
+                deadline,
+                fabric -> {
+                    try (Region region = fabric.allocate(64)) {
+                        if (fabric.rank() == 0) {
+                            Awaited what = Awaited.chunk(1, 1, 0);
+                            fabric.await(region, 0, 0, 1, what);
+                        } else {
+                            workFor(fabric, deadline.multipliedBy(2));
+                            fabric.signal(region, 0, 0, 1);
+                        }
+                        fabric.barrier();
+                    }
+                });
     }
 
     /** The same for who waits for another thread of its own rank, while no peer does anything. */
     @Test
     void ownSlowWorkIsNotDeadEither() {
         Duration deadline = Duration.ofMillis(600);
-        runner().run(
-                        1,
-                        deadline,
-                        given -> {
-                            Transport fabric = Transport.of(given);
-                            try (Region region = fabric.allocate(64)) {
-                                ThreadGroupRun worker = new ThreadGroupRun();
-                                worker.start(
-                                        () -> {
-                                            workFor(fabric, deadline.multipliedBy(2));
-                                            fabric.signal(region, 0, 0, 1);
-                                        });
-                                fabric.await(region, 0, 0, 1, Awaited.chunk(0, 0, 0));
-                                worker.join();
-                            }
-                        })
-                .assertNoFailure();
+        run(
+                1,
+                deadline,
+                fabric -> {
+                    try (Region region = fabric.allocate(64)) {
+                        ThreadGroupRun worker = new ThreadGroupRun();
+                        worker.start(
+                                () -> {
+                                    workFor(fabric, deadline.multipliedBy(2));
+                                    fabric.signal(region, 0, 0, 1);
+                                });
+                        fabric.await(region, 0, 0, 1, Awaited.chunk(0, 0, 0));
+                        worker.join();
+                    }
+                });
     }
 
     private static void workFor(Transport fabric, Duration time) {
@@ -370,8 +360,7 @@ abstract class FabricContract {
     void aWorldServesSeveralRunsOfWaitsInARow() {
         run(
                 3,
-                given -> {
-                    Transport fabric = Transport.of(given);
+                fabric -> {
                     for (int i = 0; i < 20; i++) {
                         try (Region region = fabric.allocate(128)) {
                             int next = (fabric.rank() + 1) % 3;

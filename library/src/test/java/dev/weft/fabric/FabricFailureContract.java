@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.memory.MemoryFabric;
 import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
@@ -25,7 +26,32 @@ abstract class FabricFailureContract {
 
     private static final Duration LONG = Duration.ofSeconds(60);
 
+    private static final Duration SHORT = Duration.ofMillis(700);
+
     abstract RankRunner runner();
+
+    private RankRunner.Outcomes run(int ranks, Ranks.Body body) {
+        return runner().run(ranks, LONG, body);
+    }
+
+    /** Rank 2 of 3 stays away from a barrier. */
+    private RankRunner.Outcomes runStalledBarrier() {
+        CountDownLatch stalled = new CountDownLatch(2);
+        return runner().run(
+                        3,
+                        SHORT,
+                        fabric -> {
+                            if (fabric.rank() == 2) {
+                                stalled.await();
+                                return;
+                            }
+                            try {
+                                fabric.barrier();
+                            } finally {
+                                stalled.countDown();
+                            }
+                        });
+    }
 
     /** Whoever throws is named by all others, also by those who learn of it from a third rank. */
     @ParameterizedTest
@@ -33,17 +59,15 @@ abstract class FabricFailureContract {
     void aRankThatThrowsEndsAllOthersWithItsNameAndMessage(int culprit) {
         IllegalStateException cause = new IllegalStateException("the press broke");
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                4,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    fabric.barrier();
-                                    if (fabric.rank() == culprit) {
-                                        throw cause;
-                                    }
-                                    fabric.barrier();
-                                });
+                run(
+                        4,
+                        fabric -> {
+                            fabric.barrier();
+                            if (fabric.rank() == culprit) {
+                                throw cause;
+                            }
+                            fabric.barrier();
+                        });
         for (int r = 0; r < 4; r++) {
             if (r == culprit) {
                 assertSame(cause, outcomes.of(r));
@@ -62,20 +86,18 @@ abstract class FabricFailureContract {
     @Test
     void aFailureOfAnEarlierStageIsPassedOnUnderItsOwnName() {
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                3,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    try (Region region = fabric.allocate(64)) {
-                                        if (fabric.rank() == 2) {
-                                            throw new ArithmeticException();
-                                        }
-                                        // Rank 0 waits for rank 1, which waits for rank 2.
-                                        Awaited what = Awaited.of("a link", fabric.rank() + 1);
-                                        fabric.await(region, fabric.rank(), 0, 1, what);
-                                    }
-                                });
+                run(
+                        3,
+                        fabric -> {
+                            try (Region region = fabric.allocate(64)) {
+                                if (fabric.rank() == 2) {
+                                    throw new ArithmeticException();
+                                }
+                                // Rank 0 waits for rank 1, which waits for rank 2.
+                                Awaited what = Awaited.of("a link", fabric.rank() + 1);
+                                fabric.await(region, fabric.rank(), 0, 1, what);
+                            }
+                        });
         assertEquals(2, outcomes.of(0, PeerFailedException.class).peer());
         assertEquals(2, outcomes.of(1, PeerFailedException.class).peer());
         assertEquals(
@@ -88,16 +110,14 @@ abstract class FabricFailureContract {
     void aMessageTooLongForSharedMemoryIsCut() {
         String message = "\u00e9 ".repeat(5000);
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                2,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    if (fabric.rank() == 0) {
-                                        throw new IllegalArgumentException(message);
-                                    }
-                                    fabric.barrier();
-                                });
+                run(
+                        2,
+                        fabric -> {
+                            if (fabric.rank() == 0) {
+                                throw new IllegalArgumentException(message);
+                            }
+                            fabric.barrier();
+                        });
         String reason = outcomes.of(1, PeerFailedException.class).reason();
         assertTrue(reason.length() > 100 && message.startsWith(reason.substring(0, 100)), reason);
     }
@@ -105,25 +125,23 @@ abstract class FabricFailureContract {
     @Test
     void failReportedByAnyThreadEndsThePeersAndTheRanksOwnWaits() {
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                2,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    if (fabric.rank() == 1) {
-                                        ThreadGroupRun threads = new ThreadGroupRun();
-                                        threads.start(
-                                                () -> {
-                                                    fabric.fail(new Exception("first"));
-                                                    fabric.fail(new Exception("second"));
-                                                });
-                                        threads.join();
-                                    }
-                                    try (Region region = fabric.allocate(64)) {
-                                        Awaited what = Awaited.of("nothing", 1 - fabric.rank());
-                                        fabric.await(region, 0, 0, 1, what);
-                                    }
-                                });
+                run(
+                        2,
+                        fabric -> {
+                            if (fabric.rank() == 1) {
+                                ThreadGroupRun threads = new ThreadGroupRun();
+                                threads.start(
+                                        () -> {
+                                            fabric.fail(new Exception("first"));
+                                            fabric.fail(new Exception("second"));
+                                        });
+                                threads.join();
+                            }
+                            try (Region region = fabric.allocate(64)) {
+                                Awaited what = Awaited.of("nothing", 1 - fabric.rank());
+                                fabric.await(region, 0, 0, 1, what);
+                            }
+                        });
         for (int r = 0; r < 2; r++) {
             PeerFailedException failure = outcomes.of(r, PeerFailedException.class);
             assertEquals(1, failure.peer());
@@ -135,16 +153,14 @@ abstract class FabricFailureContract {
     @Test
     void aRankThatLeavesEarlyIsNamed() {
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                3,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    Region region = fabric.allocate(64);
-                                    if (fabric.rank() != 1) {
-                                        fabric.await(region, 0, 0, 9, Awaited.chunk(1, 1, 4));
-                                    }
-                                });
+                run(
+                        3,
+                        fabric -> {
+                            Region region = fabric.allocate(64);
+                            if (fabric.rank() != 1) {
+                                fabric.await(region, 0, 0, 9, Awaited.chunk(1, 1, 4));
+                            }
+                        });
         assertNull(outcomes.of(1));
         int lost = 0;
         for (int r : new int[] {0, 2}) {
@@ -165,11 +181,9 @@ abstract class FabricFailureContract {
 
     @Test
     void whatARankSignalledBeforeItLeftStillArrives() {
-        runner().run(
+        run(
                         2,
-                        LONG,
-                        given -> {
-                            Transport fabric = Transport.of(given);
+                        fabric -> {
                             Region region = fabric.allocate(64);
                             if (fabric.rank() == 0) {
                                 fabric.await(region, 1, 0, 1, Awaited.of("the last word", 1));
@@ -189,9 +203,8 @@ abstract class FabricFailureContract {
         RankRunner.Outcomes outcomes =
                 runner().run(
                                 3,
-                                Duration.ofMillis(700),
-                                given -> {
-                                    Transport fabric = Transport.of(given);
+                                SHORT,
+                                fabric -> {
                                     try (Region region = fabric.allocate(64)) {
                                         if (fabric.rank() == 0) {
                                             Awaited what = Awaited.chunk(1, 2, 7);
@@ -215,23 +228,7 @@ abstract class FabricFailureContract {
 
     @Test
     void aStallInACollectiveCallNamesTheMissingRank() {
-        CountDownLatch stalled = new CountDownLatch(2);
-        RankRunner.Outcomes outcomes =
-                runner().run(
-                                3,
-                                Duration.ofMillis(700),
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    if (fabric.rank() == 2) {
-                                        stalled.await();
-                                        return;
-                                    }
-                                    try {
-                                        fabric.barrier();
-                                    } finally {
-                                        stalled.countDown();
-                                    }
-                                });
+        RankRunner.Outcomes outcomes = runStalledBarrier();
         assertEquals(2, outcomes.of(0, FabricException.class).peer());
         assertEquals(2, outcomes.of(1, FabricException.class).peer());
     }
@@ -239,19 +236,18 @@ abstract class FabricFailureContract {
     @Test
     void partsNameFailedRanksByTheWorld() {
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                4,
-                                LONG,
-                                fabric -> {
-                                    Transport half = Transport.of(fabric).split(2);
-                                    if (fabric.rank() == 3) {
-                                        throw new IllegalStateException("no more yarn");
-                                    }
-                                    half.barrier();
-                                    if (fabric.rank() < 2) {
-                                        half.exchange(1);
-                                    }
-                                });
+                run(
+                        4,
+                        fabric -> {
+                            Transport half = fabric.split(2);
+                            if (fabric.rank() == 3) {
+                                throw new IllegalStateException("no more yarn");
+                            }
+                            half.barrier();
+                            if (fabric.rank() < 2) {
+                                half.exchange(1);
+                            }
+                        });
         assertNull(outcomes.of(0), "the other part goes on");
         assertNull(outcomes.of(1));
         PeerFailedException failure = outcomes.of(2, PeerFailedException.class);
@@ -264,19 +260,17 @@ abstract class FabricFailureContract {
     void nothingStaysAllocatedAfterAFailedRun() {
         Queue<MemorySegment> held = new ConcurrentLinkedQueue<>();
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                3,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    Region region = fabric.allocate(4096);
-                                    held.add(region.part(0));
-                                    fabric.barrier();
-                                    if (fabric.rank() == 1) {
-                                        throw new IllegalStateException("before the next one");
-                                    }
-                                    fabric.allocate(4096);
-                                });
+                run(
+                        3,
+                        fabric -> {
+                            Region region = fabric.allocate(4096);
+                            held.add(region.part(0));
+                            fabric.barrier();
+                            if (fabric.rank() == 1) {
+                                throw new IllegalStateException("before the next one");
+                            }
+                            fabric.allocate(4096);
+                        });
         assertNotNull(outcomes.of(0));
         assertEquals(3, held.size());
         for (MemorySegment part : held) {
@@ -291,23 +285,21 @@ abstract class FabricFailureContract {
         int value = Integer.MAX_VALUE - 1;
         Awaited what = Awaited.chunk(1, 1, 3).within(1);
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                2,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    Region region = fabric.allocate(64);
-                                    if (fabric.rank() == 1) {
-                                        fabric.signal(region, 0, 0, value + ahead);
-                                    }
-                                    fabric.barrier();
-                                    if (fabric.rank() == 0) {
-                                        assertTrue(fabric.reached(region, 0, 0, value));
-                                        assertFalse(fabric.reached(region, 0, 0, value, what));
-                                        fabric.await(region, 0, 0, value, what);
-                                    }
-                                    fabric.barrier();
-                                });
+                run(
+                        2,
+                        fabric -> {
+                            Region region = fabric.allocate(64);
+                            if (fabric.rank() == 1) {
+                                fabric.signal(region, 0, 0, value + ahead);
+                            }
+                            fabric.barrier();
+                            if (fabric.rank() == 0) {
+                                assertTrue(fabric.reached(region, 0, 0, value));
+                                assertFalse(fabric.reached(region, 0, 0, value, what));
+                                fabric.await(region, 0, 0, value, what);
+                            }
+                            fabric.barrier();
+                        });
         CorruptSignalException failure = outcomes.of(0, CorruptSignalException.class);
         assertEquals(0, failure.rank());
         assertEquals(1, failure.peer());
@@ -326,33 +318,29 @@ abstract class FabricFailureContract {
     void aCorruptSignalEndsAWaitThatBlocks() {
         CountDownLatch waits = new CountDownLatch(1);
         RankRunner.Outcomes outcomes =
-                runner().run(
-                                2,
-                                LONG,
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    try (Region region = fabric.allocate(64)) {
-                                        if (fabric.rank() == 0) {
-                                            waits.countDown();
-                                            Awaited what = Awaited.of("a word", 1).within(0);
-                                            fabric.await(region, 0, 0, 5, what);
-                                        } else {
-                                            waits.await();
-                                            fabric.signal(region, 0, 0, 6);
-                                            fabric.barrier();
-                                        }
-                                    }
-                                });
+                run(
+                        2,
+                        fabric -> {
+                            try (Region region = fabric.allocate(64)) {
+                                if (fabric.rank() == 0) {
+                                    waits.countDown();
+                                    Awaited what = Awaited.of("a word", 1).within(0);
+                                    fabric.await(region, 0, 0, 5, what);
+                                } else {
+                                    waits.await();
+                                    fabric.signal(region, 0, 0, 6);
+                                    fabric.barrier();
+                                }
+                            }
+                        });
         assertEquals(6, outcomes.of(0, CorruptSignalException.class).seen());
     }
 
     @Test
     void aSignalWithinTheLeadIsTaken() {
-        runner().run(
+        run(
                         2,
-                        LONG,
-                        given -> {
-                            Transport fabric = Transport.of(given);
+                        fabric -> {
                             Region region = fabric.allocate(64);
                             fabric.publish(region, 0, 7);
                             fabric.barrier();
@@ -373,23 +361,7 @@ abstract class FabricFailureContract {
     /** Every rank's error says what that rank waited for, and what it knows of the others. */
     @Test
     void anErrorTellsTheSituationOfItsRank() {
-        CountDownLatch stalled = new CountDownLatch(2);
-        RankRunner.Outcomes outcomes =
-                runner().run(
-                                3,
-                                Duration.ofMillis(700),
-                                given -> {
-                                    Transport fabric = Transport.of(given);
-                                    if (fabric.rank() == 2) {
-                                        stalled.await();
-                                        return;
-                                    }
-                                    try {
-                                        fabric.barrier();
-                                    } finally {
-                                        stalled.countDown();
-                                    }
-                                });
+        RankRunner.Outcomes outcomes = runStalledBarrier();
         for (int r = 0; r < 2; r++) {
             FailureReport report = outcomes.of(r, FabricException.class).report().orElseThrow();
             assertEquals(r, report.rank());

@@ -3,28 +3,35 @@ package dev.weft.fabric;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Runs one body per rank on one kind of fabric and tells how each rank ended. */
-interface RankRunner {
+record RankRunner(String kind, Launcher launcher) {
 
-    /** What {@link Transport#kind} says. */
-    String kind();
+    /** Runs a body on every rank of a world of one kind. */
+    private interface Launcher {
+        void run(int ranks, Duration deadline, Outcomes outcomes, World.Body body);
+    }
 
-    Outcomes run(int ranks, Duration deadline, World.Body body);
+    Outcomes run(int ranks, Duration deadline, Ranks.Body body) {
+        Outcomes outcomes = new Outcomes();
+        launcher.run(ranks, deadline, outcomes, outcomes.recording(body));
+        return outcomes;
+    }
 
     /** How the ranks ended. */
-    final class Outcomes {
+    static final class Outcomes {
         private final Map<Integer, Throwable> failures = new ConcurrentHashMap<>();
 
         /** The body, with what it throws kept here. */
-        World.Body recording(World.Body body) {
+        private World.Body recording(Ranks.Body body) {
             return fabric -> {
                 try {
-                    body.run(fabric);
+                    body.run(Transport.of(fabric));
                 } catch (Throwable e) {
                     failures.put(fabric.rank(), e);
                     throw e;
@@ -51,55 +58,39 @@ interface RankRunner {
 
     /** Ranks that are threads on memory of their JVM. */
     static RankRunner threads() {
-        return new RankRunner() {
-            @Override
-            public String kind() {
-                return "threads";
-            }
-
-            @Override
-            public Outcomes run(int ranks, Duration deadline, World.Body body) {
-                Outcomes outcomes = new Outcomes();
-                try (World world = World.threads(ranks, deadline)) {
-                    runRecorded(world, outcomes, body);
-                }
-                return outcomes;
-            }
-        };
+        return new RankRunner(
+                "threads",
+                (ranks, deadline, outcomes, body) -> {
+                    try (World world = World.threads(ranks, deadline)) {
+                        run(world, outcomes, body);
+                    }
+                });
     }
 
     /** Ranks that meet in a folder and map files, though all are threads of this JVM. */
     static RankRunner sharedMemory() {
-        return new RankRunner() {
-            @Override
-            public String kind() {
-                return "processes";
-            }
-
-            @Override
-            public Outcomes run(int ranks, Duration deadline, World.Body body) {
-                Outcomes outcomes = new Outcomes();
-                ThreadGroupRun threads = new ThreadGroupRun();
-                try (ShmJob job = ShmJob.create()) {
-                    for (int r = 0; r < ranks; r++) {
-                        Map<String, String> environment = job.environment(r, ranks, deadline);
-                        threads.start(
-                                () -> {
-                                    try (World world = World.joined(environment)) {
-                                        runRecorded(world, outcomes, body);
-                                    }
-                                });
+        return new RankRunner(
+                "processes",
+                (ranks, deadline, outcomes, body) -> {
+                    ThreadGroupRun threads = new ThreadGroupRun();
+                    try (ShmJob job = ShmJob.create()) {
+                        for (int r = 0; r < ranks; r++) {
+                            Map<String, String> environment = job.environment(r, ranks, deadline);
+                            threads.start(
+                                    () -> {
+                                        try (World world = World.joined(environment)) {
+                                            run(world, outcomes, body);
+                                        }
+                                    });
+                        }
+                        threads.join();
                     }
-                    threads.join();
-                }
-                return outcomes;
-            }
-        };
+                });
     }
 
-    private static void runRecorded(World world, Outcomes outcomes, World.Body body) {
+    private static void run(World world, Outcomes outcomes, World.Body body) {
         try {
-            world.run(outcomes.recording(body));
+            world.run(body);
         } catch (RuntimeException | Error e) {
             // Kept by rank in the outcomes; only what no rank threw is a surprise.
             boolean known =

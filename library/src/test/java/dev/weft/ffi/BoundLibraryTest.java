@@ -53,17 +53,20 @@ class BoundLibraryTest {
         }
     }
 
+    private static BoundLibrary unloadable(RuntimeException cause) {
+        return BoundLibrary.load(
+                "libx",
+                "buy it",
+                String::valueOf,
+                () -> {
+                    throw cause;
+                });
+    }
+
     @Test
     void aLibraryThatDoesNotLoadIsToldAtEveryCall() {
         var cause = new IllegalArgumentException("no such file");
-        BoundLibrary library =
-                BoundLibrary.load(
-                        "libx",
-                        "buy it",
-                        String::valueOf,
-                        () -> {
-                            throw cause;
-                        });
+        BoundLibrary library = unloadable(cause);
         assertEquals(Optional.of("no such file (buy it)"), library.unavailable());
         NativeFunction function = library.function("x", "P");
         for (int call = 0; call < 2; call++) {
@@ -91,14 +94,7 @@ class BoundLibraryTest {
 
     @Test
     void aMissingPermissionIsToldWithTheFlagThatGivesIt() {
-        BoundLibrary library =
-                BoundLibrary.load(
-                        "libx",
-                        "buy it",
-                        String::valueOf,
-                        () -> {
-                            throw new IllegalCallerException("native access is denied");
-                        });
+        BoundLibrary library = unloadable(new IllegalCallerException("native access is denied"));
         assertEquals(
                 Optional.of(
                         "native access is denied (start Java with --enable-native-access=dev.weft,"

@@ -3,9 +3,9 @@ package dev.weft.ffi;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.fabric.ChildJvm;
 import java.io.File;
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -46,7 +46,8 @@ class MpiIT {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         // Compiled at once, so that null checks are the processor's before null comes.
         command.addAll(List.of("-Xbatch", "-Xmx128m", "--enable-native-access=ALL-UNNAMED"));
-        String classPath = rootOf(MpiChild.class) + File.pathSeparator + rootOf(Mpi.class);
+        String classPath =
+                ChildJvm.rootOf(MpiChild.class) + File.pathSeparator + ChildJvm.rootOf(Mpi.class);
         command.addAll(List.of("-cp", classPath, MpiChild.class.getName()));
         Output output = run(command);
         Optional<String> missing =
@@ -97,15 +98,5 @@ class MpiIT {
             throw new AssertionError(command + " hung: " + Files.readString(file));
         }
         return new Output(process.exitValue(), Files.readAllLines(file));
-    }
-
-    /** Works for tests on the class path and in a patched module alike. */
-    private static String rootOf(Class<?> type) {
-        String file = type.getName().replace('.', '/') + ".class";
-        String url = String.valueOf(type.getResource("/" + file));
-        if (url.startsWith("jar:")) {
-            return Path.of(URI.create(url.substring(4, url.indexOf("!/")))).toString();
-        }
-        return Path.of(URI.create(url.substring(0, url.length() - file.length()))).toString();
     }
 }

@@ -8,6 +8,8 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 /** Operands for tests of engines, and a product of them that is too simple to be wrong. */
 final class GemmCases {
@@ -89,6 +91,62 @@ final class GemmCases {
                 if (Float.floatToIntBits(wanted) != Float.floatToIntBits(found)) {
                     fail(what + ": [" + row + ", " + col + "] is " + found + ", not " + wanted);
                 }
+            }
+        }
+    }
+
+    /** Nothing to sum gives plus zero, and nothing to write is fine. */
+    static void assertEmptyProductsAreZero(Gemm gemm) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix emptyA = Matrix.allocate(arena, DType.FP32, 3, 0);
+            Matrix emptyB = Matrix.allocate(arena, DType.FP32, 0, 5);
+            Matrix c = normal(arena, DType.FP32, 3, 5, new Random(1));
+            Scratch scratch = gemm.scratch(0, 5, arena);
+            gemm.multiply(emptyA, 0, 3, gemm.pack(emptyB, false, arena), c, 0, scratch);
+            assertSame(Matrix.allocate(arena, DType.FP32, 3, 5), c, "K = 0");
+
+            Matrix a = normal(arena, DType.FP32, 3, 4, new Random(2));
+            Matrix noColumns = Matrix.allocate(arena, DType.FP32, 4, 0);
+            assertEquals(0, product(gemm, arena, a, noColumns, false, DType.FP16).cols());
+            Matrix b = normal(arena, DType.FP32, 4, 3, new Random(3));
+            assertEquals(0, product(gemm, arena, a.rows(0, 0), b, false, DType.FP16).rows());
+        }
+    }
+
+    /** Each of 16 threads multiplies as many rows, with scratch of its own. */
+    static Matrix productOf16Threads(Gemm gemm, Arena arena, Matrix a, Matrix b) {
+        PackedB packed = gemm.pack(b, false, arena);
+        Matrix c = Matrix.allocate(arena, DType.FP32, a.rows(), b.cols());
+        long rows = a.rows() / 16;
+        IntStream.range(0, 16)
+                .parallel()
+                .forEach(
+                        i -> {
+                            Scratch scratch = gemm.scratch(a.cols(), b.cols(), arena);
+                            gemm.multiply(a, rows * i, rows, packed, c, rows * i, scratch);
+                        });
+        return c;
+    }
+
+    static void assertAllocatesNothing(Gemm gemm) {
+        Random random = new Random(18);
+        try (Arena arena = Arena.ofConfined()) {
+            PackedB packed = gemm.pack(normal(arena, DType.FP32, 40, 50, random), false, arena);
+            Scratch scratch = gemm.scratch(40, 50, arena);
+            for (DType dtype : DType.values()) {
+                Matrix a = normal(arena, dtype, 9, 40, random);
+                Matrix c = Matrix.allocate(arena, dtype, 9, 50);
+                long least = Long.MAX_VALUE;
+                // The JIT compiler takes its time; code that boxes would never come to this.
+                long giveUpNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+                while (least > 0 && System.nanoTime() < giveUpNs) {
+                    long before = ThreadAllocation.bytes();
+                    for (int i = 0; i < 100; i++) {
+                        gemm.multiply(a, 0, 9, packed, c, 0, scratch);
+                    }
+                    least = Math.min(least, ThreadAllocation.bytes() - before);
+                }
+                assertEquals(0, least, "bytes in 100 calls with " + dtype);
             }
         }
     }

@@ -1,10 +1,13 @@
 package dev.weft.gemm;
 
+import static dev.weft.gemm.GemmCases.assertAllocatesNothing;
+import static dev.weft.gemm.GemmCases.assertEmptyProductsAreZero;
 import static dev.weft.gemm.GemmCases.assertSame;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
+import static dev.weft.gemm.GemmCases.productOf16Threads;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,8 +16,6 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What every engine promises. Subclasses name the engine and the sizes at which it cuts work. */
@@ -167,21 +168,7 @@ abstract class GemmContract {
 
     @Test
     void nothingToSumGivesPlusZeroAndNothingToWriteIsFine() {
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix emptyA = Matrix.allocate(arena, DType.FP32, 3, 0);
-            Matrix emptyB = Matrix.allocate(arena, DType.FP32, 0, 5);
-            Gemm gemm = gemm();
-            Matrix c = normal(arena, DType.FP32, 3, 5, new Random(1));
-            Scratch scratch = gemm.scratch(0, 5, arena);
-            gemm.multiply(emptyA, 0, 3, gemm.pack(emptyB, false, arena), c, 0, scratch);
-            assertSame(Matrix.allocate(arena, DType.FP32, 3, 5), c, "K = 0");
-
-            Matrix a = normal(arena, DType.FP32, 3, 4, new Random(2));
-            Matrix noColumns = Matrix.allocate(arena, DType.FP32, 4, 0);
-            assertEquals(0, product(gemm, arena, a, noColumns, false, DType.FP16).cols());
-            Matrix b = normal(arena, DType.FP32, 4, 3, new Random(3));
-            assertEquals(0, product(gemm, arena, a.rows(0, 0), b, false, DType.FP16).rows());
-        }
+        assertEmptyProductsAreZero(gemm());
     }
 
     @Test
@@ -269,47 +256,16 @@ abstract class GemmContract {
     @Test
     void threadsWithScratchOfTheirOwnDoNotDisturbEachOther() {
         Random random = new Random(17);
-        Gemm gemm = gemm();
         try (Arena arena = Arena.ofShared()) {
             Matrix a = normal(arena, DType.FP16, 160, 300, random);
             Matrix b = normal(arena, DType.FP16, 300, 90, random);
-            Matrix expected = product(gemm, arena, a, b, false, DType.FP32);
-            PackedB packed = gemm.pack(b, false, arena);
-            Matrix c = Matrix.allocate(arena, DType.FP32, 160, 90);
-            IntStream.range(0, 16)
-                    .parallel()
-                    .forEach(
-                            i -> {
-                                Scratch scratch = gemm.scratch(300, 90, arena);
-                                gemm.multiply(a, 10L * i, 10, packed, c, 10L * i, scratch);
-                            });
-            assertTrue(expected.bitwiseEquals(c));
+            Matrix expected = product(gemm(), arena, a, b, false, DType.FP32);
+            assertTrue(expected.bitwiseEquals(productOf16Threads(gemm(), arena, a, b)));
         }
     }
 
     @Test
     void multiplyAllocatesNothing() {
-        Random random = new Random(18);
-        Gemm gemm = gemm();
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix b = normal(arena, DType.FP32, 40, 50, random);
-            PackedB packed = gemm.pack(b, false, arena);
-            Scratch scratch = gemm.scratch(40, 50, arena);
-            for (DType dtype : DType.values()) {
-                Matrix a = normal(arena, dtype, 9, 40, random);
-                Matrix c = Matrix.allocate(arena, dtype, 9, 50);
-                long least = Long.MAX_VALUE;
-                // The JIT compiler takes its time; a kernel that boxes would never come to this.
-                long giveUpNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-                while (least > 0 && System.nanoTime() < giveUpNs) {
-                    long before = ThreadAllocation.bytes();
-                    for (int i = 0; i < 100; i++) {
-                        gemm.multiply(a, 0, 9, packed, c, 0, scratch);
-                    }
-                    least = Math.min(least, ThreadAllocation.bytes() - before);
-                }
-                assertEquals(0, least, "bytes in 100 calls with " + dtype);
-            }
-        }
+        assertAllocatesNothing(gemm());
     }
 }

@@ -1,10 +1,13 @@
 package dev.weft.gemm;
 
+import static dev.weft.gemm.GemmCases.assertAllocatesNothing;
+import static dev.weft.gemm.GemmCases.assertEmptyProductsAreZero;
 import static dev.weft.gemm.GemmCases.assertSame;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
+import static dev.weft.gemm.GemmCases.productOf16Threads;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -18,7 +21,6 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -174,19 +176,7 @@ class OpenBlasGemmTest {
 
     @Test
     void nothingToSumGivesPlusZeroAndNothingToWriteIsFine() {
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix c = normal(arena, DType.FP32, 3, 5, new Random(1));
-            PackedB empty = gemm.pack(Matrix.allocate(arena, DType.FP32, 0, 5), false, arena);
-            Matrix emptyA = Matrix.allocate(arena, DType.FP32, 3, 0);
-            gemm.multiply(emptyA, 0, 3, empty, c, 0, gemm.scratch(0, 5, arena));
-            assertSame(Matrix.allocate(arena, DType.FP32, 3, 5), c, "K = 0");
-
-            Matrix a = normal(arena, DType.FP32, 3, 4, new Random(2));
-            Matrix noColumns = Matrix.allocate(arena, DType.FP32, 4, 0);
-            assertEquals(0, product(gemm, arena, a, noColumns, false, DType.FP16).cols());
-            Matrix b = normal(arena, DType.FP32, 4, 3, new Random(3));
-            assertEquals(0, product(gemm, arena, a.rows(0, 0), b, false, DType.FP16).rows());
-        }
+        assertEmptyProductsAreZero(gemm);
     }
 
     @Test
@@ -221,40 +211,14 @@ class OpenBlasGemmTest {
         try (Arena arena = Arena.ofShared()) {
             Matrix a = integers(arena, DType.FP16, 160, 300, random);
             Matrix b = integers(arena, DType.FP16, 300, 90, random);
-            PackedB packed = gemm.pack(b, false, arena);
-            Matrix c = Matrix.allocate(arena, DType.FP32, 160, 90);
-            IntStream.range(0, 16)
-                    .parallel()
-                    .forEach(
-                            i -> {
-                                Scratch scratch = gemm.scratch(300, 90, arena);
-                                gemm.multiply(a, 10L * i, 10, packed, c, 10L * i, scratch);
-                            });
+            Matrix c = productOf16Threads(gemm, arena, a, b);
             assertSame(naive(arena, a, b, false, DType.FP32), c, "16 parts");
         }
     }
 
     @Test
     void multiplyAllocatesNothing() {
-        Random random = new Random(39);
-        try (Arena arena = Arena.ofConfined()) {
-            PackedB packed = gemm.pack(normal(arena, DType.FP32, 40, 50, random), false, arena);
-            Scratch scratch = gemm.scratch(40, 50, arena);
-            for (DType dtype : DType.values()) {
-                Matrix a = normal(arena, dtype, 9, 40, random);
-                Matrix c = Matrix.allocate(arena, dtype, 9, 50);
-                long least = Long.MAX_VALUE;
-                // The JIT compiler takes its time; a call that boxes would never come to this.
-                for (int attempt = 0; attempt < 600 && least > 0; attempt++) {
-                    long before = ThreadAllocation.bytes();
-                    for (int i = 0; i < 100; i++) {
-                        gemm.multiply(a, 0, 9, packed, c, 0, scratch);
-                    }
-                    least = Math.min(least, ThreadAllocation.bytes() - before);
-                }
-                assertEquals(0, least, "bytes in 100 calls with " + dtype);
-            }
-        }
+        assertAllocatesNothing(gemm);
     }
 
     private static void assertRefused(Executable call, String part) {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -34,34 +34,22 @@ class AllocationTest {
     @ParameterizedTest
     @EnumSource(Algorithm.class)
     void callsAllocateNothing(Algorithm algorithm) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem =
-                    Problem.create(
-                            arena,
-                            Shards.of(20, 0, 13),
-                            40,
-                            30,
-                            DType.BF16,
-                            DType.BF16,
-                            DType.FP32,
-                            false,
-                            3);
-            world.run(
-                    fabric -> {
-                        try (AllGatherMatmul op =
-                                AllGatherMatmul.on(fabric)
-                                        .a(problem.shards(), DType.BF16)
-                                        .b(problem.b())
-                                        .algorithm(algorithm)
-                                        .computeWorkers(1)
-                                        .chunkRows(4)
-                                        .keepGathered()
-                                        .prepare()) {
-                            awaitCleanWindow(fabric, op, problem, algorithm);
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Problem problem = Problem.create(arena, Shards.of(20, 0, 13), 40, 30, DType.BF16, 3);
+        Ranks.run(
+                3,
+                fabric -> {
+                    try (AllGatherMatmul op =
+                            problem.on(fabric)
+                                    .output(DType.BF16)
+                                    .algorithm(algorithm)
+                                    .computeWorkers(1)
+                                    .chunkRows(4)
+                                    .keepGathered()
+                                    .prepare()) {
+                        awaitCleanWindow(fabric, op, problem, algorithm);
+                    }
+                });
     }
 
     private static void awaitCleanWindow(

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
@@ -26,25 +26,24 @@ class AutoTest {
 
     /** What auto finds on each rank for a problem of that many rows per rank. */
     private static List<Found> prepare(UnaryOperator<AllGatherMatmulBuilder> wishes, long... rows) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(rows.length)) {
-            Matrix b = Matrix.allocate(arena, DType.FP32, 24, 8);
-            return world.call(
-                    fabric -> {
-                        try (AllGatherMatmul operator =
-                                wishes.apply(
-                                                AllGatherMatmul.on(fabric)
-                                                        .a(Shards.of(rows), DType.FP32)
-                                                        .b(b)
-                                                        .engine(ENGINE))
-                                        .prepare()) {
-                            return new Found(
-                                    Algorithm.of(operator.plan().name()),
-                                    operator.plan().chunks().chunkRows(0),
-                                    operator.candidates());
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP32, 24, 8);
+        return Ranks.call(
+                rows.length,
+                fabric -> {
+                    try (AllGatherMatmul operator =
+                            wishes.apply(
+                                            AllGatherMatmul.on(fabric)
+                                                    .a(Shards.of(rows), DType.FP32)
+                                                    .b(b)
+                                                    .engine(ENGINE))
+                                    .prepare()) {
+                        return new Found(
+                                Algorithm.of(operator.plan().name()),
+                                operator.plan().chunks().chunkRows(0),
+                                operator.candidates());
+                    }
+                });
     }
 
     private static Candidate chosen(Found found) {
@@ -118,38 +117,37 @@ class AutoTest {
 
     @Test
     void anOperatorPlannedLikeAnotherHasItsCutAndItsLanes() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            Matrix b = Matrix.allocate(arena, DType.FP32, 24, 8);
-            Shards shards = Shards.of(45, 22);
-            world.run(
-                    fabric -> {
-                        try (AllGatherMatmul model =
-                                        AllGatherMatmul.on(fabric)
-                                                .a(shards, DType.FP32)
-                                                .b(b)
-                                                .engine(ENGINE)
-                                                .algorithm(Algorithm.BIDIRECTIONAL_RING)
-                                                .commWorkers(3)
-                                                .chunkRows(7)
-                                                .prepare();
-                                AllGatherMatmul like =
-                                        AllGatherMatmul.on(fabric)
-                                                .a(shards, DType.FP32)
-                                                .b(b)
-                                                .engine(ENGINE)
-                                                .plans(model.plans())
-                                                .keepGathered()
-                                                .prepare()) {
-                            assertEquals(model.plan(), like.plan());
-                            AllGatherMatmulBuilder other =
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP32, 24, 8);
+        Shards shards = Shards.of(45, 22);
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (AllGatherMatmul model =
                                     AllGatherMatmul.on(fabric)
-                                            .a(Shards.of(44, 23), DType.FP32)
+                                            .a(shards, DType.FP32)
                                             .b(b)
-                                            .plans(model.plans());
-                            assertThrows(IllegalArgumentException.class, other::prepare);
-                        }
-                    });
-        }
+                                            .engine(ENGINE)
+                                            .algorithm(Algorithm.BIDIRECTIONAL_RING)
+                                            .commWorkers(3)
+                                            .chunkRows(7)
+                                            .prepare();
+                            AllGatherMatmul like =
+                                    AllGatherMatmul.on(fabric)
+                                            .a(shards, DType.FP32)
+                                            .b(b)
+                                            .engine(ENGINE)
+                                            .plans(model.plans())
+                                            .keepGathered()
+                                            .prepare()) {
+                        assertEquals(model.plan(), like.plan());
+                        AllGatherMatmulBuilder other =
+                                AllGatherMatmul.on(fabric)
+                                        .a(Shards.of(44, 23), DType.FP32)
+                                        .b(b)
+                                        .plans(model.plans());
+                        assertThrows(IllegalArgumentException.class, other::prepare);
+                    }
+                });
     }
 }

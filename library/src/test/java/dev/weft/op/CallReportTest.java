@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.fabric.CorruptSignalException;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -33,6 +33,8 @@ class CallReportTest {
     private static final int CALL = 3;
     private static final int SENDER = 1;
     private static final Shards SHARDS = Shards.of(12, 16, 8);
+
+    private final Problem problem = Problem.create(Arena.ofAuto(), SHARDS, 12, 9, DType.FP16, 5);
 
     /**
      * What happens to the third transfer of one rank, from the third call on: the flag of a later
@@ -87,39 +89,39 @@ class CallReportTest {
     }
 
     /** The errors of all ranks, by rank, once rank 1 has run into the fault. */
-    private static FabricException[] run(Algorithm algorithm, Fault fault) {
+    private FabricException[] run(Algorithm algorithm, Fault fault) {
+        return ends(
+                fabric -> {
+                    Transport own = fabric.rank() == SENDER ? faulty(fabric, fault) : fabric;
+                    try (AllGatherMatmul op =
+                            problem.on(own)
+                                    .algorithm(algorithm)
+                                    .chunkRows(4)
+                                    .commWorkers(1)
+                                    .prepare()) {
+                        for (int call = 0; call < 5; call++) {
+                            op.call(problem.shard(fabric.rank()));
+                        }
+                    }
+                });
+    }
+
+    private static FabricException[] ends(Ranks.Body body) {
         FabricException[] ends = new FabricException[RANKS];
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(RANKS, Duration.ofMillis(800))) {
-            Problem problem =
-                    Problem.create(
-                            arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 5);
-            assertThrows(
-                    FabricException.class,
-                    () ->
-                            world.run(
-                                    fabric -> {
-                                        Transport own =
-                                                fabric.rank() == SENDER
-                                                        ? faulty(Transport.of(fabric), fault)
-                                                        : Transport.of(fabric);
-                                        try (AllGatherMatmul op =
-                                                AllGatherMatmul.on(own)
-                                                        .a(SHARDS, DType.FP16)
-                                                        .b(problem.b())
-                                                        .algorithm(algorithm)
-                                                        .chunkRows(4)
-                                                        .commWorkers(1)
-                                                        .prepare()) {
-                                            for (int call = 0; call < 5; call++) {
-                                                op.call(problem.shard(fabric.rank()));
-                                            }
-                                        } catch (FabricException e) {
-                                            ends[fabric.rank()] = e;
-                                            throw e;
-                                        }
-                                    }));
-        }
+        assertThrows(
+                FabricException.class,
+                () ->
+                        Ranks.run(
+                                RANKS,
+                                Duration.ofMillis(800),
+                                fabric -> {
+                                    try {
+                                        body.run(fabric);
+                                    } catch (FabricException e) {
+                                        ends[fabric.rank()] = e;
+                                        throw e;
+                                    }
+                                }));
         return ends;
     }
 
@@ -197,35 +199,18 @@ class CallReportTest {
 
     @Test
     void aRankThatNeverStartsIsToldOf() {
-        FabricException[] ends = new FabricException[RANKS];
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(RANKS, Duration.ofMillis(800))) {
-            Problem problem =
-                    Problem.create(
-                            arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 5);
-            assertThrows(
-                    FabricException.class,
-                    () ->
-                            world.run(
-                                    given -> {
-                                        Transport fabric = Transport.of(given);
-                                        try (AllGatherMatmul op =
-                                                AllGatherMatmul.on(fabric)
-                                                        .a(SHARDS, DType.FP16)
-                                                        .b(problem.b())
-                                                        .algorithm(Algorithm.DIRECT)
-                                                        .prepare()) {
-                                            op.call(problem.shard(fabric.rank()));
-                                            fabric.barrier();
-                                            if (fabric.rank() != 2) {
-                                                op.call(problem.shard(fabric.rank()));
-                                            }
-                                        } catch (FabricException e) {
-                                            ends[fabric.rank()] = e;
-                                            throw e;
-                                        }
-                                    }));
-        }
+        FabricException[] ends =
+                ends(
+                        fabric -> {
+                            try (AllGatherMatmul op =
+                                    problem.on(fabric).algorithm(Algorithm.DIRECT).prepare()) {
+                                op.call(problem.shard(fabric.rank()));
+                                fabric.barrier();
+                                if (fabric.rank() != 2) {
+                                    op.call(problem.shard(fabric.rank()));
+                                }
+                            }
+                        });
         for (int r = 0; r < 2; r++) {
             FailureReport report = ends[r].report().orElseThrow();
             assertEquals(2, report.call());

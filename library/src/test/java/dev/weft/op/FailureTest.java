@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -19,7 +19,7 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,76 +32,57 @@ class FailureTest {
 
     private static final Shards SHARDS = Shards.of(10, 0, 7);
 
-    private static Problem problem(Arena arena) {
-        return Problem.create(arena, SHARDS, 12, 9, DType.FP16, DType.FP16, DType.FP32, false, 21);
-    }
-
-    private static AllGatherMatmulBuilder builder(Transport fabric, Problem problem) {
-        return AllGatherMatmul.on(fabric).a(SHARDS, DType.FP16).b(problem.b());
-    }
+    private final Problem problem = Problem.create(Arena.ofAuto(), SHARDS, 12, 9, DType.FP16, 21);
 
     static Stream<Arguments> mismatches() {
         return Stream.of(
-                mismatch(
-                        "M is 17 on rank 0 and 18", (b, a) -> b.a(Shards.of(10, 1, 7), DType.FP16)),
-                mismatch("the rows of rank", (b, a) -> b.a(Shards.of(9, 1, 7), DType.FP16)),
-                mismatch("A's dtype", (b, a) -> b.a(SHARDS, DType.BF16)),
-                mismatch("algorithm", (b, a) -> b.algorithm(Algorithm.RING)),
-                mismatch("chunk rows is 0 on rank 0 and 3", (b, a) -> b.chunkRows(3)),
-                mismatch("splits per rank", (b, a) -> b.splitsPerRank(2)),
-                mismatch("chunk columns", (b, a) -> b.chunkCols(4)),
-                mismatch("communication workers", (b, a) -> b.commWorkers(2)),
-                mismatch("gathered A", (b, a) -> b.keepGathered()));
+                mismatch("M is 17 on rank 0 and 18", b -> b.a(Shards.of(10, 1, 7), DType.FP16)),
+                mismatch("the rows of rank", b -> b.a(Shards.of(9, 1, 7), DType.FP16)),
+                mismatch("A's dtype", b -> b.a(SHARDS, DType.BF16)),
+                mismatch("algorithm", b -> b.algorithm(Algorithm.RING)),
+                mismatch("chunk rows is 0 on rank 0 and 3", b -> b.chunkRows(3)),
+                mismatch("splits per rank", b -> b.splitsPerRank(2)),
+                mismatch("chunk columns", b -> b.chunkCols(4)),
+                mismatch("communication workers", b -> b.commWorkers(2)),
+                mismatch("gathered A", b -> b.keepGathered()));
     }
 
-    private static Arguments mismatch(
-            String says, BiConsumer<AllGatherMatmulBuilder, Arena> difference) {
+    private static Arguments mismatch(String says, Consumer<AllGatherMatmulBuilder> difference) {
         return Arguments.of(says, difference);
     }
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("mismatches")
     void ranksThatPrepareDifferentOperatorsAreBothNamed(
-            String says, BiConsumer<AllGatherMatmulBuilder, Arena> difference) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            assertRefusedByAll(
-                    world,
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        AllGatherMatmulBuilder builder = builder(fabric, problem);
-                        if (fabric.rank() == 2) {
-                            difference.accept(builder, arena);
-                        }
-                        return builder;
-                    },
-                    says);
-        }
+            String says, Consumer<AllGatherMatmulBuilder> difference) {
+        assertRefusedByAll(
+                fabric -> {
+                    AllGatherMatmulBuilder builder = problem.on(fabric);
+                    if (fabric.rank() == 2) {
+                        difference.accept(builder);
+                    }
+                    return builder;
+                },
+                says);
     }
 
     @Test
     void anotherKIsNamedOnBothRanks() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Matrix longer = Matrix.allocate(arena, DType.FP16, 13, 9);
-            Problem problem = problem(arena);
-            assertRefusedByAll(
-                    world,
-                    fabric ->
-                            AllGatherMatmul.on(fabric)
-                                    .a(SHARDS, DType.FP16)
-                                    .b(fabric.rank() == 2 ? longer : problem.b()),
-                    "K is 12 on rank 0 and 13 on rank 2");
-        }
+        Matrix longer = Matrix.allocate(Arena.ofAuto(), DType.FP16, 13, 9);
+        assertRefusedByAll(
+                fabric ->
+                        AllGatherMatmul.on(fabric)
+                                .a(SHARDS, DType.FP16)
+                                .b(fabric.rank() == 2 ? longer : problem.b()),
+                "K is 12 on rank 0 and 13 on rank 2");
     }
 
     private static void assertRefusedByAll(
-            World world, World.Function<AllGatherMatmulBuilder> description, String says) {
+            Ranks.Function<AllGatherMatmulBuilder> description, String says) {
         List<String> messages =
-                world.call(
-                        given -> {
-                            Transport fabric = Transport.of(given);
+                Ranks.call(
+                        3,
+                        fabric -> {
                             AllGatherMatmulBuilder builder = description.apply(fabric);
                             RuntimeException refusal =
                                     assertThrows(RuntimeException.class, builder::prepare);
@@ -120,27 +101,23 @@ class FailureTest {
     /** A description that is wrong on one rank only ends the preparation on the others too. */
     @Test
     void aDescriptionRefusedOnOneRankEndsAll() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric);
-                        builder.a(SHARDS, DType.FP16);
-                        if (fabric.rank() != 1) {
-                            builder.b(problem.b());
-                        }
-                        RuntimeException refusal =
-                                assertThrows(RuntimeException.class, builder::prepare);
-                        String message = refusal.getMessage();
-                        assertTrue(message.contains("at least one b(...)"), message);
-                        if (fabric.rank() != 1) {
-                            assertEquals(
-                                    1, assertInstanceOf(PeerFailedException.class, refusal).peer());
-                        }
-                    });
-        }
+        Ranks.run(
+                3,
+                fabric -> {
+                    AllGatherMatmulBuilder builder = AllGatherMatmul.on(fabric);
+                    builder.a(SHARDS, DType.FP16);
+                    if (fabric.rank() != 1) {
+                        builder.b(problem.b());
+                    }
+                    RuntimeException refusal =
+                            assertThrows(RuntimeException.class, builder::prepare);
+                    String message = refusal.getMessage();
+                    assertTrue(message.contains("at least one b(...)"), message);
+                    if (fabric.rank() != 1) {
+                        assertEquals(
+                                1, assertInstanceOf(PeerFailedException.class, refusal).peer());
+                    }
+                });
     }
 
     /** Throws at the given product, on one rank. */
@@ -163,66 +140,57 @@ class FailureTest {
     @Test
     void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank() {
         RuntimeException fault = new IllegalStateException("the needle broke");
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        AllGatherMatmulBuilder builder =
-                                builder(fabric, problem)
-                                        .algorithm(Algorithm.AUTO)
-                                        .engine(faulty(fabric, 1, 5, fault));
-                        RuntimeException end =
-                                assertThrows(RuntimeException.class, builder::prepare);
-                        if (fabric.rank() == 1) {
-                            assertSame(fault, end);
-                        } else {
-                            assertEquals(
-                                    "the needle broke",
-                                    assertInstanceOf(PeerFailedException.class, end).reason());
-                        }
-                    });
-        }
+        Ranks.run(
+                3,
+                fabric -> {
+                    AllGatherMatmulBuilder builder =
+                            problem.on(fabric)
+                                    .algorithm(Algorithm.AUTO)
+                                    .engine(faulty(fabric, 1, 5, fault));
+                    RuntimeException end = assertThrows(RuntimeException.class, builder::prepare);
+                    if (fabric.rank() == 1) {
+                        assertSame(fault, end);
+                    } else {
+                        assertEquals(
+                                "the needle broke",
+                                assertInstanceOf(PeerFailedException.class, end).reason());
+                    }
+                });
     }
 
     @ParameterizedTest
     @EnumSource(value = Algorithm.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
     void anEngineThatThrowsEndsEveryRankWithThatCause(Algorithm algorithm) {
         RuntimeException fault = new IllegalStateException("the needle broke");
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        int rank = fabric.rank();
-                        try (AllGatherMatmul op =
-                                builder(fabric, problem)
-                                        .algorithm(algorithm)
-                                        .engine(faulty(fabric, 1, 5, fault))
-                                        .chunkRows(3)
-                                        .prepare()) {
-                            RuntimeException end =
-                                    assertThrows(
-                                            RuntimeException.class,
-                                            () -> {
-                                                for (int call = 0; call < 1000; call++) {
-                                                    op.call(problem.shard(rank));
-                                                }
-                                            });
-                            if (rank == 1) {
-                                assertSame(fault, end);
-                            } else {
-                                PeerFailedException told =
-                                        assertInstanceOf(PeerFailedException.class, end);
-                                assertEquals(1, told.peer());
-                                assertEquals("the needle broke", told.reason());
-                            }
-                            assertRefusesFurtherCalls(op, problem.shard(rank), end);
+        Ranks.run(
+                3,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (AllGatherMatmul op =
+                            problem.on(fabric)
+                                    .algorithm(algorithm)
+                                    .engine(faulty(fabric, 1, 5, fault))
+                                    .chunkRows(3)
+                                    .prepare()) {
+                        RuntimeException end =
+                                assertThrows(
+                                        RuntimeException.class,
+                                        () -> {
+                                            for (int call = 0; call < 1000; call++) {
+                                                op.call(problem.shard(rank));
+                                            }
+                                        });
+                        if (rank == 1) {
+                            assertSame(fault, end);
+                        } else {
+                            PeerFailedException told =
+                                    assertInstanceOf(PeerFailedException.class, end);
+                            assertEquals(1, told.peer());
+                            assertEquals("the needle broke", told.reason());
                         }
-                    });
-        }
+                        assertRefusesFurtherCalls(op, problem.shard(rank), end);
+                    }
+                });
     }
 
     private static void assertRefusesFurtherCalls(
@@ -238,124 +206,95 @@ class FailureTest {
     @Test
     void anErrorOfTheEngineIsKeptAsCause() {
         Error fault = new StackOverflowError("too deep");
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(1)) {
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
-                        Matrix a = Matrix.allocate(arena, DType.FP32, 3, 4);
-                        try (AllGatherMatmul op =
-                                AllGatherMatmul.on(fabric)
-                                        .a(Shards.of(3), DType.FP32)
-                                        .b(b)
-                                        .engine(faulty(fabric, 0, 1, fault))
-                                        .prepare()) {
-                            IllegalStateException end =
-                                    assertThrows(IllegalStateException.class, () -> op.call(a));
-                            assertSame(fault, end.getCause());
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Ranks.run(
+                1,
+                fabric -> {
+                    Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
+                    Matrix a = Matrix.allocate(arena, DType.FP32, 3, 4);
+                    try (AllGatherMatmul op =
+                            AllGatherMatmul.on(fabric)
+                                    .a(Shards.of(3), DType.FP32)
+                                    .b(b)
+                                    .engine(faulty(fabric, 0, 1, fault))
+                                    .prepare()) {
+                        IllegalStateException end =
+                                assertThrows(IllegalStateException.class, () -> op.call(a));
+                        assertSame(fault, end.getCause());
+                    }
+                });
     }
 
     /** The staging copy fails: nothing has started, and the operator goes on working. */
     @Test
     void aShardThatCannotBeReadSpoilsNothing() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            Problem problem =
-                    Problem.create(
-                            arena,
-                            Shards.of(4, 5),
-                            6,
-                            7,
-                            DType.FP16,
-                            DType.FP16,
-                            DType.FP32,
-                            false,
-                            8);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        Matrix freed;
-                        try (Arena gone = Arena.ofConfined()) {
-                            long rows = problem.shards().rows(fabric.rank());
-                            freed = Matrix.allocate(gone, DType.FP16, rows, 6);
-                        }
-                        try (AllGatherMatmul op =
-                                AllGatherMatmul.on(fabric)
-                                        .a(problem.shards(), DType.FP16)
-                                        .b(problem.b())
-                                        .output(DType.FP32)
-                                        .algorithm(Algorithm.MESH_PUSH)
-                                        .prepare()) {
-                            for (int call = 0; call < 5; call++) {
-                                if (fabric.rank() == 1) {
-                                    assertThrows(IllegalStateException.class, () -> op.call(freed));
-                                }
-                                Result<Matrix> result = op.call(problem.shard(fabric.rank()));
-                                assertTrue(problem.unfused().bitwiseEquals(result.product()));
+        Arena arena = Arena.ofAuto();
+        Problem problem = Problem.create(arena, Shards.of(4, 5), 6, 7, DType.FP16, 8);
+        Ranks.run(
+                2,
+                fabric -> {
+                    Matrix freed;
+                    try (Arena gone = Arena.ofConfined()) {
+                        long rows = problem.shards().rows(fabric.rank());
+                        freed = Matrix.allocate(gone, DType.FP16, rows, 6);
+                    }
+                    try (AllGatherMatmul op =
+                            problem.on(fabric).algorithm(Algorithm.MESH_PUSH).prepare()) {
+                        for (int call = 0; call < 5; call++) {
+                            if (fabric.rank() == 1) {
+                                assertThrows(IllegalStateException.class, () -> op.call(freed));
                             }
+                            Result<Matrix> result = op.call(problem.shard(fabric.rank()));
+                            assertTrue(problem.unfused().bitwiseEquals(result.product()));
                         }
-                    });
-        }
+                    }
+                });
     }
 
     @ParameterizedTest
     @EnumSource(Algorithm.class)
     void aPeerThatStopsCallingIsNamed(Algorithm algorithm) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        try (AllGatherMatmul op =
-                                builder(fabric, problem).algorithm(algorithm).prepare()) {
-                            op.call(problem.shard(fabric.rank()));
-                            // A rank that still copies for its first call would fail with the rest.
-                            fabric.barrier();
-                            if (fabric.rank() == 2) {
-                                return;
-                            }
-                            RuntimeException end =
-                                    assertThrows(
-                                            RuntimeException.class,
-                                            () -> {
-                                                for (int call = 0; call < 5; call++) {
-                                                    op.call(problem.shard(fabric.rank()));
-                                                }
-                                            });
-                            int peer =
-                                    end instanceof PeerLostException lost
-                                            ? lost.peer()
-                                            : assertInstanceOf(PeerFailedException.class, end)
-                                                    .peer();
-                            assertEquals(2, peer, end.getMessage());
+        Ranks.run(
+                3,
+                fabric -> {
+                    try (AllGatherMatmul op = problem.on(fabric).algorithm(algorithm).prepare()) {
+                        op.call(problem.shard(fabric.rank()));
+                        // A rank that still copies for its first call would fail with the rest.
+                        fabric.barrier();
+                        if (fabric.rank() == 2) {
+                            return;
                         }
-                    });
-        }
+                        RuntimeException end =
+                                assertThrows(
+                                        RuntimeException.class,
+                                        () -> {
+                                            for (int call = 0; call < 5; call++) {
+                                                op.call(problem.shard(fabric.rank()));
+                                            }
+                                        });
+                        int peer =
+                                end instanceof PeerLostException lost
+                                        ? lost.peer()
+                                        : assertInstanceOf(PeerFailedException.class, end).peer();
+                        assertEquals(2, peer, end.getMessage());
+                    }
+                });
     }
 
     @Test
     void aClosedOperatorRefusesCallsAndClosesTwice() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Problem problem = problem(arena);
-            world.run(
-                    given -> {
-                        Transport fabric = Transport.of(given);
-                        AllGatherMatmul op = builder(fabric, problem).prepare();
-                        op.start(problem.shard(fabric.rank()));
-                        op.close();
-                        op.close();
-                        IllegalStateException refusal =
-                                assertThrows(
-                                        IllegalStateException.class,
-                                        () -> op.call(problem.shard(fabric.rank())));
-                        assertEquals("the operator is closed", refusal.getMessage());
-                    });
-        }
+        Ranks.run(
+                3,
+                fabric -> {
+                    AllGatherMatmul op = problem.on(fabric).prepare();
+                    op.start(problem.shard(fabric.rank()));
+                    op.close();
+                    op.close();
+                    IllegalStateException refusal =
+                            assertThrows(
+                                    IllegalStateException.class,
+                                    () -> op.call(problem.shard(fabric.rank())));
+                    assertEquals("the operator is closed", refusal.getMessage());
+                });
     }
 }

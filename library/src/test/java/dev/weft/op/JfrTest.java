@@ -3,7 +3,7 @@ package dev.weft.op;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -54,32 +54,17 @@ class JfrTest {
     }
 
     private static void callTwice() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(2)) {
-            Problem problem =
-                    Problem.create(
-                            arena,
-                            Shards.of(9, 4),
-                            11,
-                            6,
-                            DType.FP32,
-                            DType.FP32,
-                            DType.FP32,
-                            false,
-                            2);
-            world.run(
-                    fabric -> {
-                        try (AllGatherMatmul op =
-                                AllGatherMatmul.on(fabric)
-                                        .a(problem.shards(), DType.FP32)
-                                        .b(problem.b())
-                                        .algorithm(Algorithm.RING)
-                                        .prepare()) {
-                            op.call(problem.shard(fabric.rank()));
-                            op.nextShard().copyFrom(problem.shard(fabric.rank()));
-                            op.callInPlace(View.COMM_ONLY);
-                        }
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Problem problem = Problem.create(arena, Shards.of(9, 4), 11, 6, DType.FP32, 2);
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (AllGatherMatmul op =
+                            problem.on(fabric).algorithm(Algorithm.RING).prepare()) {
+                        op.call(problem.shard(fabric.rank()));
+                        op.nextShard().copyFrom(problem.shard(fabric.rank()));
+                        op.callInPlace(View.COMM_ONLY);
+                    }
+                });
     }
 }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -27,46 +27,32 @@ class PingPongTest {
             long[] rows = sizes.longs(ranks, 0, 70).map(r -> r % 3 == 0 ? 0 : r).toArray();
             Shards shards = Shards.of(rows);
             String what = "shards " + shards + ", seed " + seed;
-            try (Arena arena = Arena.ofShared();
-                    World world = World.threads(ranks)) {
-                Problem problem =
-                        Problem.create(
-                                arena,
-                                shards,
-                                40,
-                                30,
-                                DType.BF16,
-                                DType.BF16,
-                                DType.FP32,
-                                false,
-                                seed);
-                world.run(
-                        fabric -> {
-                            Random pauses = new Random(seed + fabric.rank());
-                            try (AllGatherMatmul op =
-                                    AllGatherMatmul.on(fabric)
-                                            .a(shards, DType.BF16)
-                                            .b(problem.b())
-                                            .output(DType.FP32)
-                                            .pingPong()
-                                            .chunkRows(7)
-                                            .computeWorkers(2)
-                                            .prepare()) {
-                                for (int call = 0; call < 12; call++) {
-                                    LockSupport.parkNanos(pauses.nextInt(300_000));
-                                    Result<Matrix> result = op.call(problem.shard(fabric.rank()));
-                                    assertEquals(
-                                            -1,
-                                            problem.unfused().firstDifferentRow(result.product()),
-                                            what);
-                                    if (call % 4 == 3) {
-                                        op.callInPlace(View.COMM_ONLY);
-                                        op.callInPlace(View.COMPUTE_ONLY);
-                                    }
+            Arena arena = Arena.ofAuto();
+            Problem problem = Problem.create(arena, shards, 40, 30, DType.BF16, seed);
+            Ranks.run(
+                    ranks,
+                    fabric -> {
+                        Random pauses = new Random(seed + fabric.rank());
+                        try (AllGatherMatmul op =
+                                problem.on(fabric)
+                                        .pingPong()
+                                        .chunkRows(7)
+                                        .computeWorkers(2)
+                                        .prepare()) {
+                            for (int call = 0; call < 12; call++) {
+                                LockSupport.parkNanos(pauses.nextInt(300_000));
+                                Result<Matrix> result = op.call(problem.shard(fabric.rank()));
+                                assertEquals(
+                                        -1,
+                                        problem.unfused().firstDifferentRow(result.product()),
+                                        what);
+                                if (call % 4 == 3) {
+                                    op.callInPlace(View.COMM_ONLY);
+                                    op.callInPlace(View.COMPUTE_ONLY);
                                 }
                             }
-                        });
-            }
+                        }
+                    });
         }
     }
 
@@ -76,47 +62,45 @@ class PingPongTest {
         int ranks = 16;
         Shards shards = Shards.even(64 * ranks, ranks);
         long shardBytes = Matrix.contiguousBytes(DType.BF16, 64, 512);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix b = Matrix.allocate(arena, DType.BF16, 512, 8);
-            List<Long> bytes =
-                    world.call(
-                            fabric -> {
-                                try (AllGatherMatmul op =
-                                        AllGatherMatmul.on(fabric)
-                                                .a(shards, DType.BF16)
-                                                .b(b)
-                                                .pingPong()
-                                                .prepare()) {
-                                    assertTrue(op.call(op.nextShard()).gathered().isEmpty());
-                                    return op.reachableBytes();
-                                }
-                            });
-            for (long reachable : bytes) {
-                // Two slots of the own shard, two buffers, and under 32 KiB of words.
-                assertTrue(reachable >= 4 * shardBytes, "got " + reachable);
-                assertTrue(reachable <= 4 * shardBytes + (32 << 10), "got " + reachable);
-            }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.BF16, 512, 8);
+        List<Long> bytes =
+                Ranks.call(
+                        ranks,
+                        fabric -> {
+                            try (AllGatherMatmul op =
+                                    AllGatherMatmul.on(fabric)
+                                            .a(shards, DType.BF16)
+                                            .b(b)
+                                            .pingPong()
+                                            .prepare()) {
+                                assertTrue(op.call(op.nextShard()).gathered().isEmpty());
+                                return op.reachableBytes();
+                            }
+                        });
+        for (long reachable : bytes) {
+            // Two slots of the own shard, two buffers, and under 32 KiB of words.
+            assertTrue(reachable >= 4 * shardBytes, "got " + reachable);
+            assertTrue(reachable <= 4 * shardBytes + (32 << 10), "got " + reachable);
         }
     }
 
     @Test
     void keepingGatheredAIsAContradiction() {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(1)) {
-            Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
-            assertThrows(
-                    IllegalArgumentException.class,
-                    () ->
-                            world.run(
-                                    fabric ->
-                                            AllGatherMatmul.on(fabric)
-                                                    .a(Shards.of(3), DType.FP32)
-                                                    .b(b)
-                                                    .pingPong()
-                                                    .keepGathered()
-                                                    .prepare()));
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP32, 4, 4);
+        assertThrows(
+                IllegalArgumentException.class,
+                () ->
+                        Ranks.run(
+                                1,
+                                fabric ->
+                                        AllGatherMatmul.on(fabric)
+                                                .a(Shards.of(3), DType.FP32)
+                                                .b(b)
+                                                .pingPong()
+                                                .keepGathered()
+                                                .prepare()));
     }
 
     @Test
@@ -130,30 +114,28 @@ class PingPongTest {
 
     private static void gather(Algorithm algorithm, int ranks) {
         Shards shards = Shards.even(37, ranks);
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(ranks)) {
-            Matrix below = Matrix.allocate(arena, DType.FP16, 37, 11);
-            Matrix beside = Matrix.allocate(arena, DType.FP16, 13, 7L * ranks);
-            new NormalData(1, 2).fill(below);
-            new NormalData(1, 3).fill(beside);
-            world.run(
-                    fabric -> {
-                        int rank = fabric.rank();
-                        try (AllGather rows =
-                                        AllGather.rows(fabric, shards, 11, DType.FP16, algorithm);
-                                AllGather columns =
-                                        AllGather.columns(
-                                                fabric, 13, 7, DType.FP16, algorithm, 4)) {
-                            for (int call = 0; call < 3; call++) {
-                                Matrix shard = below.rows(shards.firstRow(rank), shards.rows(rank));
-                                assertTrue(below.bitwiseEquals(rows.call(shard)));
-                                Matrix part = beside.block(0, 13, 7L * rank, 7);
-                                assertTrue(
-                                        beside.bitwiseEquals(columns.call(part)),
-                                        algorithm + " of " + ranks);
-                            }
+        Arena arena = Arena.ofAuto();
+        Matrix below = Matrix.allocate(arena, DType.FP16, 37, 11);
+        Matrix beside = Matrix.allocate(arena, DType.FP16, 13, 7L * ranks);
+        new NormalData(1, 2).fill(below);
+        new NormalData(1, 3).fill(beside);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (AllGather rows =
+                                    AllGather.rows(fabric, shards, 11, DType.FP16, algorithm);
+                            AllGather columns =
+                                    AllGather.columns(fabric, 13, 7, DType.FP16, algorithm, 4)) {
+                        for (int call = 0; call < 3; call++) {
+                            Matrix shard = below.rows(shards.firstRow(rank), shards.rows(rank));
+                            assertTrue(below.bitwiseEquals(rows.call(shard)));
+                            Matrix part = beside.block(0, 13, 7L * rank, 7);
+                            assertTrue(
+                                    beside.bitwiseEquals(columns.call(part)),
+                                    algorithm + " of " + ranks);
                         }
-                    });
-        }
+                    }
+                });
     }
 }

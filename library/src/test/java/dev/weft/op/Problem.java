@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemm;
@@ -15,6 +16,11 @@ import java.lang.foreign.Arena;
  * Normal data for one case, and the unfused product that every fused one must equal bit for bit.
  */
 record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out, Matrix unfused) {
+
+    /** A and B of one type, and a product of 32 bits. */
+    static Problem create(Arena arena, Shards shards, long k, long n, DType type, long seed) {
+        return create(arena, shards, k, n, type, type, DType.FP32, false, seed);
+    }
 
     static Problem create(
             Arena arena,
@@ -52,6 +58,11 @@ record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out,
         if (!deviation.withinBound()) {
             throw new AssertionError(deviation.describe());
         }
+    }
+
+    /** An operator for this case, as far as the case says. */
+    AllGatherMatmulBuilder on(Fabric fabric) {
+        return AllGatherMatmul.on(fabric).a(shards, a.dtype()).b(b, transposed).output(out);
     }
 
     Matrix shard(int rank) {

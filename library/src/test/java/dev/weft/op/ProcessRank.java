@@ -165,14 +165,7 @@ final class ProcessRank {
     }
 
     private static AllGatherMatmul operator(Fabric fabric, Problem problem, Algorithm algorithm) {
-        return AllGatherMatmul.on(fabric)
-                .a(problem.shards(), problem.a().dtype())
-                .b(problem.b(), problem.transposed())
-                .output(problem.out())
-                .algorithm(algorithm)
-                .chunkRows(7)
-                .keepGathered()
-                .prepare();
+        return problem.on(fabric).algorithm(algorithm).chunkRows(7).keepGathered().prepare();
     }
 
     private static void check(Problem problem, Result<Matrix> result, Algorithm algorithm) {

@@ -3,7 +3,7 @@ package dev.weft.op;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
@@ -106,35 +106,28 @@ class ReuseRuleTest {
 
     private static void run(
             Algorithm algorithm, Shards shards, long seed, int calls, int[] longestNs) {
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(shards.ranks())) {
-            Series series = Series.create(arena, shards, 18, seed);
-            world.run(
-                    fabric -> {
-                        int rank = fabric.rank();
-                        Pauses pauses = new Pauses(seed * 64 + rank, longestNs[rank]);
-                        try (AllGatherMatmul op =
-                                series.operator(Transport.of(fabric), algorithm, pauses)) {
-                            for (int call = 0; call < calls; call++) {
-                                Matrix rows = series.shard(call, rank);
-                                pauses.pause();
-                                Result<Matrix> result =
-                                        call % 3 == 0
-                                                ? op.call(rows)
-                                                : produceInPlace(op, rows, pauses, call % 3 == 1);
-                                String what =
-                                        algorithm.label()
-                                                + ", rank "
-                                                + rank
-                                                + ", call "
-                                                + call
-                                                + ", seed "
-                                                + seed;
-                                series.check(result, call, pauses, what);
-                            }
+        Arena arena = Arena.ofAuto();
+        Series series = Series.create(arena, shards, 18, seed);
+        Ranks.run(
+                shards.ranks(),
+                fabric -> {
+                    int rank = fabric.rank();
+                    Pauses pauses = new Pauses(seed * 64 + rank, longestNs[rank]);
+                    try (AllGatherMatmul op = series.operator(fabric, algorithm, pauses)) {
+                        for (int call = 0; call < calls; call++) {
+                            Matrix rows = series.shard(call, rank);
+                            pauses.pause();
+                            Result<Matrix> result =
+                                    call % 3 == 0
+                                            ? op.call(rows)
+                                            : produceInPlace(op, rows, pauses, call % 3 == 1);
+                            String what =
+                                    "%s, rank %d, call %d, seed %d"
+                                            .formatted(algorithm.label(), rank, call, seed);
+                            series.check(result, call, pauses, what);
                         }
-                    });
-        }
+                    }
+                });
     }
 
     @ParameterizedTest
@@ -142,43 +135,38 @@ class ReuseRuleTest {
     void operatorsInterleavedOnOneFabricDoNotMix(Algorithm algorithm) {
         long seed = 3000 + algorithm.ordinal();
         Algorithm other = Algorithm.values()[(algorithm.ordinal() + 1) % Algorithm.values().length];
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(3)) {
-            Series one = Series.create(arena, Shards.of(6, 1, 4), 18, seed);
-            Series two = Series.create(arena, Shards.of(0, 8, 3), 7, seed + 100);
-            world.run(
-                    fabric -> {
-                        int rank = fabric.rank();
-                        Pauses pauses = new Pauses(seed * 64 + rank, 60_000);
-                        try (AllGatherMatmul first =
-                                        one.operator(Transport.of(fabric), algorithm, pauses);
-                                AllGatherMatmul second =
-                                        two.operator(Transport.of(fabric), other, pauses)) {
-                            for (int call = 0; call < 100; call++) {
-                                String what =
-                                        algorithm.label()
-                                                + " and "
-                                                + other.label()
-                                                + ", rank "
-                                                + rank
-                                                + ", call "
-                                                + call
-                                                + ", seed "
-                                                + seed;
-                                PendingCall<Matrix> a = first.start(one.shard(call, rank));
-                                pauses.pause();
-                                PendingCall<Matrix> b = second.start(two.shard(call, rank));
-                                if ((call + rank) % 2 == 0) {
-                                    one.check(a.await(), call, pauses, what);
-                                    two.check(b.await(), call, pauses, what);
-                                } else {
-                                    two.check(b.await(), call, pauses, what);
-                                    one.check(a.await(), call, pauses, what);
-                                }
-                                assertTrue(a.isDone() && b.isDone(), what);
+        Arena arena = Arena.ofAuto();
+        Series one = Series.create(arena, Shards.of(6, 1, 4), 18, seed);
+        Series two = Series.create(arena, Shards.of(0, 8, 3), 7, seed + 100);
+        Ranks.run(
+                3,
+                fabric -> {
+                    int rank = fabric.rank();
+                    Pauses pauses = new Pauses(seed * 64 + rank, 60_000);
+                    try (AllGatherMatmul first = one.operator(fabric, algorithm, pauses);
+                            AllGatherMatmul second = two.operator(fabric, other, pauses)) {
+                        for (int call = 0; call < 100; call++) {
+                            String what =
+                                    "%s and %s, rank %d, call %d, seed %d"
+                                            .formatted(
+                                                    algorithm.label(),
+                                                    other.label(),
+                                                    rank,
+                                                    call,
+                                                    seed);
+                            PendingCall<Matrix> a = first.start(one.shard(call, rank));
+                            pauses.pause();
+                            PendingCall<Matrix> b = second.start(two.shard(call, rank));
+                            if ((call + rank) % 2 == 0) {
+                                one.check(a.await(), call, pauses, what);
+                                two.check(b.await(), call, pauses, what);
+                            } else {
+                                two.check(b.await(), call, pauses, what);
+                                one.check(a.await(), call, pauses, what);
                             }
+                            assertTrue(a.isDone() && b.isDone(), what);
                         }
-                    });
-        }
+                    }
+                });
     }
 }

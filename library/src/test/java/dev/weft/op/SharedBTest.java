@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -29,15 +29,11 @@ class SharedBTest {
 
     /** Packs on every rank, multiplies with what came out, and says whether it was shared. */
     private static void check(Arena arena, IntFunction<Matrix> ofRank, boolean shared) {
-        try (World world = World.threads(RANKS)) {
-            world.run(
-                    fabric ->
-                            checkRank(
-                                    Transport.of(fabric),
-                                    arena,
-                                    ofRank.apply(fabric.rank()),
-                                    shared));
-        }
+        Ranks.run(
+                RANKS,
+                fabric ->
+                        checkRank(
+                                Transport.of(fabric), arena, ofRank.apply(fabric.rank()), shared));
     }
 
     private static void checkRank(Transport fabric, Arena arena, Matrix b, boolean shared) {
@@ -103,18 +99,17 @@ class SharedBTest {
     void enginesWithOtherLayoutsDoNotShare() {
         Gemm vector = Gemms.auto();
         Gemm scalar = Gemms.byName("scalar");
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(RANKS)) {
-            Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);
-            new NormalData(5, 0).fill(b);
-            assertEquals(vector.packedBytes(37, 192), scalar.packedBytes(37, 192));
-            boolean alike = vector.name().equals(scalar.name());
-            world.run(
-                    fabric -> {
-                        Gemm gemm = fabric.rank() == 1 ? scalar : vector;
-                        checkRank(Transport.of(fabric), arena, b, alike, gemm);
-                    });
-        }
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);
+        new NormalData(5, 0).fill(b);
+        assertEquals(vector.packedBytes(37, 192), scalar.packedBytes(37, 192));
+        boolean alike = vector.name().equals(scalar.name());
+        Ranks.run(
+                RANKS,
+                fabric -> {
+                    Gemm gemm = fabric.rank() == 1 ? scalar : vector;
+                    checkRank(Transport.of(fabric), arena, b, alike, gemm);
+                });
     }
 
     @Test

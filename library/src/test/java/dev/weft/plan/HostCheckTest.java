@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
-import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The checker finds what is wrong with a hierarchical plan of which only one thing is wrong. */
 class HostCheckTest {
@@ -40,10 +40,8 @@ class HostCheckTest {
         for (Algorithm algorithm : PlanCases.hierarchicalAlgorithms()) {
             List<RankPlan> plans = flat(algorithm, 3);
             LinkCheck.check(algorithm, plans, Hosts.apart(4));
-            PlanException fault =
-                    assertThrows(
-                            PlanException.class, () -> LinkCheck.check(algorithm, plans, HOSTS));
-            assertTrue(fault.getMessage().contains("overloads the link"), fault.getMessage());
+            PlanEdits.assertFault(
+                    "overloads the link", () -> LinkCheck.check(algorithm, plans, HOSTS));
         }
     }
 
@@ -51,39 +49,51 @@ class HostCheckTest {
         return PlanCases.plans(algorithm, CHUNKS, lanes);
     }
 
-    @Test
-    void findsAChunkThatCrossesTwice() {
-        List<RankPlan> plans = plans(Algorithm.MESH_PUSH);
-        refuses(
-                "rank 0, source 0, chunk 2: crosses the network to host 1 more than once",
-                moved(plans, 2, find(plans, 2, 3, 0, 2), 0, NETWORK, t -> ends(t, 0, 3)));
-    }
-
-    @Test
-    void findsAChunkThatComesBackToItsOwnersHost() {
-        List<RankPlan> plans = plans(Algorithm.MESH_PUSH);
-        refuses(
-                "rank 2, source 0, chunk 2: crosses the network to its owner's host",
-                moved(plans, 0, find(plans, 0, 1, 0, 2), 2, NETWORK, t -> ends(t, 2, 1)));
+    /** One transfer is taken from its lane and put, with other ends, into another one. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                // algorithm | rank | from | to | source | chunk | rank | lane | from | to | fault
+                "MESH_PUSH | 2 | 2 | 3 | 0 | 2 | 0 | 0 | 0 | 3"
+                        + " | rank 0, source 0, chunk 2: crosses the network to host 1 more than"
+                        + " once",
+                "MESH_PUSH | 0 | 0 | 1 | 0 | 2 | 2 | 0 | 2 | 1"
+                        + " | rank 2, source 0, chunk 2: crosses the network to its owner's host",
+                "MESH_PULL | 3 | 1 | 3 | 1 | 2 | 3 | 0 | 0 | 3"
+                        + " | rank 3, source 1, chunk 2: is got from rank 0 of another host, which"
+                        + " does not own it",
+                "RING      | 2 | 2 | 3 | 0 | 3 | 2 | 0 | 2 | 3"
+                        + " | rank 2, source 0, chunk 3: lane 0 goes both within and between hosts",
+                "MESH_PULL | 1 | 3 | 1 | 3 | 2 | 1 | 1 | 0 | 1"
+                        + " | source 3, chunk 2: is forwarded in a circle"
+            })
+    void findsAChunkThatGoesAnotherWay(
+            Algorithm algorithm,
+            int rank,
+            int from,
+            int to,
+            int source,
+            int chunk,
+            int toRank,
+            int toLane,
+            int newFrom,
+            int newTo,
+            String fault) {
+        List<RankPlan> plans = plans(algorithm);
+        Transfer transfer = find(plans, from, to, source, chunk);
+        refuses(fault, moved(plans, rank, transfer, toRank, toLane, newFrom, newTo));
     }
 
     @Test
     void findsAChunkThatEntersAtAnotherRankThanItsGateway() {
         List<RankPlan> plans = plans(Algorithm.MESH_PUSH);
-        List<RankPlan> entered =
-                moved(plans, 0, find(plans, 0, 2, 0, 2), 0, NETWORK, t -> ends(t, 0, 3));
-        List<RankPlan> passedOn =
-                moved(entered, 2, find(plans, 2, 3, 0, 2), 3, MEMORY, t -> ends(t, 3, 2));
-        PlanException fault =
-                assertThrows(
-                        PlanException.class,
-                        () -> LinkCheck.check(Algorithm.MESH_PUSH, passedOn, HOSTS));
-        assertTrue(
-                fault.getMessage()
-                        .contains(
-                                "rank 0, source 0, chunk 2: overloads the link from rank 0 to rank"
-                                        + " 3: mesh-push needs at most 0.0 rows there"),
-                fault.getMessage());
+        List<RankPlan> entered = moved(plans, 0, find(plans, 0, 2, 0, 2), 0, NETWORK, 0, 3);
+        List<RankPlan> passedOn = moved(entered, 2, find(plans, 2, 3, 0, 2), 3, MEMORY, 3, 2);
+        PlanEdits.assertFault(
+                "rank 0, source 0, chunk 2: overloads the link from rank 0 to rank"
+                        + " 3: mesh-push needs at most 0.0 rows there",
+                () -> LinkCheck.check(Algorithm.MESH_PUSH, passedOn, HOSTS));
     }
 
     @Test
@@ -91,34 +101,10 @@ class HostCheckTest {
         Hosts hosts = Hosts.of(3, 1);
         List<RankPlan> plans = PlanCases.plans(Algorithm.MESH_PUSH, CHUNKS, 2, hosts);
         AlgorithmCheck.check(Algorithm.MESH_PUSH, plans, hosts);
-        List<RankPlan> chained =
-                moved(plans, 0, find(plans, 0, 2, 3, 1), 1, MEMORY, t -> ends(t, 1, 2));
-        PlanException fault =
-                assertThrows(
-                        PlanException.class,
-                        () -> AlgorithmCheck.check(Algorithm.MESH_PUSH, chained, hosts));
-        assertTrue(
-                fault.getMessage()
-                        .contains("overloads the link from rank 1 to rank 2: mesh-push needs at"),
-                fault.getMessage());
-    }
-
-    @Test
-    void findsAGetOfAForwardFromAnotherHost() {
-        List<RankPlan> plans = plans(Algorithm.MESH_PULL);
-        refuses(
-                "rank 3, source 1, chunk 2: is got from rank 0 of another host, which does not own"
-                        + " it",
-                moved(plans, 3, find(plans, 1, 3, 1, 2), 3, NETWORK, t -> ends(t, 0, 3)));
-    }
-
-    @Test
-    void findsALaneOfBothKinds() {
-        List<RankPlan> plans = plans(Algorithm.RING);
-        Transfer forward = find(plans, 2, 3, 0, 3);
-        refuses(
-                "rank 2, source 0, chunk 3: lane 0 goes both within and between hosts",
-                moved(plans, 2, forward, 2, NETWORK, t -> t));
+        List<RankPlan> chained = moved(plans, 0, find(plans, 0, 2, 3, 1), 1, MEMORY, 1, 2);
+        PlanEdits.assertFault(
+                "overloads the link from rank 1 to rank 2: mesh-push needs at",
+                () -> AlgorithmCheck.check(Algorithm.MESH_PUSH, chained, hosts));
     }
 
     @Test
@@ -128,22 +114,7 @@ class HostCheckTest {
         refuses(
                 "rank 0, source 1, chunk 3: block of 1 rows from row 3 on is a host mate's and"
                         + " comes after rows of other hosts",
-                PlanEdits.editConsumption(
-                        plans,
-                        0,
-                        blocks -> {
-                            Collections.swap(blocks, 7, 8);
-                            return blocks;
-                        }));
-    }
-
-    @Test
-    void findsGetsOfForwardsInACircle() {
-        List<RankPlan> plans = plans(Algorithm.MESH_PULL);
-        Transfer entry = find(plans, 3, 1, 3, 2);
-        refuses(
-                "source 3, chunk 2: is forwarded in a circle",
-                moved(plans, 1, entry, 1, MEMORY, t -> ends(t, 0, 1)));
+                PlanEdits.editConsumption(plans, 0, PlanEdits.swap(7, 8)));
     }
 
     @Test
@@ -159,13 +130,10 @@ class HostCheckTest {
             inOneLane = PlanEdits.editLane(inOneLane, plan.rank(), NETWORK, old -> List.of());
         }
         List<RankPlan> waiting = inOneLane;
-        PlanException fault = assertThrows(PlanException.class, () -> DryRun.run(waiting));
-        assertTrue(
-                fault.getMessage()
-                        .contains(
-                                "rank 0, source 3, chunk 0: waits forever: transfer from rank 1 to"
-                                        + " rank 0 needs the chunk to arrive at rank 1"),
-                fault.getMessage());
+        PlanEdits.assertFault(
+                "rank 0, source 3, chunk 0: waits forever: transfer from rank 1 to"
+                        + " rank 0 needs the chunk to arrive at rank 1",
+                () -> DryRun.run(waiting));
     }
 
     @Test
@@ -174,19 +142,10 @@ class HostCheckTest {
         List<RankPlan> plans = PlanCases.plans(Algorithm.RING, CHUNKS, 2, hosts);
         List<RankPlan> edited = plans;
         for (int rank : new int[] {0, 2, 3}) {
-            edited =
-                    PlanEdits.editLane(
-                            edited,
-                            rank,
-                            NETWORK,
-                            transfers -> {
-                                Collections.swap(transfers, 0, 4);
-                                return transfers;
-                            });
+            edited = PlanEdits.editLane(edited, rank, NETWORK, PlanEdits.swap(0, 4));
         }
         List<RankPlan> forwardsFirst = edited;
-        PlanException fault = assertThrows(PlanException.class, () -> DryRun.run(forwardsFirst));
-        assertTrue(fault.getMessage().contains("waits forever"), fault.getMessage());
+        PlanEdits.assertFault("waits forever", () -> DryRun.run(forwardsFirst));
     }
 
     @Test
@@ -225,18 +184,15 @@ class HostCheckTest {
                 .orElseThrow();
     }
 
-    private static Transfer ends(Transfer transfer, int from, int to) {
-        return PlanEdits.withEnds(transfer, from, to);
-    }
-
-    /** The plans with one transfer edited and put at the end of another lane. */
+    /** The plans with other ends of one transfer, put at the end of another lane. */
     private static List<RankPlan> moved(
             List<RankPlan> plans,
             int rank,
             Transfer transfer,
             int toRank,
             int toLane,
-            UnaryOperator<Transfer> edit) {
+            int from,
+            int to) {
         List<RankPlan> result = plans;
         for (Lane lane : plans.get(rank).lanes()) {
             result =
@@ -255,19 +211,15 @@ class HostCheckTest {
                         toRank,
                         toLane,
                         transfers -> {
-                            transfers.add(edit.apply(transfer));
+                            transfers.add(PlanEdits.withEnds(transfer, from, to));
                             return transfers;
                         });
         return PlanEdits.matchArrivals(result);
     }
 
     private static void refuses(String message, List<RankPlan> plans) {
-        PlanException fault =
-                assertThrows(
-                        PlanException.class,
-                        () ->
-                                AlgorithmCheck.check(
-                                        Algorithm.of(plans.getFirst().name()), plans, HOSTS));
-        assertTrue(fault.getMessage().contains(message), fault.getMessage());
+        PlanEdits.assertFault(
+                message,
+                () -> AlgorithmCheck.check(Algorithm.of(plans.getFirst().name()), plans, HOSTS));
     }
 }

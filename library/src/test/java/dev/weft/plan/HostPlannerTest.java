@@ -1,12 +1,12 @@
 package dev.weft.plan;
 
+import static dev.weft.plan.PlannerTest.assertPlan;
 import static dev.weft.plan.PlannerTest.chunks;
 import static dev.weft.plan.PlannerTest.consumption;
 import static dev.weft.plan.PlannerTest.count;
+import static dev.weft.plan.PlannerTest.refuses;
 import static dev.weft.plan.PlannerTest.transfers;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.Transfer.Initiator;
 import java.util.Collections;
@@ -45,12 +45,11 @@ class HostPlannerTest {
     @Test
     void ringGoesFromGatewayToGateway() {
         RankPlan plan = Planner.plan(Algorithm.RING, chunks(6, 1), 1, 2, Hosts.of(2, 2, 2));
-        assertEquals(
-                List.of("2.0 2>4, 0.0 2>4", "2.0 2>3, 0.0 2>3, 4.0 2>3"), transfers(plan.lanes()));
-        assertEquals(
+        assertPlan(
+                plan,
+                List.of("2.0 2>4, 0.0 2>4", "2.0 2>3, 0.0 2>3, 4.0 2>3"),
                 List.of("0.0 0>2, 4.0 0>2", "3.0 3>2, 1.0 3>2, 5.0 3>2"),
-                transfers(plan.arrivals()));
-        assertEquals("2.0, 3.0, 0.0, 1.0, 4.0, 5.0", consumption(plan));
+                "2.0, 3.0, 0.0, 1.0, 4.0, 5.0");
     }
 
     @Test
@@ -145,10 +144,5 @@ class HostPlannerTest {
                 () -> Planner.plan(Algorithm.RING, chunks(4, 1), 1, 0, Hosts.of(2, 1)));
         refuses("0 lanes", () -> Planner.lanes(Algorithm.RING, Hosts.of(2, 1), 0));
         refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, Hosts.of(2, 1), 1));
-    }
-
-    private static void refuses(String message, Runnable call) {
-        var refused = assertThrows(IllegalArgumentException.class, call::run);
-        assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
 }

@@ -72,14 +72,7 @@ class PingPongCheckTest {
     @Test
     void aBufferThatIsForwardedButNotConsumedStaysInUse() {
         // Rank 2 consumes the shard of step 3 before that of step 1, which holds its buffer.
-        List<RankPlan> late =
-                PlanEdits.editConsumption(
-                        PLANS,
-                        2,
-                        blocks -> {
-                            Collections.swap(blocks, 2, 6);
-                            return blocks;
-                        });
+        List<RankPlan> late = PlanEdits.editConsumption(PLANS, 2, PlanEdits.swap(2, 6));
         waitsForever(late);
     }
 
@@ -91,10 +84,8 @@ class PingPongCheckTest {
                         1,
                         0,
                         transfers -> transfers.subList(1, transfers.size()));
-        PlanException fault = assertThrows(PlanException.class, () -> DryRun.run(dropped));
-        assertTrue(
-                fault.getMessage().contains("rank 1, source 2, chunk 0: waits forever: block"),
-                fault.getMessage());
+        PlanEdits.assertFault(
+                "rank 1, source 2, chunk 0: waits forever: block", () -> DryRun.run(dropped));
     }
 
     @Test
@@ -115,7 +106,6 @@ class PingPongCheckTest {
     }
 
     private static void refuses(String message, List<RankPlan> plans) {
-        PlanException fault = assertThrows(PlanException.class, () -> PlanChecker.check(plans));
-        assertTrue(fault.getMessage().contains(message), fault.getMessage());
+        PlanEdits.assertFault(message, () -> PlanChecker.check(plans));
     }
 }

@@ -6,7 +6,7 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /** Seeded cases and the plans of whole groups. */
-final class PlanCases {
+public final class PlanCases {
 
     private PlanCases() {}
 
@@ -85,6 +85,11 @@ final class PlanCases {
     static Chunks randomChunks(Random random, Shards shards) {
         long cols = 1 + random.nextInt(20);
         long blockRows = random.nextInt(10) == 0 ? Long.MAX_VALUE : 1 + random.nextInt(12);
+        return randomChunks(random, shards, cols, blockRows);
+    }
+
+    /** Every way to cut. */
+    public static Chunks randomChunks(Random random, Shards shards, long cols, long blockRows) {
         Chunks chunks =
                 switch (random.nextInt(3)) {
                     case 0 -> Chunks.byRows(shards, cols, 1 + random.nextInt(9), blockRows);

@@ -1,8 +1,13 @@
 package dev.weft.plan;
 
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.function.Executable;
 
 /** Takes plans apart and puts them together again, to break them. */
 final class PlanEdits {
@@ -105,6 +110,20 @@ final class PlanEdits {
         Lane old = lanes.get(lane);
         result.set(lane, new Lane(old.index(), edit.apply(new ArrayList<>(old.transfers()))));
         return result;
+    }
+
+    /** Exchanges two. */
+    static <T> UnaryOperator<List<T>> swap(int i, int j) {
+        return list -> {
+            Collections.swap(list, i, j);
+            return list;
+        };
+    }
+
+    /** That the check finds a fault and tells it so. */
+    static void assertFault(String message, Executable check) {
+        PlanException fault = assertThrows(PlanException.class, check);
+        assertTrue(fault.getMessage().contains(message), fault.getMessage());
     }
 
     static RankPlan copy(RankPlan plan, List<Lane> lanes, List<Lane> arrivals) {

@@ -17,9 +17,11 @@ class PlannerTest {
     void ringSendsItsOwnShardAndThenForwards() {
         RankPlan plan = PlanCases.plan(Algorithm.RING, chunks(3, 2), 1, 0);
         assertEquals(Storage.GATHERED, plan.storage());
-        assertEquals(List.of("0.0 0>1, 0.1 0>1, 2.0 0>1, 2.1 0>1"), transfers(plan.lanes()));
-        assertEquals(List.of("2.0 2>0, 2.1 2>0, 1.0 2>0, 1.1 2>0"), transfers(plan.arrivals()));
-        assertEquals("0.0, 0.1, 2.0, 2.1, 1.0, 1.1", consumption(plan));
+        assertPlan(
+                plan,
+                List.of("0.0 0>1, 0.1 0>1, 2.0 0>1, 2.1 0>1"),
+                List.of("2.0 2>0, 2.1 2>0, 1.0 2>0, 1.1 2>0"),
+                "0.0, 0.1, 2.0, 2.1, 1.0, 1.1");
         assertEquals(
                 new Transfer(0, 1, 2, 1, 5, Initiator.SENDER, 2, 0),
                 plan.lanes().getFirst().transfers().getLast());
@@ -37,9 +39,11 @@ class PlannerTest {
     @Test
     void bidirectionalRingTakesTheShorterWay() {
         RankPlan plan = PlanCases.plan(Algorithm.BIDIRECTIONAL_RING, chunks(5, 1), 1, 0);
-        assertEquals(List.of("0.0 0>1, 4.0 0>1", "0.0 0>4, 1.0 0>4"), transfers(plan.lanes()));
-        assertEquals(List.of("4.0 4>0, 3.0 4>0", "1.0 1>0, 2.0 1>0"), transfers(plan.arrivals()));
-        assertEquals("0.0, 4.0, 1.0, 3.0, 2.0", consumption(plan));
+        assertPlan(
+                plan,
+                List.of("0.0 0>1, 4.0 0>1", "0.0 0>4, 1.0 0>4"),
+                List.of("4.0 4>0, 3.0 4>0", "1.0 1>0, 2.0 1>0"),
+                "0.0, 4.0, 1.0, 3.0, 2.0");
     }
 
     @Test
@@ -65,9 +69,11 @@ class PlannerTest {
     @Test
     void meshPushServesPeersFromItsSuccessorOn() {
         RankPlan plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 1), 1, 1);
-        assertEquals(List.of("1.0 1>2, 1.0 1>3, 1.0 1>0"), transfers(plan.lanes()));
-        assertEquals(List.of("0.0 0>1", "3.0 3>1", "2.0 2>1"), transfers(plan.arrivals()));
-        assertEquals("1.0, 0.0, 3.0, 2.0", consumption(plan));
+        assertPlan(
+                plan,
+                List.of("1.0 1>2, 1.0 1>3, 1.0 1>0"),
+                List.of("0.0 0>1", "3.0 3>1", "2.0 2>1"),
+                "1.0, 0.0, 3.0, 2.0");
     }
 
     @Test
@@ -181,7 +187,7 @@ class PlannerTest {
         refuses("rank -1 of 2 ranks", () -> PlanCases.pingPongRing(chunks(2, 1), -1));
     }
 
-    private static void refuses(String message, Runnable call) {
+    static void refuses(String message, Runnable call) {
         var refused = assertThrows(IllegalArgumentException.class, call::run);
         assertTrue(refused.getMessage().contains(message), refused.getMessage());
     }
@@ -207,6 +213,13 @@ class PlannerTest {
 
     private static String describe(Transfer t) {
         return t.source() + "." + t.chunk() + " " + t.from() + ">" + t.to();
+    }
+
+    static void assertPlan(
+            RankPlan plan, List<String> lanes, List<String> arrivals, String consumption) {
+        assertEquals(lanes, transfers(plan.lanes()));
+        assertEquals(arrivals, transfers(plan.arrivals()));
+        assertEquals(consumption, consumption(plan));
     }
 
     static String consumption(RankPlan plan) {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -84,23 +84,19 @@ class AutoChoiceTest {
     private record Found(AutoChoice.Choice<String> choice, NamedTrial trial) {}
 
     private static List<Found> choose(Problem problem, Algorithm fast) {
-        try (World world = World.threads(problem.ranks())) {
-            return world.call(
-                    fabric -> {
-                        NamedTrial trial = new NamedTrial(fast);
-                        Supplier<List<Candidate>> prices =
-                                () ->
-                                        fabric.rank() == 0
-                                                ? new PlanSearch(
-                                                                Machines.named("cpu-100gbe"),
-                                                                problem)
-                                                        .candidates(PlanSearch.Budget.QUICK)
-                                                : List.of();
-                        return new Found(
-                                new AutoChoice(fabric, problem, "names").choose(prices, trial),
-                                trial);
-                    });
-        }
+        return Ranks.call(
+                problem.ranks(),
+                fabric -> {
+                    NamedTrial trial = new NamedTrial(fast);
+                    Supplier<List<Candidate>> prices =
+                            () ->
+                                    fabric.rank() == 0
+                                            ? new PlanSearch(Machines.named("cpu-100gbe"), problem)
+                                                    .candidates(PlanSearch.Budget.QUICK)
+                                            : List.of();
+                    return new Found(
+                            new AutoChoice(fabric, problem, "names").choose(prices, trial), trial);
+                });
     }
 
     @Test

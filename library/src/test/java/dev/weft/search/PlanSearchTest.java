@@ -33,20 +33,22 @@ class PlanSearchTest {
     }
 
     private static PlanSearch search(String machine, Shards shards, Cut cut, int lanes) {
-        Problem problem =
-                new Problem(
-                        shards,
-                        1024,
-                        List.of(512L),
-                        DType.FP16,
-                        DType.FP32,
-                        false,
-                        0,
-                        lanes,
-                        cut,
-                        null,
-                        Map.of());
-        return new PlanSearch(Machines.named(machine), problem);
+        return new PlanSearch(Machines.named(machine), problem(shards, 0, lanes, cut, null));
+    }
+
+    private static Problem problem(Shards shards, int workers, int lanes, Cut cut, Hosts hosts) {
+        return new Problem(
+                shards,
+                1024,
+                List.of(512L),
+                DType.FP16,
+                DType.FP32,
+                false,
+                workers,
+                lanes,
+                cut,
+                hosts,
+                Map.of());
     }
 
     private static Set<PlanWriter> algorithms(List<Candidate> candidates) {
@@ -165,19 +167,7 @@ class PlanSearchTest {
         Shards shards = Shards.even(512, 4);
         assertNull(Problem.of(shards, 8, 8, DType.FP16, DType.FP32).hosts());
         assertEquals(Hosts.one(4), search("cpu-100gbe", shards).hosts());
-        Problem spread =
-                new Problem(
-                        shards,
-                        1024,
-                        List.of(512L),
-                        DType.FP16,
-                        DType.FP32,
-                        false,
-                        1,
-                        0,
-                        Cut.AUTOMATIC,
-                        new Hosts(List.of(3, 1)),
-                        Map.of());
+        Problem spread = problem(shards, 1, 0, Cut.AUTOMATIC, new Hosts(List.of(3, 1)));
         PlanSearch search = new PlanSearch(Machines.named("cpu-100gbe"), spread);
         assertEquals(spread.hosts(), search.hosts());
         List<Integer> beats = new ArrayList<>();

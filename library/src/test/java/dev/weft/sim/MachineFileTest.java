@@ -52,12 +52,8 @@ class MachineFileTest {
 
     @TempDir private Path folder;
 
-    static List<String> names() {
-        return Machines.names();
-    }
-
     @ParameterizedTest
-    @MethodSource("names")
+    @MethodSource("dev.weft.sim.Machines#names")
     void shippedModelsComeBackTheSame(String name) {
         Machine machine = Machines.named(name);
         Path file = folder.resolve(name + ".json");

@@ -28,12 +28,8 @@ class MachinesTest {
 
     @TempDir private Path folder;
 
-    static List<String> names() {
-        return Machines.names();
-    }
-
     @ParameterizedTest
-    @MethodSource("names")
+    @MethodSource("dev.weft.sim.Machines#names")
     void shippedModelsAreComplete(String name) {
         Machine machine = Machines.named(name);
         assertEquals(name, machine.name());
@@ -80,7 +76,8 @@ class MachinesTest {
         assumeTrue(one.getProtocol().equals("file"), "an archive cannot be listed: " + one);
         try (Stream<Path> files = Files.list(Path.of(one.toURI()).getParent())) {
             List<String> found = files.map(file -> file.getFileName().toString()).sorted().toList();
-            assertEquals(names().stream().map(name -> name + ".json").sorted().toList(), found);
+            assertEquals(
+                    Machines.names().stream().map(name -> name + ".json").sorted().toList(), found);
         }
     }
 

@@ -3,6 +3,7 @@ package dev.weft.sim;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanCases;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -117,13 +118,7 @@ record RandomCase(Machine machine, TestCall scenario, Part part) {
     private static Chunks chunks(Random random, Shards shards) {
         long cols = 1 + random.nextInt(20);
         long blockRows = 1 + random.nextInt(48);
-        Chunks chunks =
-                switch (random.nextInt(3)) {
-                    case 0 -> Chunks.byRows(shards, cols, 1 + random.nextInt(9), blockRows);
-                    case 1 -> Chunks.bySplits(shards, cols, 1 + random.nextInt(8), blockRows);
-                    default -> Chunks.automatic(shards, cols, 1 + random.nextInt(8), blockRows);
-                };
-        return random.nextInt(3) == 0 ? chunks.withChunkCols(1 + cols / 4) : chunks;
+        return PlanCases.randomChunks(random, shards, cols, blockRows);
     }
 
     private static Engine tiles(Random random) {

@@ -123,35 +123,31 @@ final class Toy {
                 Machine.Copies.PLAIN);
     }
 
-    static Machine withWake(Machine machine, double wakeNs) {
-        Machine.Overheads old = machine.overheads();
+    private static Machine with(
+            Machine machine, Machine.Overheads overheads, Machine.Consumption consumption) {
         return new Machine(
                 machine.name(),
                 machine.description(),
                 machine.sources(),
                 machine.engine(),
                 machine.memory(),
-                new Machine.Overheads(old.callUs(), old.transferUs(), old.signalUs(), wakeNs / 1e3),
-                machine.consumption(),
+                overheads,
+                consumption,
                 machine.ranksPerNode(),
                 machine.node(),
                 machine.network(),
                 machine.copies());
     }
 
+    static Machine withWake(Machine machine, double wakeNs) {
+        Machine.Overheads old = machine.overheads();
+        Machine.Overheads waking =
+                new Machine.Overheads(old.callUs(), old.transferUs(), old.signalUs(), wakeNs / 1e3);
+        return with(machine, waking, machine.consumption());
+    }
+
     static Machine bySource(Machine machine) {
-        return new Machine(
-                machine.name(),
-                machine.description(),
-                machine.sources(),
-                machine.engine(),
-                machine.memory(),
-                machine.overheads(),
-                Machine.Consumption.BY_SOURCE,
-                machine.ranksPerNode(),
-                machine.node(),
-                machine.network(),
-                machine.copies());
+        return with(machine, machine.overheads(), Machine.Consumption.BY_SOURCE);
     }
 
     /** Chunks and blocks of 4 rows, and 4 columns of C. */

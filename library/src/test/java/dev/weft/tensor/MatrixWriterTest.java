@@ -14,7 +14,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -22,14 +21,9 @@ class MatrixWriterTest {
 
     private static final byte[] HEADER = {7, 8, 9};
 
-    private final Arena arena = Arena.ofConfined();
+    private final Arena arena = Arena.ofAuto();
 
     @TempDir private Path folder;
-
-    @AfterEach
-    void close() {
-        arena.close();
-    }
 
     @Test
     void headerAndMatricesFollowOneAnother() throws IOException {

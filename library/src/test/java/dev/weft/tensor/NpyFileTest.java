@@ -16,7 +16,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,14 +28,9 @@ class NpyFileTest {
     private static final String PLAIN =
             "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
 
-    private final Arena arena = Arena.ofConfined();
+    private final Arena arena = Arena.ofAuto();
 
     @TempDir private Path folder;
-
-    @AfterEach
-    void close() {
-        arena.close();
-    }
 
     @ParameterizedTest
     @CsvSource({

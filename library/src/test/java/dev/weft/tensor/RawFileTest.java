@@ -13,7 +13,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,14 +20,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class RawFileTest {
 
-    private final Arena arena = Arena.ofConfined();
+    private final Arena arena = Arena.ofAuto();
 
     @TempDir private Path folder;
-
-    @AfterEach
-    void close() {
-        arena.close();
-    }
 
     @ParameterizedTest
     @EnumSource(DType.class)

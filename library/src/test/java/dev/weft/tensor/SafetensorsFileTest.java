@@ -20,7 +20,6 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,14 +27,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class SafetensorsFileTest {
 
-    private final Arena arena = Arena.ofConfined();
+    private final Arena arena = Arena.ofAuto();
 
     @TempDir private Path folder;
-
-    @AfterEach
-    void close() {
-        arena.close();
-    }
 
     @Test
     void severalTensorsComeBackBitForBit() throws IOException {

@@ -3,6 +3,7 @@ package dev.weft.op;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import dev.weft.fabric.memory.Experiment;
 import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
@@ -26,7 +27,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(id = "3, 3", expect = ACCEPTABLE, desc = "All chunks.")
 @Outcome(expect = FORBIDDEN, desc = "A counter that is ahead of its chunks.")
 @State
-public class SummaryCounterStress {
+public class SummaryCounterStress extends Experiment {
 
     private static final int CHUNKS = 3;
     private static final long COUNTER = 0;
@@ -34,18 +35,13 @@ public class SummaryCounterStress {
     private static final long ROWS = 16;
     private static final long BYTES = ROWS + CHUNKS * (long) Long.BYTES;
 
-    private static final Slots SLOTS = new Slots();
     private static final Region MEMORY = Slots.region(BYTES);
     private static final ChunkMover MOVER = Slots.rank(0).mover(index -> {});
 
-    private final long at;
-    private final int call;
+    private final long at = at(BYTES);
     private final Move[] moves = new Move[CHUNKS];
 
     public SummaryCounterStress() {
-        long number = SLOTS.next();
-        at = BYTES * Slots.slot(number);
-        call = Slots.epoch(number);
         for (int i = 0; i < CHUNKS; i++) {
             moves[i] = new Move(MEMORY, 0, row(i), 8, 1, row(i), 8, 1, 8, flag(i), at + COUNTER);
         }
@@ -62,20 +58,20 @@ public class SummaryCounterStress {
     @Actor
     public void lane() {
         for (int i = 0; i < CHUNKS; i++) {
-            MEMORY.part(0).set(ValueLayout.JAVA_LONG, row(i), call);
-            MOVER.move(i, moves[i], call, Summaries.value(call, i + 1, CHUNKS));
+            MEMORY.part(0).set(ValueLayout.JAVA_LONG, row(i), epoch);
+            MOVER.move(i, moves[i], epoch, Summaries.value(epoch, i + 1, CHUNKS));
         }
     }
 
     @Actor
     public void compute(II_Result r) {
         int place = CHUNKS;
-        while (place > 0 && !reached(COUNTER + at, Summaries.value(call, place, CHUNKS))) {
+        while (place > 0 && !reached(COUNTER + at, Summaries.value(epoch, place, CHUNKS))) {
             place--;
         }
         r.r1 = place;
         int chunks = 0;
-        while (chunks < CHUNKS && reached(flag(chunks), call) && isThere(chunks)) {
+        while (chunks < CHUNKS && reached(flag(chunks), epoch) && isThere(chunks)) {
             chunks++;
         }
         r.r2 = chunks;
@@ -86,6 +82,6 @@ public class SummaryCounterStress {
     }
 
     private boolean isThere(int chunk) {
-        return MEMORY.part(1).get(ValueLayout.JAVA_LONG, row(chunk)) == call;
+        return MEMORY.part(1).get(ValueLayout.JAVA_LONG, row(chunk)) == epoch;
     }
 }

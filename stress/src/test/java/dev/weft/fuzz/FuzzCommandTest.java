@@ -3,9 +3,8 @@ package dev.weft.fuzz;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.stress.CommandTest;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -15,20 +14,14 @@ import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
 /** Every reader with some thousand damaged inputs, always the same ones. */
-class FuzzCommandTest {
+class FuzzCommandTest extends CommandTest {
 
     private static final long SEED = 20261115;
 
     @TempDir private Path folder;
 
-    private final StringWriter out = new StringWriter();
-    private final StringWriter err = new StringWriter();
-
-    private int run(String... arguments) {
-        return new CommandLine(new FuzzCommand())
-                .setOut(new PrintWriter(out))
-                .setErr(new PrintWriter(err))
-                .execute(arguments);
+    private int run(String... words) {
+        return run(new CommandLine(new FuzzCommand()), words);
     }
 
     @Test

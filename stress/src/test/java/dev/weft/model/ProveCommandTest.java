@@ -3,21 +3,14 @@ package dev.weft.model;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.PrintWriter;
-import java.io.StringWriter;
+import dev.weft.stress.CommandTest;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
-class ProveCommandTest {
+class ProveCommandTest extends CommandTest {
 
-    private final StringWriter out = new StringWriter();
-    private final StringWriter err = new StringWriter();
-
-    private int run(String... arguments) {
-        return new CommandLine(new ProveCommand())
-                .setOut(new PrintWriter(out))
-                .setErr(new PrintWriter(err))
-                .execute(arguments);
+    private int run(String... words) {
+        return run(new CommandLine(new ProveCommand()), words);
     }
 
     @Test

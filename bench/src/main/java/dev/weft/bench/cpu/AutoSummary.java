@@ -1,7 +1,7 @@
 package dev.weft.bench.cpu;
 
-import dev.weft.bench.measure.Interleaved;
 import dev.weft.plan.Algorithm;
+import dev.weft.statistics.Quantiles;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -56,8 +56,7 @@ record AutoSummary(List<AutoTimes> times) {
 
     /** The median speed of auto over that of the best. */
     double speed() {
-        return Interleaved.quantile(
-                times.stream().mapToDouble(t -> 1 / t.overBest()).toArray(), 0.5);
+        return Quantiles.median(times.stream().mapToDouble(t -> 1 / t.overBest()).toArray());
     }
 
     Map<String, Double> figures() {

@@ -3,7 +3,7 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRecord;
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.bench.measure.Interleaved;
+import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -152,9 +152,9 @@ final class BenchTable implements BenchCase.Sink {
                         name,
                         ratios.length,
                         ratios.length == 1 ? "row" : "rows",
-                        Interleaved.quantile(ratios, 0),
-                        Interleaved.quantile(ratios, 1),
-                        Interleaved.quantile(ratios, 0.5));
+                        Quantiles.quantile(ratios, 0),
+                        Quantiles.quantile(ratios, 1),
+                        Quantiles.median(ratios));
         long judged = group.stream().filter(row -> row.figures().containsKey("pass")).count();
         long passed =
                 group.stream().filter(row -> row.figures().getOrDefault("pass", 0.0) == 1).count();

@@ -14,6 +14,7 @@ import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.op.View;
+import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -143,8 +144,8 @@ final class FusedCase implements BenchCase {
         outcome.put(figures, "weft", FUSED);
         figures.put("weftProductNs", outcome.medianNs(PRODUCT));
         outcome.put(figures, "peer", PEER);
-        figures.put("peerGatherNs", Interleaved.quantile(gatherNs, 0.5));
-        figures.put("peerProductNs", Interleaved.quantile(productNs, 0.5));
+        figures.put("peerGatherNs", Quantiles.median(gatherNs));
+        figures.put("peerProductNs", Quantiles.median(productNs));
         figures.put("gatherOverProduct", gatherOverProduct);
         figures.put("productRatio", productRatio);
         figures.put("needed", needed);

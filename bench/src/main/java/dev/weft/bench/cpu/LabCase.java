@@ -2,7 +2,6 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.BenchCase;
 import dev.weft.bench.measure.BenchRow;
-import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.Lab;
@@ -11,6 +10,7 @@ import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
+import dev.weft.statistics.Quantiles;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -175,7 +175,7 @@ final class LabCase implements BenchCase {
 
         private static double median(
                 MpiProduct peer, int rounds, ToDoubleFunction<MpiProduct.Step> part) {
-            return Interleaved.quantile(peer.latest(rounds, part), 0.5);
+            return Quantiles.median(peer.latest(rounds, part));
         }
     }
 }

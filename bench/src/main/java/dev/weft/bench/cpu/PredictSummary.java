@@ -1,6 +1,6 @@
 package dev.weft.bench.cpu;
 
-import dev.weft.bench.measure.Interleaved;
+import dev.weft.statistics.Quantiles;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,11 +40,11 @@ record PredictSummary(List<Prediction> predictions) {
     }
 
     double medianError() {
-        return Interleaved.quantile(errors(), 0.5);
+        return Quantiles.median(errors());
     }
 
     double worstError() {
-        return Interleaved.quantile(errors(), 1);
+        return Quantiles.quantile(errors(), 1);
     }
 
     private double[] errors() {
@@ -59,9 +59,7 @@ record PredictSummary(List<Prediction> predictions) {
 
     /** The median of what was predicted over what was measured. */
     double ratio() {
-        return 1
-                + Interleaved.quantile(
-                        predictions.stream().mapToDouble(Prediction::error).toArray(), 0.5);
+        return 1 + Quantiles.median(predictions.stream().mapToDouble(Prediction::error).toArray());
     }
 
     Map<String, Double> figures() {

@@ -10,8 +10,8 @@ import java.util.Map;
 
 /**
  * A plot of a few lines as an SVG picture, for pages that run no scripts: x by powers of two, y
- * from zero on. The words in it are the bench's own and need no escapes. Immutable; any thread may
- * call it.
+ * from zero on. It is drawn here since ECharts, which draws the reports, needs a browser. The words
+ * in it are the bench's own and need no escapes. Immutable; any thread may call it.
  *
  * @param lines by name, y by x; each x is a power of two
  */

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
  * Many calls of one operator in a row, each with new rows and a poisoned output, each verified. A
  * row that is read too early is one of two calls before. Used by one thread.
  */
-final class GpuCallsCase implements GpuCase {
+final class GpuCallsCase {
 
     static final String ITEM = "calls";
 
@@ -32,13 +32,9 @@ final class GpuCallsCase implements GpuCase {
     /** Failed calls that are told one by one. */
     private static final int TOLD = 5;
 
-    @Override
-    public String item() {
-        return ITEM;
-    }
+    private GpuCallsCase() {}
 
-    @Override
-    public void run(GpuBench bench, Consumer<BenchRow> sink)
+    static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
         int calls = bench.quick() ? QUICK_CALLS : CALLS;
         sink.accept(GpuCase.attempt(ITEM, name(calls), () -> measured(bench, calls)));
@@ -51,7 +47,7 @@ final class GpuCallsCase implements GpuCase {
     private static BenchRow measured(GpuBench bench, int calls) {
         List<Double> us = new ArrayList<>();
         List<BenchRow.Check> failed = new ArrayList<>();
-        try (GpuData data = new GpuData(bench, DType.FP16, Shards.even(M, RANKS), K, N);
+        try (GpuData data = GpuData.of(bench, DType.FP16, Shards.even(M, RANKS), K, N);
                 CudaAllGatherMatmul operator = data.operator().prepare()) {
             for (int call = 0; call < calls; call++) {
                 data.refill(FIRST_SEED + call);

@@ -9,14 +9,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** One of the GPU bench's questions. Runs alone on the GPU, on the command's thread. */
-interface GpuCase {
-
-    /** The word for it in the option {@code --only} and in {@link BenchRow#item}. */
-    String item();
+/**
+ * One of the GPU bench's questions. Runs alone on the GPU, on the command's thread.
+ *
+ * @param item the word for it in the option {@code --only} and in {@link BenchRow#item}
+ */
+record GpuCase(String item, Rows rows) {
 
     /** Measures, verifies and hands over rows one by one. */
-    void run(GpuBench bench, Consumer<BenchRow> sink) throws IOException, InterruptedException;
+    @FunctionalInterface
+    interface Rows {
+        void run(GpuBench bench, Consumer<BenchRow> sink) throws IOException, InterruptedException;
+    }
 
     /** Measures and verifies one row. */
     @FunctionalInterface

@@ -74,7 +74,10 @@ public final class GpuCommand extends DeviceBench {
 
     private static List<GpuCase> cases() {
         return List.of(
-                new GpuOverlapCase(), new GpuSharedCase(), new GpuCallsCase(), new GpuQueueCase());
+                new GpuCase(GpuOverlapRow.ITEM, new GpuOverlapCase()::run),
+                new GpuCase(GpuSharedCase.ITEM, GpuSharedCase::run),
+                new GpuCase(GpuCallsCase.ITEM, GpuCallsCase::run),
+                new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run));
     }
 
     @Override
@@ -109,7 +112,7 @@ public final class GpuCommand extends DeviceBench {
             GpuBench bench = new GpuBench(gpu, check, stream, quick, rounds, numbers);
             for (GpuCase each : cases()) {
                 if (items.contains(each.item())) {
-                    each.run(bench, table);
+                    each.rows().run(bench, table);
                 }
             }
         }

@@ -13,39 +13,21 @@ import java.lang.foreign.Arena;
  * The inputs of one problem on the device, random and never zero: all rows of A, by which gathered
  * rows and products are judged, and B. Used by one thread.
  */
-final class GpuData implements AutoCloseable {
+record GpuData(GpuBench bench, Shards shards, DeviceBuffer buffer, DeviceMatrix a, DeviceMatrix b)
+        implements AutoCloseable {
 
     private static final long B_SEED = 1_000_003;
-
-    private final GpuBench bench;
-    private final Shards shards;
-    private final DeviceBuffer buffer;
-    private final DeviceMatrix a;
-    private final DeviceMatrix b;
 
     /**
      * @param k a multiple of 8, like {@code n}, so that rows are aligned
      */
-    GpuData(GpuBench bench, DType type, Shards shards, long k, long n) {
-        this.bench = bench;
-        this.shards = shards;
+    static GpuData of(GpuBench bench, DType type, Shards shards, long k, long n) {
         long aBytes = Matrix.contiguousBytes(type, shards.totalRows(), k);
-        this.buffer = DeviceBuffer.allocate(aBytes + Matrix.contiguousBytes(type, k, n));
-        this.a = new DeviceMatrix(buffer.address(), type, shards.totalRows(), k, k);
-        this.b = new DeviceMatrix(buffer.address() + aBytes, type, k, n, n);
+        DeviceBuffer buffer = DeviceBuffer.allocate(aBytes + Matrix.contiguousBytes(type, k, n));
+        DeviceMatrix a = new DeviceMatrix(buffer.address(), type, shards.totalRows(), k, k);
+        DeviceMatrix b = new DeviceMatrix(buffer.address() + aBytes, type, k, n, n);
         bench.check().fillNormal(b, B_SEED, 1f);
-    }
-
-    Shards shards() {
-        return shards;
-    }
-
-    DeviceMatrix a() {
-        return a;
-    }
-
-    DeviceMatrix b() {
-        return b;
+        return new GpuData(bench, shards, buffer, a, b);
     }
 
     DeviceMatrix shard(int rank) {

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
  * host memory behind the bus. Every shape has a row with outputs of fp16 and one with fp32. Used by
  * one thread.
  */
-final class GpuOverlapCase implements GpuCase {
+final class GpuOverlapCase {
 
     private static final int MIN_WARMUP = 3;
 
@@ -34,19 +34,14 @@ final class GpuOverlapCase implements GpuCase {
 
     private boolean warm;
 
-    @Override
-    public String item() {
-        return GpuOverlapRow.ITEM;
-    }
-
-    @Override
-    public void run(GpuBench bench, Consumer<BenchRow> sink)
-            throws IOException, InterruptedException {
+    void run(GpuBench bench, Consumer<BenchRow> sink) throws IOException, InterruptedException {
         for (int number : bench.rows()) {
             GpuOverlapRow shape = GpuOverlapRow.of(number);
             for (DType out : List.of(DType.FP16, DType.FP32)) {
                 String name = shape.name(out);
-                sink.accept(GpuCase.attempt(item(), name, () -> measured(bench, shape, out)));
+                sink.accept(
+                        GpuCase.attempt(
+                                GpuOverlapRow.ITEM, name, () -> measured(bench, shape, out)));
             }
         }
     }
@@ -86,6 +81,6 @@ final class GpuOverlapCase implements GpuCase {
 
     private static GpuData data(GpuBench bench, GpuOverlapRow shape) {
         Shards shards = Shards.even(shape.m(), shape.ranks());
-        return new GpuData(bench, DType.FP16, shards, shape.k(), shape.n());
+        return GpuData.of(bench, DType.FP16, shards, shape.k(), shape.n());
     }
 }

@@ -20,7 +20,7 @@ import java.util.function.Consumer;
  * Time per call, by the host's clock, of calls that are awaited one by one and of calls that are
  * queued two deep, so that the copies of one run beside the product before it. Used by one thread.
  */
-final class GpuQueueCase implements GpuCase {
+final class GpuQueueCase {
 
     static final String ITEM = "queue";
     static final String AWAITED = "awaited";
@@ -36,13 +36,9 @@ final class GpuQueueCase implements GpuCase {
     private static final long K = 4096;
     private static final long SEED = 77;
 
-    @Override
-    public String item() {
-        return ITEM;
-    }
+    private GpuQueueCase() {}
 
-    @Override
-    public void run(GpuBench bench, Consumer<BenchRow> sink)
+    static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
         for (long n : COLUMNS.subList(0, bench.quick() ? 1 : COLUMNS.size())) {
             sink.accept(GpuCase.attempt(ITEM, name(n), () -> measured(bench, n)));
@@ -55,7 +51,7 @@ final class GpuQueueCase implements GpuCase {
 
     private static BenchRow measured(GpuBench bench, long n)
             throws IOException, InterruptedException {
-        try (GpuData data = new GpuData(bench, DType.FP16, Shards.even(M, RANKS), K, n);
+        try (GpuData data = GpuData.of(bench, DType.FP16, Shards.even(M, RANKS), K, n);
                 CudaAllGatherMatmul operator = data.operator().prepare()) {
             data.refill(SEED);
             data.placePeers(operator);

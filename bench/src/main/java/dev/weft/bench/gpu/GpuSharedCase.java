@@ -17,7 +17,7 @@ import java.util.function.Consumer;
  * Ranks that share one GPU, all of whose products must be finished, beside as many products of
  * cuBLAS. Used by one thread.
  */
-final class GpuSharedCase implements GpuCase {
+final class GpuSharedCase {
 
     static final String ITEM = "shared";
 
@@ -38,13 +38,9 @@ final class GpuSharedCase implements GpuCase {
     /** By ranks, what PyTorch's fused operator took on one H200. */
     private static final Map<Integer, Double> PYTORCH_US = Map.of(2, 7400.0, 4, 21e3, 8, 42e3);
 
-    @Override
-    public String item() {
-        return ITEM;
-    }
+    private GpuSharedCase() {}
 
-    @Override
-    public void run(GpuBench bench, Consumer<BenchRow> sink)
+    static void run(GpuBench bench, Consumer<BenchRow> sink)
             throws IOException, InterruptedException {
         for (int ranks : bench.quick() ? List.of(2) : List.of(2, 4, 8)) {
             sink.accept(GpuCase.attempt(ITEM, name(ranks), () -> measured(bench, ranks)));
@@ -57,7 +53,7 @@ final class GpuSharedCase implements GpuCase {
 
     private static BenchRow measured(GpuBench bench, int ranks)
             throws IOException, InterruptedException {
-        try (GpuData data = new GpuData(bench, DType.BF16, Shards.even(M, ranks), K, N);
+        try (GpuData data = GpuData.of(bench, DType.BF16, Shards.even(M, ranks), K, N);
                 GpuSharedRanks shared = new GpuSharedRanks(bench, data, TIMED_SEED)) {
             int warmup = bench.quick() ? QUICK_WARMUP : WARMUP;
             Map<String, Samples> times = shared.take(warmup, bench.iterations());

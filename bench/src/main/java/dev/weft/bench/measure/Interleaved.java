@@ -1,5 +1,6 @@
 package dev.weft.bench.measure;
 
+import dev.weft.statistics.Quantiles;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -69,13 +70,13 @@ public final class Interleaved {
         }
 
         public double medianNs(int thing) {
-            return quantile(values(thing), 0.5);
+            return Quantiles.median(values(thing));
         }
 
         /** The distance between the quartiles. */
         public double spreadNs(int thing) {
             double[] values = values(thing);
-            return quantile(values, 0.75) - quantile(values, 0.25);
+            return Quantiles.spread(values);
         }
 
         /**
@@ -103,16 +104,7 @@ public final class Interleaved {
         for (int round = 0; round < ratios.length; round++) {
             ratios[round] = above[round] / below[round];
         }
-        return quantile(ratios, 0.5);
-    }
-
-    public static double quantile(double[] values, double q) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        double at = q * (sorted.length - 1);
-        int below = (int) at;
-        int above = Math.min(below + 1, sorted.length - 1);
-        return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+        return Quantiles.median(ratios);
     }
 
     public Outcome measure(List<Turn> turns) throws IOException, InterruptedException {
@@ -191,8 +183,7 @@ public final class Interleaved {
     }
 
     private static double median(List<long[]> taken, int thing, int from) {
-        return quantile(
-                taken.subList(from, from + WINDOW).stream().mapToDouble(ns -> ns[thing]).toArray(),
-                0.5);
+        return Quantiles.median(
+                taken.subList(from, from + WINDOW).stream().mapToDouble(ns -> ns[thing]).toArray());
     }
 }

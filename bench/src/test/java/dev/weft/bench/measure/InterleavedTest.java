@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.statistics.Quantiles;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,10 +47,10 @@ class InterleavedTest {
 
     @Test
     void quantilesLieBetweenNeighbours() {
-        assertEquals(2.5, Interleaved.quantile(new double[] {4, 1, 3, 2}, 0.5));
-        assertEquals(1, Interleaved.quantile(new double[] {4, 1, 3, 2}, 0));
-        assertEquals(4, Interleaved.quantile(new double[] {4, 1, 3, 2}, 1));
-        assertEquals(7, Interleaved.quantile(new double[] {7}, 0.25));
+        assertEquals(2.5, Quantiles.quantile(new double[] {4, 1, 3, 2}, 0.5));
+        assertEquals(1, Quantiles.quantile(new double[] {4, 1, 3, 2}, 0));
+        assertEquals(4, Quantiles.quantile(new double[] {4, 1, 3, 2}, 1));
+        assertEquals(7, Quantiles.quantile(new double[] {7}, 0.25));
     }
 
     @Test

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
-import dev.weft.cli.console.ExitCode;
 import dev.weft.compat.FgccPath;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
@@ -93,10 +92,7 @@ class FgccCommandTest {
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder"
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
-        Invocation run = Invocation.of(("fgcc " + arguments).split(" "));
-        assertEquals(ExitCode.USAGE, run.code(), run.err());
-        assertEquals(1, run.err().lines().count(), run.err());
-        assertTrue(run.err().contains(expected), run.err());
+        Invocation.of(("fgcc " + arguments).split(" ")).assertRefused(expected);
     }
 
     @Test

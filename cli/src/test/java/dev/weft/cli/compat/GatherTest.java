@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
-import dev.weft.cli.console.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +19,7 @@ class GatherTest {
     @TempDir Path folder;
 
     private static Invocation gather(String arguments) {
-        return Invocation.of(("gather " + arguments).trim().split(" "));
+        return Invocation.ofWords("gather " + arguments);
     }
 
     @ParameterizedTest
@@ -89,10 +88,7 @@ class GatherTest {
                 "--json /nowhere/g.json | --json /nowhere/g.json: expected a file in a folder"
             })
     void refusesWithOneLine(String arguments, String expected) {
-        Invocation run = gather(arguments);
-        assertEquals(ExitCode.USAGE, run.code(), run.err());
-        assertEquals(1, run.err().lines().count(), run.err());
-        assertTrue(run.err().contains(expected), run.err());
+        gather(arguments).assertRefused(expected);
     }
 
     @Test

@@ -115,10 +115,7 @@ class RingCommandTest {
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder"
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
-        Invocation run = ring(arguments);
-        assertEquals(ExitCode.USAGE, run.code(), run.err());
-        assertEquals(1, run.err().lines().count(), run.err());
-        assertTrue(run.err().contains(expected), run.err());
+        ring(arguments).assertRefused(expected);
     }
 
     @Test

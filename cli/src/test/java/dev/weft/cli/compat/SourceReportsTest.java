@@ -240,7 +240,7 @@ class SourceReportsTest {
         if (command.startsWith("run")) {
             command += " --data-dir " + folder.resolve("out");
         }
-        Invocation run = Invocation.of(command.split(" "));
+        Invocation run = Invocation.ofWords(command);
         assertEquals(ExitCode.USAGE, run.code(), run.err());
         assertEquals(1, run.err().lines().count(), run.err());
         assertTrue(run.err().contains(expected), run.err());

@@ -64,7 +64,7 @@ class ConsoleTest {
     }
 
     private static void shown(String command) {
-        Invocation run = Invocation.of(command.split(" "));
+        Invocation run = Invocation.ofWords(command);
         assertEquals(0, run.code(), run.err());
         assertTrue(run.out().contains(TAMED), run.out());
         assertFalse(HARMFUL.matcher(run.out()).find(), run.out());

@@ -38,7 +38,7 @@ class UsersFilesTest {
     }
 
     private static Invocation weft(String arguments) {
-        return Invocation.of(arguments.split(" "));
+        return Invocation.ofWords(arguments);
     }
 
     private Invocation run(String more) {

@@ -38,17 +38,7 @@ class CudaRunIT {
     }
 
     private List<String> command(String arguments) {
-        List<String> command = new ArrayList<>(List.of("run", "-r", "cuda"));
-        command.addAll(List.of(arguments.split(" ")));
-        command.addAll(
-                List.of(
-                        "--data-dir",
-                        folder.resolve("out").toString(),
-                        "--warmup",
-                        "1",
-                        "--iterations",
-                        "3"));
-        return command;
+        return Invocation.shortRun("-r cuda " + arguments, folder.resolve("out"));
     }
 
     private Invocation run(String arguments) {

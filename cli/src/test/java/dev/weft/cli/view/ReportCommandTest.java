@@ -85,14 +85,6 @@ class ReportCommandTest {
         return JsonText.parse(data.group(1));
     }
 
-    private static void assertRefused(Invocation run, String expected) {
-        assertEquals(ExitCode.USAGE, run.code(), run.err());
-        assertEquals(1, run.err().lines().count(), run.err());
-        assertTrue(run.err().startsWith("weft: "), run.err());
-        assertTrue(run.err().contains(expected), run.err());
-        assertEquals("", run.out());
-    }
-
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -208,9 +200,9 @@ class ReportCommandTest {
     void sweepsAndRunsAreNotMixed() throws IOException {
         Path sweep = sweep("s.json");
         Path run = record("r.json");
-        assertRefused(report(sweep, run), "2 records, a sweep among them: expected run records");
-        assertRefused(report(run, run, sweep), "3 records, a sweep among them: expected run");
-        assertRefused(report(sweep, sweep), "2 records, a sweep among them");
+        report(sweep, run).assertRefused("2 records, a sweep among them: expected run records");
+        report(run, run, sweep).assertRefused("3 records, a sweep among them: expected run");
+        report(sweep, sweep).assertRefused("2 records, a sweep among them");
         assertEquals(List.of("r.json", "s.json"), files());
     }
 
@@ -219,9 +211,8 @@ class ReportCommandTest {
         Path run = record("r.json");
         Path sweep = sweep("s.json");
         Path trace = folder.resolve("t.json");
-        assertRefused(
-                report(run, run, "--trace", trace), "--trace " + trace + ": expected one run");
-        assertRefused(report(sweep, "--trace", trace), "--trace " + trace + ": expected one run");
+        report(run, run, "--trace", trace).assertRefused("--trace " + trace + ": expected one run");
+        report(sweep, "--trace", trace).assertRefused("--trace " + trace + ": expected one run");
         assertEquals(List.of("r.json", "s.json"), files());
     }
 
@@ -234,7 +225,7 @@ class ReportCommandTest {
                 report(run, run, "--report", html, "--trace", folder.resolve("t.json"));
         assertEquals(ExitCode.USAGE, refused.code());
         assertEquals(List.of("r.json"), files());
-        assertRefused(refused, "expected one run record");
+        refused.assertRefused("expected one run record");
     }
 
     @ParameterizedTest
@@ -244,7 +235,7 @@ class ReportCommandTest {
         String before = Files.readString(run);
         Invocation refused = report(run, option, run);
         assertTrue(before.equals(Files.readString(run)), "still the record");
-        assertRefused(refused, option + " " + run);
+        refused.assertRefused(option + " " + run);
     }
 
     @ParameterizedTest
@@ -269,14 +260,14 @@ class ReportCommandTest {
             })
     void wrongUsageIsOneLine(String options, String expected) throws IOException {
         Path run = record("r.json");
-        assertRefused(command("report " + run + " " + options), expected);
+        command("report " + run + " " + options).assertRefused(expected);
         assertEquals(List.of("r.json"), files());
     }
 
     @Test
     void recordsMustBeNamed() {
-        assertRefused(report(), "Missing required parameter");
-        assertRefused(report("--serve"), "Missing required parameter");
+        report().assertRefused("Missing required parameter");
+        report("--serve").assertRefused("Missing required parameter");
     }
 
     @ParameterizedTest
@@ -292,18 +283,17 @@ class ReportCommandTest {
                 "{\"schema\": \"weft.run/1\"}|r.json: problem is missing: expected an object"
             })
     void whatIsNoRecordIsOneLine(String text, String expected) throws IOException {
-        assertRefused(report(write("r.json", text)), "weft: " + expected);
-        assertRefused(report(record("good.json"), folder.resolve("r.json")), "weft: " + expected);
+        report(write("r.json", text)).assertRefused("weft: " + expected);
+        report(record("good.json"), folder.resolve("r.json")).assertRefused("weft: " + expected);
         assertEquals(List.of("good.json", "r.json"), files(), "no page of the good one");
     }
 
     @Test
     void anEmptyFileAndATruncatedOneAreOneLine() throws IOException {
-        assertRefused(report(write("r.json", "")), "r.json: is not a JSON object");
+        report(write("r.json", "")).assertRefused("r.json: is not a JSON object");
         String whole = new RecordMaker().json();
-        assertRefused(
-                report(write("r.json", whole.substring(0, whole.length() / 2))),
-                "r.json: is not JSON in line ");
+        report(write("r.json", whole.substring(0, whole.length() / 2)))
+                .assertRefused("r.json: is not JSON in line ");
     }
 
     /** JSON can name half of a character, which no file can hold. */
@@ -315,7 +305,7 @@ class ReportCommandTest {
         if (made.code() == 0) {
             assertEquals("run", JsonText.at(page(folder.resolve("r.html")), "kind"));
         } else {
-            assertRefused(made, "r.json: label ");
+            made.assertRefused("r.json: label ");
         }
     }
 

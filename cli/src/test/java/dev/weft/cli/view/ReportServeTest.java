@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.view.PageServerTest.Answer;
 import dev.weft.report.JsonText;
 import dev.weft.report.RecordMaker;
 import java.io.IOException;

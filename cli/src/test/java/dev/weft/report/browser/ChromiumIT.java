@@ -11,31 +11,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The browser's client on pages that do what a report must not: it would be seen. */
-class ChromiumIT {
+class ChromiumIT extends InChromium {
 
     private static final Duration LIMIT = Duration.ofSeconds(30);
 
-    private static Chromium chromium;
-
     @TempDir Path folder;
-
-    @BeforeAll
-    static void start() throws IOException {
-        chromium = Chromium.start();
-    }
-
-    @AfterAll
-    static void end() throws IOException {
-        if (chromium != null) {
-            chromium.close();
-        }
-    }
 
     private Page page(String body) throws IOException {
         Path file = folder.resolve("page.html");

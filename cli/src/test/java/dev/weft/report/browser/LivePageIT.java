@@ -9,13 +9,11 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Pages that the command serves while it runs, or of a record that is there. */
-class LivePageIT {
+class LivePageIT extends InChromium {
 
     private static final Duration LIMIT = Duration.ofSeconds(180);
     private static final String STATE = "document.querySelector('[data-verdict]')?.dataset.verdict";
@@ -24,20 +22,6 @@ class LivePageIT {
                     + " --watch";
 
     @TempDir static Path folder;
-
-    private static Chromium chromium;
-
-    @BeforeAll
-    static void start() throws IOException {
-        chromium = Chromium.start();
-    }
-
-    @AfterAll
-    static void end() throws IOException {
-        if (chromium != null) {
-            chromium.close();
-        }
-    }
 
     private static Weft start(String words) throws IOException {
         return Weft.start(folder, List.of(words.split(" ")));

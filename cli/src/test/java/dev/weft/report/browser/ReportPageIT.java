@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The pages of real commands in a real browser, beside the records of the same commands. */
-class ReportPageIT {
+class ReportPageIT extends InChromium {
 
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final String MARKUP = "<script>document.title=\"bad\"</script>";
@@ -55,11 +54,8 @@ class ReportPageIT {
 
     @TempDir static Path folder;
 
-    private static Chromium chromium;
-
     @BeforeAll
     static void makePages() throws Exception {
-        chromium = Chromium.start();
         Weft.run(
                 folder,
                 "run -n 4 --gm 256 --gk 32 --gn 32 --splits-per-rank 8 --algorithm mesh-pull"
@@ -84,13 +80,6 @@ class ReportPageIT {
                 "sweep -v h200-nvlink8 --gm 1024..8192 --gk 1024 --gn 1024 -n 4,8 --splits 4,16"
                         + " --algorithm mesh-push,ring,direct,sequential --json sweep.json"
                         + " --report sweep.html");
-    }
-
-    @AfterAll
-    static void closeBrowser() throws IOException {
-        if (chromium != null) {
-            chromium.close();
-        }
     }
 
     private static Report record(String name) throws IOException {

@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -21,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
         named = "weft.screenshots",
         matches = ".+",
         disabledReason = "writes pictures for the documentation: run scripts/screenshots")
-class ScreenshotsIT {
+class ScreenshotsIT extends InChromium {
 
     private static final int WIDTH = 1280;
     private static final Duration LIMIT = Duration.ofSeconds(300);
@@ -30,19 +29,10 @@ class ScreenshotsIT {
     @TempDir static Path folder;
 
     private static Path pictures;
-    private static Chromium chromium;
 
     @BeforeAll
     static void start() throws IOException {
         pictures = Files.createDirectories(Path.of(System.getProperty("weft.screenshots")));
-        chromium = Chromium.start();
-    }
-
-    @AfterAll
-    static void end() throws IOException {
-        if (chromium != null) {
-            chromium.close();
-        }
     }
 
     private static void picture(URI page, String name, String scheme, int mostHeight)
@@ -85,7 +75,8 @@ class ScreenshotsIT {
     void aSimulatedRunInTheDark() throws Exception {
         run(
                 "Eight H200 on one NVSwitch",
-                "run -r sim -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 2048 --report dark.html");
+                "run -r sim -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 2048 --report"
+                        + " dark.html");
         picture(page("dark.html"), "run-dark.png", "dark", 1400);
     }
 

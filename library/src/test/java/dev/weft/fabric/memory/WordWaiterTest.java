@@ -32,15 +32,13 @@ class WordWaiterTest {
     @EnumSource
     void aWordThatHasChangedDoesNotBlock(Kind kind) {
         WordWaiter waiter = kind.create();
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment part = arena.allocate(128, 128);
-            Words.intVolatile(part, 64, 5);
-            for (int i = 0; i < 1000; i++) {
-                waiter.block(part, 64, 4);
-                waiter.wakeAll(part, 64);
-            }
-            assertEquals(5, Words.intAcquire(part, 64));
+        MemorySegment part = Arena.ofAuto().allocate(128, 128);
+        Words.intVolatile(part, 64, 5);
+        for (int i = 0; i < 1000; i++) {
+            waiter.block(part, 64, 4);
+            waiter.wakeAll(part, 64);
         }
+        assertEquals(5, Words.intAcquire(part, 64));
     }
 
     /** Nobody wakes it: the slice ends by itself, so that the waiter can look after its peers. */
@@ -48,11 +46,9 @@ class WordWaiterTest {
     @EnumSource
     void aBlockEndsWithItsSlice(Kind kind) {
         WordWaiter waiter = kind.create();
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment part = arena.allocate(64, 64);
-            waiter.block(part, 0, 0);
-            assertEquals(0, Words.intAcquire(part, 0));
-        }
+        MemorySegment part = Arena.ofAuto().allocate(64, 64);
+        waiter.block(part, 0, 0);
+        assertEquals(0, Words.intAcquire(part, 0));
     }
 
     /** Two threads hand a word to and fro, blocking each time; negative values too. */
@@ -62,31 +58,29 @@ class WordWaiterTest {
         WordWaiter waiter = kind.create();
         int rounds = kind == Kind.FUTEX ? 4000 : 400;
         int start = -rounds / 2;
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment part = arena.allocate(256, 128);
-            Words.intVolatile(part, 0, start);
-            Words.intVolatile(part, 128, start);
-            ThreadGroupRun threads = new ThreadGroupRun();
-            for (int t = 0; t < 2; t++) {
-                long own = 128L * t;
-                long other = 128 - own;
-                boolean first = t == 0;
-                threads.start(
-                        () -> {
-                            for (int i = start + 1; i <= start + rounds; i++) {
-                                if (first) {
-                                    change(waiter, part, other, i);
-                                }
-                                awaitValue(waiter, part, own, i);
-                                if (!first) {
-                                    change(waiter, part, other, i);
-                                }
+        MemorySegment part = Arena.ofAuto().allocate(256, 128);
+        Words.intVolatile(part, 0, start);
+        Words.intVolatile(part, 128, start);
+        ThreadGroupRun threads = new ThreadGroupRun();
+        for (int t = 0; t < 2; t++) {
+            long own = 128L * t;
+            long other = 128 - own;
+            boolean first = t == 0;
+            threads.start(
+                    () -> {
+                        for (int i = start + 1; i <= start + rounds; i++) {
+                            if (first) {
+                                change(waiter, part, other, i);
                             }
-                        });
-            }
-            threads.join();
-            assertEquals(start + rounds, Words.intAcquire(part, 0));
+                            awaitValue(waiter, part, own, i);
+                            if (!first) {
+                                change(waiter, part, other, i);
+                            }
+                        }
+                    });
         }
+        threads.join();
+        assertEquals(start + rounds, Words.intAcquire(part, 0));
     }
 
     private static void change(WordWaiter waiter, MemorySegment part, long at, int value) {
@@ -106,23 +100,21 @@ class WordWaiterTest {
     @EnumSource
     void oneChangeWakesAllWhoWait(Kind kind) {
         WordWaiter waiter = kind.create();
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment part = arena.allocate(64, 64);
-            AtomicInteger waiting = new AtomicInteger();
-            ThreadGroupRun threads = new ThreadGroupRun();
-            for (int t = 0; t < 8; t++) {
-                threads.start(
-                        () -> {
-                            waiting.incrementAndGet();
-                            awaitValue(waiter, part, 0, 1);
-                        });
-            }
-            while (waiting.get() < 8) {
-                Thread.onSpinWait();
-            }
-            change(waiter, part, 0, 1);
-            threads.join();
-            assertTrue(Words.intAcquire(part, 0) == 1);
+        MemorySegment part = Arena.ofAuto().allocate(64, 64);
+        AtomicInteger waiting = new AtomicInteger();
+        ThreadGroupRun threads = new ThreadGroupRun();
+        for (int t = 0; t < 8; t++) {
+            threads.start(
+                    () -> {
+                        waiting.incrementAndGet();
+                        awaitValue(waiter, part, 0, 1);
+                    });
         }
+        while (waiting.get() < 8) {
+            Thread.onSpinWait();
+        }
+        change(waiter, part, 0, 1);
+        threads.join();
+        assertTrue(Words.intAcquire(part, 0) == 1);
     }
 }

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
@@ -32,9 +32,7 @@ class StagedGatherTest {
     @Test
     void itComesAfterAllShardsAndBeforeAllFlags() {
         Chunks chunks = Chunks.byRows(Shards.of(10, 0, 6), 8, 4, 4);
-        try (World world = World.threads(3, Duration.ofSeconds(10))) {
-            world.run(fabric -> gather(Transport.of(fabric), chunks));
-        }
+        Ranks.run(3, Duration.ofSeconds(10), fabric -> gather(Transport.of(fabric), chunks));
     }
 
     private static void gather(Transport fabric, Chunks chunks) {

@@ -4,7 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
@@ -48,13 +48,13 @@ class StagedLaneTest {
     private static void run(Algorithm algorithm, Shards shards, Hosts hosts, long chunkCols) {
         Chunks rows = Chunks.byRows(shards, K, 4, 8);
         Chunks chunks = chunkCols > 0 ? rows.withChunkCols(chunkCols) : rows;
-        try (World world = World.threads(shards.ranks(), Duration.ofSeconds(10))) {
-            world.run(
-                    fabric ->
-                            gather(
-                                    Transport.of(fabric),
-                                    algorithm.plans(chunks, 2, hosts).get(fabric.rank())));
-        }
+        Ranks.run(
+                shards.ranks(),
+                Duration.ofSeconds(10),
+                fabric ->
+                        gather(
+                                Transport.of(fabric),
+                                algorithm.plans(chunks, 2, hosts).get(fabric.rank())));
     }
 
     private static void gather(Transport fabric, RankPlan plan) {

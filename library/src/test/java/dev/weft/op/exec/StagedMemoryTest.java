@@ -3,14 +3,14 @@ package dev.weft.op.exec;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Region;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
 import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -20,24 +20,36 @@ class StagedMemoryTest {
     private static final Shards SHARDS = Shards.of(300, 0, 1000, 1);
 
     private static void with(Chunks chunks, long pitchBytes, Consumer<OperatorMemory> check) {
-        try (World world = World.threads(SHARDS.ranks())) {
-            world.run(
-                    fabric -> {
-                        OperatorMemory memory =
-                                OperatorMemory.staged(
-                                        Transport.of(fabric), chunks, DType.FP16, pitchBytes);
-                        check.accept(memory);
-                        memory.region().close();
-                    });
-        }
+        Ranks.run(
+                SHARDS.ranks(),
+                fabric -> {
+                    OperatorMemory memory =
+                            OperatorMemory.staged(fabric, chunks, DType.FP16, pitchBytes);
+                    check.accept(memory);
+                    memory.region().close();
+                });
     }
 
-    private static Move move(
-            OperatorMemory memory, Chunks chunks, int from, int to, int source, int c, int slot) {
+    /** The move of chunk {@code c} of a source from one rank to another. */
+    private static void withMove(
+            Chunks chunks,
+            long pitchBytes,
+            int from,
+            int to,
+            int source,
+            int c,
+            int slot,
+            BiConsumer<OperatorMemory, Move> check) {
         int tag = chunks.tag(source, c);
         Transfer transfer =
                 new Transfer(from, to, source, c, tag, Transfer.Initiator.SENDER, source, 0);
-        return memory.move(transfer, chunks.chunk(source, c), 0, slot, -1);
+        with(
+                chunks,
+                pitchBytes,
+                memory ->
+                        check.accept(
+                                memory,
+                                memory.move(transfer, chunks.chunk(source, c), 0, slot, -1)));
     }
 
     @Test
@@ -69,11 +81,15 @@ class StagedMemoryTest {
     @Test
     void wholeRowsTravelWithTheirPadding() {
         Chunks chunks = Chunks.byRows(SHARDS, 77, 256, 256);
-        with(
+        withMove(
                 chunks,
                 160,
-                memory -> {
-                    Move move = move(memory, chunks, 2, 0, 2, 1, 1);
+                2,
+                0,
+                2,
+                1,
+                1,
+                (memory, move) -> {
                     assertEquals(memory.shardAt(2, 1) + 256 * 160, move.fromAt());
                     assertEquals(memory.landingAt(0, 1) + (300 + 256) * 160, move.toAt());
                     assertEquals(160, move.rowBytes());
@@ -85,11 +101,15 @@ class StagedMemoryTest {
     @Test
     void forwardsComeFromWhereTheChunkLanded() {
         Chunks chunks = Chunks.byRows(SHARDS, 77, 256, 256);
-        with(
+        withMove(
                 chunks,
                 160,
-                memory -> {
-                    Move move = move(memory, chunks, 0, 3, 2, 3, 0);
+                0,
+                3,
+                2,
+                3,
+                0,
+                (memory, move) -> {
                     assertEquals(memory.landingAt(0, 0) + (300 + 768) * 160, move.fromAt());
                     assertEquals(memory.landingAt(3, 0) + (300 + 768) * 160, move.toAt());
                     assertEquals(1000 - 768, move.rows());
@@ -99,11 +119,15 @@ class StagedMemoryTest {
     @Test
     void partsOfRowsTravelAlone() {
         Chunks chunks = Chunks.byRows(SHARDS, 100, 300, 300).withChunkCols(64);
-        with(
+        withMove(
                 chunks,
                 208,
-                memory -> {
-                    Move move = move(memory, chunks, 0, 1, 0, 1, 0);
+                0,
+                1,
+                0,
+                1,
+                0,
+                (memory, move) -> {
                     assertEquals(memory.shardAt(0, 0) + 128, move.fromAt());
                     assertEquals(36 * 2, move.rowBytes());
                     assertEquals(208, move.fromPitch());

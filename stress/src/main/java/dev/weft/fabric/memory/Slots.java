@@ -7,7 +7,6 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 /**
@@ -24,22 +23,7 @@ public final class Slots {
     private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final ThreadFabric[] RANKS = ThreadFabric.world(2, DEADLINE, ARENA);
 
-    private final AtomicLong taken = new AtomicLong();
-
-    /** The slot of an experiment, by its number. */
-    public static int slot(long number) {
-        return (int) (number % COUNT);
-    }
-
-    /** Grows by one each time that a slot is used again; words are zero before the first. */
-    public static int epoch(long number) {
-        return (int) (number / COUNT) + 1;
-    }
-
-    /** The number of the next experiment. */
-    public long next() {
-        return taken.getAndIncrement();
-    }
+    private Slots() {}
 
     public static Transport rank(int rank) {
         return RANKS[rank];

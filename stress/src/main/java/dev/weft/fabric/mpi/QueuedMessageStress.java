@@ -3,6 +3,7 @@ package dev.weft.fabric.mpi;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import dev.weft.fabric.memory.Experiment;
 import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.Move;
@@ -25,31 +26,25 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @Outcome(id = "1, 1, 1", expect = ACCEPTABLE, desc = "The message and the rows that it is for.")
 @Outcome(expect = FORBIDDEN, desc = "Queued, without the message or without its rows.")
 @State
-public class QueuedMessageStress {
+public class QueuedMessageStress extends Experiment {
 
-    private static final Slots SLOTS = new Slots();
     private static final Region MESSAGES = Slots.region(MpiMessage.MAX_BYTES);
     private static final Region ROWS = Slots.region(Long.BYTES);
 
-    private final long key;
-    private final long row;
+    private final long row = at(Long.BYTES);
     private final MpiChannel channel;
     private final Move move;
 
     public QueuedMessageStress() {
-        long number = SLOTS.next();
-        int slot = Slots.slot(number);
-        key = Slots.epoch(number);
-        row = (long) Long.BYTES * slot;
         channel = new MpiChannel(1, 0, new OnePlace(slot));
         MemorySegment[] part = {ROWS.part(0), ROWS.part(0)};
-        MemoryRegion region = new MemoryRegion(key, 0, 1, part, () -> {});
+        MemoryRegion region = new MemoryRegion(epoch, 0, 1, part, () -> {});
         move = new Move(region, 0, row, 8, 1, row, 8, 1, 8, 0, -1);
     }
 
     @Actor
     public void sender() {
-        ROWS.part(0).set(ValueLayout.JAVA_LONG, row, key);
+        ROWS.part(0).set(ValueLayout.JAVA_LONG, row, epoch);
         MpiMessage message = channel.newMessage();
         message.rectangle(MpiMessage.PUT, move, 1, 0, -1, 0);
         channel.send(message);
@@ -58,8 +53,8 @@ public class QueuedMessageStress {
     @Actor
     public void progressThread(III_Result r) {
         r.r1 = channel.hasQueued() ? 1 : 0;
-        r.r3 = ROWS.part(0).get(ValueLayout.JAVA_LONG, row) == key ? 1 : 0;
-        r.r2 = channel.sendsFrom(key) ? 1 : 0;
+        r.r3 = ROWS.part(0).get(ValueLayout.JAVA_LONG, row) == epoch ? 1 : 0;
+        r.r2 = channel.sendsFrom(epoch) ? 1 : 0;
     }
 
     /** Gives the same memory again and again: a channel keeps but one message here. */
