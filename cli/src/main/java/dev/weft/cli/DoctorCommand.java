@@ -1,10 +1,16 @@
 package dev.weft.cli;
 
-import dev.weft.cli.console.Console;
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.memory.ShmJob;
+import dev.weft.ffi.CublasLt;
+import dev.weft.ffi.CudaDevices;
 import dev.weft.ffi.Futex;
 import dev.weft.ffi.Mpi;
+import dev.weft.ffi.Nvrtc;
 import dev.weft.ffi.OpenBlas;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemms;
@@ -14,26 +20,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 /** {@code weft doctor}: what Weft finds on this machine, and why not where it does not. */
 @Command(
         name = "doctor",
-        mixinStandardHelpOptions = true,
         description =
                 "Shows what this machine offers: JDK, vectors, cores, caches, memory, MPI, GPUs and"
                         + " CUDA's libraries, OpenBLAS.",
         footer = {"", "Example:", "  ./weft doctor"})
-final class DoctorCommand implements Callable<Integer> {
+final class DoctorCommand extends WeftCommand {
 
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
-
-    @Spec CommandSpec spec;
 
     @Override
     public Integer call() {
@@ -46,23 +45,73 @@ final class DoctorCommand implements Callable<Integer> {
         line("Product engine", Gemms.auto().name());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
-        line(
-                "MPI",
-                Mpi.unavailable()
-                        .map(why -> "not there, optional: " + why)
-                        .orElseGet(() -> Mpi.load().libraryVersion()));
-        GpuFacts.read().forEach(this::line);
+        line("MPI", Mpi.unavailable().map(DoctorCommand::missing).orElseGet(DoctorCommand::mpi));
+        gpus();
         line(
                 "OpenBLAS",
-                OpenBlas.unavailable()
-                        .map(why -> "not there, optional: " + why)
-                        .orElseGet(OpenBlas::describe));
+                OpenBlas.unavailable().map(DoctorCommand::missing).orElseGet(OpenBlas::describe));
         return 0;
     }
 
     private void line(String label, String value) {
-        new Console(spec.commandLine().getOut(), false)
-                .print(String.format(Locale.ROOT, "%-16s%s", label + ":", value));
+        console(false).print(text("%-16s%s", label + ":", value));
+    }
+
+    private static String mpi() {
+        return Mpi.load().libraryVersion();
+    }
+
+    private static String missing(String why) {
+        return "not there, optional: " + why;
+    }
+
+    private void gpus() {
+        line(
+                "CUDA",
+                CudaDevices.unavailable()
+                        .map(DoctorCommand::missing)
+                        .orElseGet(() -> "driver for up to CUDA " + driverVersion()));
+        for (int gpu = 0; gpu < Gpu.count(); gpu++) {
+            line("GPU " + gpu, describe(gpu));
+        }
+        if (Gpu.count() == 0 && CudaDevices.unavailable().isEmpty()) {
+            line("GPU", Gpu.unavailable().orElseThrow());
+        }
+        line("NVRTC", Nvrtc.unavailable().map(DoctorCommand::missing).orElseGet(Nvrtc::version));
+        line(
+                "cublasLt",
+                CublasLt.unavailable()
+                        .map(DoctorCommand::missing)
+                        .orElseGet(DoctorCommand::cublasVersion));
+        line("GPU kernels", kernels());
+    }
+
+    private static String driverVersion() {
+        int version = CudaDevices.driverVersion();
+        return version / 1000 + "." + version % 1000 / 10;
+    }
+
+    private static String cublasVersion() {
+        long version = CublasLt.version();
+        return version / 10_000 + "." + version / 100 % 100 + "." + version % 100;
+    }
+
+    private static String describe(int gpu) {
+        return text(
+                "%s, compute capability %d.%d, %.1f GiB, %d multiprocessors, %d copy engines",
+                CudaDevices.name(gpu),
+                CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MAJOR),
+                CudaDevices.attribute(gpu, CudaDevices.COMPUTE_MINOR),
+                CudaDevices.totalMemory(gpu) / 0x1p30,
+                CudaDevices.attribute(gpu, CudaDevices.MULTIPROCESSORS),
+                CudaDevices.attribute(gpu, CudaDevices.COPY_ENGINES));
+    }
+
+    private static String kernels() {
+        String ready = System.getProperty("weft.cuda.kernels");
+        return (ready == null ? "" : "ready ones in " + ready + ", else ")
+                + "compiled at first use, kept in "
+                + Gpu.kernelCache();
     }
 
     private static String caches() {
@@ -97,17 +146,14 @@ final class DoctorCommand implements Callable<Integer> {
         Path folder = ShmJob.sharedMemory();
         try {
             FileStore store = Files.getFileStore(PrivateFiles.guarded(folder));
-            return folder
-                    + ", "
-                    + gib(store.getUsableSpace())
-                    + " free"
-                    + (Files.isWritable(folder) ? "" : ", NOT WRITABLE");
+            String free = folder + ", " + gib(store.getUsableSpace()) + " free";
+            return free + (Files.isWritable(folder) ? "" : ", NOT WRITABLE");
         } catch (IOException e) {
             return folder + ": " + e.getMessage();
         }
     }
 
     private static String gib(long bytes) {
-        return String.format(Locale.ROOT, "%.1f GiB", bytes / 0x1p30);
+        return text("%.1f GiB", bytes / 0x1p30);
     }
 }

@@ -29,8 +29,7 @@ final class LauncherCommands {
         @Override
         public void run() {
             throw new UsageException(
-                    "'weft %s' needs %s: run ./weft %s there"
-                            .formatted(spec.name(), place(), spec.name()));
+                    "'weft %s' needs %s: run ./weft %s there", spec.name(), place(), spec.name());
         }
     }
 

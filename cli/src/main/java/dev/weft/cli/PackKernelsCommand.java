@@ -1,9 +1,9 @@
 package dev.weft.cli;
 
-import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cuda.exec.KernelKey;
 import dev.weft.cuda.exec.KernelVariants;
 import dev.weft.files.Folders;
@@ -13,16 +13,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /**
  * Compiles the ready kernels that {@code weft dist} packs; started by it, not by people. The first
@@ -32,11 +29,9 @@ import picocli.CommandLine.Spec;
         name = "pack-kernels",
         hidden = true,
         description = "Compiles the kernels that dist carries.")
-final class PackKernelsCommand implements Callable<Integer> {
+final class PackKernelsCommand extends WeftCommand {
 
     private static final int COMPILERS = 2;
-
-    @Spec CommandSpec spec;
 
     @Option(names = "--out", required = true, paramLabel = "DIR", description = "Where to.")
     Path out;
@@ -82,8 +77,7 @@ final class PackKernelsCommand implements Callable<Integer> {
                 threads.shutdownNow();
             }
         }
-        new Console(spec.commandLine().getOut(), false)
-                .print("compiled " + keys.size() + " kernels with " + nvcc);
+        console(false).print("compiled " + keys.size() + " kernels with " + nvcc);
     }
 
     private Path compile(KernelKey key, String name, Path work)

@@ -30,7 +30,7 @@ public final class StandardOutput {
         writer = new PrintWriter(new BufferedWriter(kept));
     }
 
-    /** Remembers why the first write failed. */
+    /** Remembers why the first write failed; for a {@link BufferedWriter}, which writes arrays. */
     private static final class FirstFailure extends FilterWriter {
 
         private volatile IOException failure;
@@ -42,16 +42,6 @@ public final class StandardOutput {
         @Override
         public void write(char[] text, int from, int count) throws IOException {
             keep(() -> out.write(text, from, count));
-        }
-
-        @Override
-        public void write(String text, int from, int count) throws IOException {
-            keep(() -> out.write(text, from, count));
-        }
-
-        @Override
-        public void write(int one) throws IOException {
-            keep(() -> out.write(one));
         }
 
         @Override

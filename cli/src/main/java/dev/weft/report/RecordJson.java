@@ -7,16 +7,16 @@ import java.lang.reflect.RecordComponent;
 import java.util.List;
 
 /**
- * Writes records of this module as JSON: a field for each component, in their order, by its name.
- * Components are texts, whole numbers, flags, enums (by their labels), records, or lists of these;
+ * Writes records as JSON: a field for each component, in their order, by its name. Components are
+ * texts, whole numbers, arrays of longs, flags, enums (by their labels), records, or lists of these;
  * or doubles, which are null where they are infinite or NaN.
  */
-final class RecordJson {
+public final class RecordJson {
 
     private RecordJson() {}
 
     /** Writes the record's fields into the object that is open. */
-    static void fields(JsonGenerator json, Record record) throws IOException {
+    public static void fields(JsonGenerator json, Record record) throws IOException {
         for (RecordComponent component : record.getClass().getRecordComponents()) {
             field(json, component.getName(), value(component, record));
         }
@@ -24,6 +24,8 @@ final class RecordJson {
 
     private static Object value(RecordComponent component, Record record) {
         try {
+            // Records of other packages need not be public.
+            component.getAccessor().setAccessible(true);
             return component.getAccessor().invoke(record);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("cannot read " + component + " of " + record, e);
@@ -31,7 +33,7 @@ final class RecordJson {
     }
 
     /** Writes one field into the object that is open. */
-    static void field(JsonGenerator json, String name, Object value) throws IOException {
+    public static void field(JsonGenerator json, String name, Object value) throws IOException {
         json.writeFieldName(name);
         write(json, value);
     }
@@ -45,6 +47,7 @@ final class RecordJson {
             case Long number -> json.writeNumber(number);
             case Double number -> number(json, number);
             case Enum<?> constant -> json.writeString(JsonObject.label(constant));
+            case long[] numbers -> json.writeArray(numbers, 0, numbers.length);
             case List<?> elements -> {
                 json.writeStartArray();
                 for (Object element : elements) {

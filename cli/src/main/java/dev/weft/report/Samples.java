@@ -18,6 +18,13 @@ public record Samples(List<Double> us) {
         return new Samples(Arrays.stream(ns).mapToObj(value -> value / 1e3).toList());
     }
 
+    /** Of rounds that are over when the slowest rank is; a rank's times each. */
+    public static Samples ofSlowest(List<long[]> ranksNs) {
+        long[] slowest = ranksNs.getFirst().clone();
+        ranksNs.forEach(one -> Arrays.setAll(slowest, i -> Math.max(slowest[i], one[i])));
+        return ofNs(slowest);
+    }
+
     public double median() {
         return Quantiles.median(values());
     }

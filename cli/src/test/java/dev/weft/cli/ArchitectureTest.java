@@ -40,6 +40,7 @@ class ArchitectureTest {
                                     "launch",
                                     "diagnosis",
                                     "data",
+                                    "message",
                                     "options",
                                     "console")),
                     entry(
@@ -48,10 +49,11 @@ class ArchitectureTest {
                     entry("simulate", Set.of("view", "data", "options", "console")),
                     entry("verify", Set.of("view", "data", "options", "console")),
                     entry("view", Set.of("data", "options", "console")),
-                    entry("launch", Set.of("diagnosis", "options", "console")),
-                    entry("diagnosis", Set.of("console")),
+                    entry("launch", Set.of("diagnosis", "message", "options", "console")),
+                    entry("diagnosis", Set.of("message", "console")),
                     entry("data", Set.of("options", "console")),
                     entry("options", Set.of("console")),
+                    entry("message", Set.of("console")),
                     entry("console", Set.of()));
 
     private static final JavaClasses COMMAND =

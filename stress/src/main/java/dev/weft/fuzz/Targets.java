@@ -76,8 +76,8 @@ final class Targets implements AutoCloseable {
                 reader("live-file", List.of(report), in -> FuzzedCommand.showLive(folder, in)),
                 reader(
                         "progress-file",
-                        List.of(bytes("3 10"), bytes("0 0")),
-                        in -> FuzzedCommand.showProgress(folder.resolve("progress"), in)),
+                        List.of(new byte[16], bytes("0 0")),
+                        in -> FuzzedCommand.showProgress(folder, in)),
                 reader(
                         "data-stamp",
                         List.of(stamp),
@@ -89,9 +89,9 @@ final class Targets implements AutoCloseable {
                 reader(
                         "rank-end",
                         List.of(
-                                bytes(FuzzedCommand.rankEnd(new IOException("no room"))),
-                                bytes(FuzzedCommand.rankEnd(meeting.stall()))),
-                        in -> FuzzedCommand.readRankEnd(text(in))),
+                                FuzzedCommand.rankEnd(new IOException("no room")),
+                                FuzzedCommand.rankEnd(meeting.stall())),
+                        FuzzedCommand::readRankEnd),
                 reader("control-file", List.of(meeting.genuine()), meeting::join).slow());
     }
 

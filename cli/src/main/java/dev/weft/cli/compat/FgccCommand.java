@@ -3,32 +3,30 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.compat.FgccRun.Report;
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.FgccConfig;
+import dev.weft.report.RecordJson;
 import dev.weft.report.Samples;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft fgcc}: fine-grained all-gather + matmul, verified on every rank and timed. */
 @Command(
         name = "fgcc",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "FGCC's allgather_compute_matmul: runs it on all ranks (threads), prints path,"
                         + " shape and times, and verifies every rank.",
@@ -41,9 +39,7 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
         })
-public final class FgccCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class FgccCommand extends WeftCommand {
 
     @Option(
             names = {"-n", "--n-ranks"},
@@ -51,11 +47,7 @@ public final class FgccCommand implements Callable<Integer> {
             description = "Ranks of the world: tp_degree x num_groups (default: ${DEFAULT-VALUE}).")
     int ranks = 4;
 
-    @Option(
-            names = "--groups",
-            paramLabel = "G",
-            description = "num_groups, replica groups of consecutive ranks (default: 1).")
-    int groups = 1;
+    @Mixin GroupsOption groups;
 
     @Option(
             names = "--lnc",
@@ -80,17 +72,7 @@ public final class FgccCommand implements Callable<Integer> {
                             + " (default: 1024; of --m 256, of --k 1024).")
     Long n;
 
-    @Option(
-            names = "--warmup",
-            paramLabel = "W",
-            description = "Calls before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup = 2;
-
-    @Option(
-            names = "--iterations",
-            paramLabel = "I",
-            description = "Calls that are measured (default: ${DEFAULT-VALUE}).")
-    int iterations = 5;
+    @Mixin RoundsOptions rounds = new RoundsOptions(2, 5);
 
     @Mixin SourceOptions source;
 
@@ -100,10 +82,12 @@ public final class FgccCommand implements Callable<Integer> {
     public Integer call() throws IOException {
         FgccRun run = checkedRun();
         SourceCall call = new SourceCall(spec, options);
-        List<FgccRun.Report> reports;
+        List<Report> reports;
         try (Arena arena = Arena.ofShared()) {
             List<Matrix> inputs =
-                    IntStream.range(0, groups).mapToObj(group -> run.a(group, arena)).toList();
+                    IntStream.range(0, run.groups())
+                            .mapToObj(group -> run.a(group, arena))
+                            .toList();
             reports =
                     call.onRanks(
                             false,
@@ -115,7 +99,7 @@ public final class FgccCommand implements Callable<Integer> {
                                             inputs.get(fabric.rank() / run.tpDegree()),
                                             call.progress.ofRank(fabric.rank())));
         }
-        Samples samples = Samples.ofNs(slowestRanks(reports));
+        Samples samples = Samples.ofSlowest(reports.stream().map(Report::elapsedNs).toList());
         print(call.console, run, reports, samples);
         return call.finish(
                 generator -> write(generator, run, reports, samples),
@@ -128,10 +112,10 @@ public final class FgccCommand implements Callable<Integer> {
 
     private FgccRun checkedRun() {
         OptionValues.ranks(ranks);
-        OptionValues.groups(groups, ranks);
+        int count = groups.of(ranks);
         return new FgccRun(
-                ranks / groups,
-                groups,
+                ranks / count,
+                count,
                 source.m(256),
                 source.k(1024),
                 SourceOptions.size("--n-global", n, 1024),
@@ -139,24 +123,12 @@ public final class FgccCommand implements Callable<Integer> {
                 forceHbm,
                 new FgccConfig(lnc, onChipBytes),
                 options.seed,
-                OptionValues.rounds("--warmup", warmup, 0),
-                OptionValues.rounds("--iterations", iterations, 1));
+                rounds.warmup(),
+                rounds.iterations());
     }
 
-    /** Of every round the slowest rank's time. */
-    private static long[] slowestRanks(List<FgccRun.Report> reports) {
-        long[] slowest = new long[reports.getFirst().elapsedNs().length];
-        for (FgccRun.Report report : reports) {
-            for (int round = 0; round < slowest.length; round++) {
-                slowest[round] = Math.max(slowest[round], report.elapsedNs()[round]);
-            }
-        }
-        return slowest;
-    }
-
-    private static void print(
-            Console console, FgccRun run, List<FgccRun.Report> reports, Samples samples) {
-        FgccRun.Report first = reports.getFirst();
+    private static void print(Console console, FgccRun run, List<Report> reports, Samples samples) {
+        Report first = reports.getFirst();
         console.info(
                 text(
                         "%d ranks in %d groups, tp_degree %d, lnc %d, %d channels: path %s%s",
@@ -167,7 +139,7 @@ public final class FgccCommand implements Callable<Integer> {
                         first.channels(),
                         first.path(),
                         run.forceHbm() ? " (forced)" : ""));
-        for (FgccRun.Report report : reports) {
+        for (Report report : reports) {
             console.print(line(report));
         }
         console.info(
@@ -180,16 +152,16 @@ public final class FgccCommand implements Callable<Integer> {
                         first.reachableBytes()));
     }
 
-    private static String line(FgccRun.Report report) {
+    private static String line(Report report) {
         return text(
                 "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g (%d rows%s) %s the unfused"
                         + " product %s",
                 report.rank(),
                 Arrays.toString(report.shape()),
-                report.deviation().maxAbsErr(),
-                report.deviation().relErr(),
-                report.checkedRows(),
-                report.allRowsHold() ? "" : ", others WRONG by Freivalds",
+                report.judgement().deviation().maxAbsErr(),
+                report.judgement().deviation().relErr(),
+                report.judgement().checkedRows(),
+                report.judgement().freivalds() ? "" : ", others WRONG by Freivalds",
                 report.bitwise() ? "bitwise" : "DIFFERS from",
                 report.passed() ? "PASS" : "FAIL");
     }
@@ -200,7 +172,7 @@ public final class FgccCommand implements Callable<Integer> {
     }
 
     private static void write(
-            JsonGenerator json, FgccRun run, List<FgccRun.Report> reports, Samples samples)
+            JsonGenerator json, FgccRun run, List<Report> reports, Samples samples)
             throws IOException {
         json.writeStringField("schema", "weft.fgcc/1");
         json.writeNumberField("tpDegree", run.tpDegree());
@@ -217,15 +189,14 @@ public final class FgccCommand implements Callable<Integer> {
         json.writeNumberField("spreadUs", samples.spread());
         json.writeNumberField("tflops", tflops(run, samples));
         json.writeArrayFieldStart("ranks");
-        for (FgccRun.Report report : reports) {
+        for (Report report : reports) {
             json.writeStartObject();
             json.writeNumberField("rank", report.rank());
             json.writeStringField("path", report.path().name());
-            json.writeFieldName("shape");
-            json.writeArray(report.shape(), 0, report.shape().length);
-            json.writeNumberField("maxAbsErr", report.deviation().maxAbsErr());
-            json.writeNumberField("relErr", report.deviation().relErr());
-            json.writeNumberField("checkedRows", report.checkedRows());
+            RecordJson.field(json, "shape", report.shape());
+            json.writeNumberField("maxAbsErr", report.judgement().deviation().maxAbsErr());
+            json.writeNumberField("relErr", report.judgement().deviation().relErr());
+            json.writeNumberField("checkedRows", report.judgement().checkedRows());
             json.writeBooleanField("bitwiseEqualToUnfused", report.bitwise());
             json.writeNumberField("reachableBytes", report.reachableBytes());
             json.writeBooleanField("passed", report.passed());

@@ -2,6 +2,7 @@ package dev.weft.cli.compat;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.verify.ProductJudge;
+import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccPath;
@@ -41,8 +42,6 @@ record FgccRun(
     /**
      * What one rank found.
      *
-     * @param checkedRows rows compared with float64
-     * @param allRowsHold Freivalds' verdict where not all rows were compared
      * @param bitwise whether the product is bit for bit the unfused one
      */
     record Report(
@@ -50,9 +49,7 @@ record FgccRun(
             FgccPath path,
             int channels,
             long[] shape,
-            Deviation deviation,
-            long checkedRows,
-            boolean allRowsHold,
+            Judgement judgement,
             boolean bitwise,
             long reachableBytes,
             long[] elapsedNs,
@@ -60,11 +57,12 @@ record FgccRun(
 
         /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
         boolean withinTolerance() {
+            Deviation deviation = judgement.deviation();
             return deviation.maxAbsErr() <= TOLERANCE + TOLERANCE * deviation.maxAbsExpected();
         }
 
         boolean passed() {
-            return withinTolerance() && deviation.withinBound() && allRowsHold && bitwise;
+            return withinTolerance() && judgement.withinBound() && bitwise;
         }
     }
 
@@ -96,38 +94,23 @@ record FgccRun(
                     Fgcc.prepare(world, m, k, type, rhs, tpDegree, groups, forceHbm, config)) {
                 long[] elapsedNs = measure(world, prepared, lhs, progress);
                 FgccResult result = prepared.call(lhs);
-                return judge(world.rank(), prepared, a, rhs, result, elapsedNs, progress);
+                Matrix product = result.product();
+                ProductJudge judge = new ProductJudge(Shards.even(a.rows(), tpDegree), false, seed);
+                progress.begin("verifying", VERIFYING_STEPS);
+                Judgement judgement = judge.judge(a, rhs, product);
+                progress.advance(1);
+                Matrix unfused = judge.unfused(Gemms.auto(), a, rhs, type, arena);
+                return new Report(
+                        world.rank(),
+                        result.path(),
+                        result.channels(),
+                        result.shape(),
+                        judgement,
+                        product.bitwiseEquals(unfused),
+                        prepared.reachableBytes(),
+                        elapsedNs,
+                        prepared.timeline());
             }
-        }
-    }
-
-    private Report judge(
-            int rank,
-            Fgcc prepared,
-            Matrix a,
-            Matrix rhs,
-            FgccResult result,
-            long[] elapsedNs,
-            Progress progress) {
-        Matrix product = result.product();
-        ProductJudge judge = new ProductJudge(Shards.even(a.rows(), tpDegree), false, seed);
-        progress.begin("verifying", VERIFYING_STEPS);
-        ProductJudge.Judgement judgement = judge.judge(a, rhs, product);
-        progress.advance(1);
-        try (Arena arena = Arena.ofShared()) {
-            Matrix unfused = judge.unfused(Gemms.auto(), a, rhs, type, arena);
-            return new Report(
-                    rank,
-                    result.path(),
-                    result.channels(),
-                    result.shape(),
-                    judgement.deviation(),
-                    judgement.checkedRows(),
-                    judgement.freivalds(),
-                    product.bitwiseEquals(unfused),
-                    prepared.reachableBytes(),
-                    elapsedNs,
-                    prepared.timeline());
         }
     }
 

@@ -3,36 +3,35 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.compat.GatherRun.Report;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.AlgorithmOption;
 import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.options.DtypeOption;
+import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.op.Timeline;
 import dev.weft.report.RunRecordJson;
 import dev.weft.report.Samples;
+import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft gather}: the SBUF-to-SBUF gathers, verified byte for byte and measured. */
 @Command(
         name = "gather",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Gathers [H, W] of each rank along the last dimension to [H, W x ranks], compares"
                         + " every byte on every rank, and prints the rate beside that of a plain"
@@ -50,9 +49,7 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 exact, 1 failed, 2 wrong usage."
         })
-public final class GatherCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class GatherCommand extends WeftCommand {
 
     @Option(
             names = "--tiled",
@@ -80,11 +77,7 @@ public final class GatherCommand implements Callable<Integer> {
             description = "Columns on each rank (default: 512).")
     Long cols;
 
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            description = "fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype = "bf16";
+    @Mixin DtypeOption dtype = new DtypeOption(DType.BF16);
 
     @Option(
             names = "--lnc",
@@ -92,13 +85,7 @@ public final class GatherCommand implements Callable<Integer> {
             description = "Programs per rank, which share the tiles; with --tiled (default: 1).")
     Integer lnc;
 
-    @Option(
-            names = "--groups",
-            paramLabel = "G",
-            description =
-                    "Replica groups of consecutive ranks, each gathering on its own"
-                            + " (default: ${DEFAULT-VALUE}).")
-    int groups = 1;
+    @Mixin GroupsOption groups;
 
     @Mixin AlgorithmOption algorithm;
 
@@ -117,17 +104,7 @@ public final class GatherCommand implements Callable<Integer> {
             })
     String launcher = "threads";
 
-    @Option(
-            names = "--warmup",
-            paramLabel = "N",
-            description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup = 5;
-
-    @Option(
-            names = "--iterations",
-            paramLabel = "N",
-            description = "Measured rounds (default: ${DEFAULT-VALUE}).")
-    int iterations = 20;
+    @Mixin RoundsOptions rounds = new RoundsOptions(5, 20);
 
     @Mixin CallOptions options;
 
@@ -141,21 +118,21 @@ public final class GatherCommand implements Callable<Integer> {
         SourceCall call = new SourceCall(spec, options);
         try (Arena arena = Arena.ofShared()) {
             GatherRun run = run(arena);
-            List<GatherRun.Report> all =
+            List<Report> all =
                     call.onRanks(
                             joined,
                             ranks,
                             8,
                             fabric -> {
-                                OptionValues.groups(groups, fabric.size());
+                                groups.of(fabric.size());
                                 return run.run(fabric, call.progress.ofRank(fabric.rank()));
                             });
-            GatherRun.Report report = all.getFirst();
+            Report report = all.getFirst();
             if (report.rank() != 0) {
                 return report.exact() ? 0 : ExitCode.FAILED;
             }
             print(call.console, run, report);
-            List<Timeline> timelines = all.stream().map(GatherRun.Report::timeline).toList();
+            List<Timeline> timelines = all.stream().map(Report::timeline).toList();
             return call.finish(
                     generator -> write(generator, run, report),
                     () -> SourceReports.gather(run, report, timelines),
@@ -174,40 +151,41 @@ public final class GatherCommand implements Callable<Integer> {
                 tiled ? GatherRun.Kind.TILED : below ? GatherRun.Kind.ROWS : GatherRun.Kind.UNTILED,
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
-                OptionValues.type("--dtype", dtype),
-                groups,
+                dtype.type(),
+                groups.value,
                 lnc == null ? 1 : lnc,
                 new Sb2sbConfig(algorithm.writer(), onChipBytes),
-                OptionValues.rounds("--warmup", warmup, 0),
-                OptionValues.rounds("--iterations", iterations, 1),
+                rounds.warmup(),
+                rounds.iterations(),
                 options.seed,
                 new ConcurrentHashMap<>(),
                 arena);
     }
 
-    private static void print(Console console, GatherRun run, GatherRun.Report report) {
+    private static void print(Console console, GatherRun run, Report report) {
         console.print(
-                "%s AllGather %s (cpu, %s, %s%s%s%s, [%s, %s] %s each)"
+                "%s AllGather %s (cpu, %s, %s in %s, [%s, %s] %s each)"
                         .formatted(
                                 report.exact() ? "[SUCCESS]" : "[FAILED]",
                                 kind(run),
                                 report.algorithm(),
-                                report.ranks(),
-                                report.ranks() == 1 ? " rank in " : " ranks in ",
-                                run.groups(),
-                                run.groups() == 1 ? " group" : " groups",
+                                count(report.ranks(), "rank"),
+                                count(run.groups(), "group"),
                                 run.rows(),
                                 run.cols(),
                                 run.dtype().label()));
-        line(console, "Bytes:", report.exact() ? "exact on every rank" : "WRONG on some rank");
-        line(console, "Gather:", rate(report.gather(), report.gatherGbPerSecond()));
-        line(console, "Plain copy:", rate(report.copy(), report.copyGbPerSecond()));
-        line(
-                console,
+        console.line("Bytes:", report.exact() ? "exact on every rank" : "WRONG on some rank");
+        console.line("Gather:", rate(report.gather(), report.gatherGbPerSecond()));
+        console.line("Plain copy:", rate(report.copy(), report.copyGbPerSecond()));
+        console.line(
                 "Of the copy:",
                 text(
                         "%.1f%% of the rate of a plain copy of the same %d bytes per rank",
-                        ofTheCopy(report), report.receivedBytes()));
+                        100 * report.ofTheCopy(), report.receivedBytes()));
+    }
+
+    private static String count(int number, String what) {
+        return number + " " + what + (number == 1 ? "" : "s");
     }
 
     private static String kind(GatherRun run) {
@@ -218,23 +196,13 @@ public final class GatherCommand implements Callable<Integer> {
         };
     }
 
-    private static double ofTheCopy(GatherRun.Report report) {
-        double copy = report.copyGbPerSecond();
-        return copy == 0 ? 0 : 100 * report.gatherGbPerSecond() / copy;
-    }
-
     private static String rate(Samples samples, double gbPerSecond) {
         return text(
                 "%.3f ms (spread %.3f)  %.2f GB/s per rank",
                 samples.median() / 1e3, samples.spread() / 1e3, gbPerSecond);
     }
 
-    private static void line(Console console, String label, String value) {
-        console.print(text("  %-14s%s", label, value));
-    }
-
-    private static void write(JsonGenerator json, GatherRun run, GatherRun.Report report)
-            throws IOException {
+    private static void write(JsonGenerator json, GatherRun run, Report report) throws IOException {
         json.writeStringField("schema", "weft.gather/1");
         json.writeStringField("kind", run.kind().name().toLowerCase(Locale.ROOT));
         json.writeNumberField("ranks", report.ranks());

@@ -71,6 +71,11 @@ record GatherRun(
             return gbPerSecond(copy);
         }
 
+        /** The gather's rate as a part of the copy's; 0 where nothing is copied. */
+        double ofTheCopy() {
+            return copyGbPerSecond() == 0 ? 0 : gatherGbPerSecond() / copyGbPerSecond();
+        }
+
         private double gbPerSecond(Samples samples) {
             return samples.median() == 0 ? 0 : receivedBytes / samples.median() / 1e3;
         }

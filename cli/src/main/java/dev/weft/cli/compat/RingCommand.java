@@ -1,32 +1,28 @@
 package dev.weft.cli.compat;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.compat.RingRun.Report;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.options.CallOptions;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
+import dev.weft.report.RecordJson;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft ring}: the ring tutorial's runner; every rank judges its own output. */
 @Command(
         name = "ring",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "The all-gather + matmul ring tutorial: every rank goes once round the ring,"
                         + " compares its output [R, m, N_local] with a reference product and prints"
@@ -40,11 +36,9 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
         })
-public final class RingCommand implements Callable<Integer> {
+public final class RingCommand extends WeftCommand {
 
     private static final int DEFAULT_RANKS = 4;
-
-    @Spec CommandSpec spec;
 
     @Option(
             names = {"-n", "--n-ranks"},
@@ -91,22 +85,19 @@ public final class RingCommand implements Callable<Integer> {
         if (kind.equals("processes")) {
             int count = OptionValues.ranks(ranks == null ? DEFAULT_RANKS : ranks);
             return CallOptions.exitCode(
-                    spec.commandLine().getErr(),
+                    err(),
                     new RingProcesses(run, count, options.deadline.value, call.progress)
                             .run(call.console));
         }
-        List<RingRun.Report> reports = runHere(run, kind.equals("joined"), call);
+        List<Report> reports = runHere(run, kind.equals("joined"), call);
         reports.forEach(report -> call.console.print(report.line()));
         return call.finish(
                 generator -> write(generator, run, reports),
                 () -> SourceReports.ring(run, reports),
-                reports.stream()
-                        .filter(report -> !report.passed())
-                        .map(RingRun.Report::line)
-                        .toList());
+                reports.stream().filter(report -> !report.passed()).map(Report::line).toList());
     }
 
-    private List<RingRun.Report> runHere(RingRun run, boolean joined, SourceCall call) {
+    private List<Report> runHere(RingRun run, boolean joined, SourceCall call) {
         try (Arena arena = Arena.ofShared()) {
             Map<Integer, Matrix> inputs = new ConcurrentHashMap<>();
             return call.onRanks(
@@ -122,24 +113,18 @@ public final class RingCommand implements Callable<Integer> {
 
     /** The first rank's stands for all; as a process of this command's it tells by a file. */
     private static Progress ofRank(int rank, Progress progress) {
-        boolean toFile = System.getenv(ProgressFile.VARIABLE) != null;
-        return toFile ? ProgressFile.ofRank(rank) : progress.ofRank(rank);
+        return ProgressFile.isAskedFor() ? ProgressFile.ofRank(rank) : progress.ofRank(rank);
     }
 
-    private static void write(JsonGenerator json, RingRun run, List<RingRun.Report> reports)
+    private static void write(JsonGenerator json, RingRun run, List<Report> reports)
             throws IOException {
         json.writeStringField("schema", "weft.ring/1");
-        json.writeNumberField("m", run.m());
-        json.writeNumberField("k", run.k());
-        json.writeNumberField("nLocal", run.nLocal());
-        json.writeStringField("dtype", run.type().label());
-        json.writeNumberField("seed", run.seed());
+        RecordJson.fields(json, run);
         json.writeArrayFieldStart("ranks");
-        for (RingRun.Report report : reports) {
+        for (Report report : reports) {
             json.writeStartObject();
             json.writeNumberField("rank", report.rank());
-            json.writeFieldName("shape");
-            json.writeArray(report.shape(), 0, report.shape().length);
+            RecordJson.field(json, "shape", report.shape());
             json.writeNumberField("maxAbsErr", report.maxAbsErr());
             json.writeNumberField("relErr", report.relErr());
             json.writeNumberField("elapsedNs", report.elapsedNs());

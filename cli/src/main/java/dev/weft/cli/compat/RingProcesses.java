@@ -6,7 +6,6 @@ import dev.weft.cli.launch.ProgressFile;
 import dev.weft.cli.launch.RankProcesses;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,19 +14,7 @@ import java.util.List;
  * Runs every rank of {@code weft ring} in a JVM of its own, started like this one, which judges and
  * prints for itself.
  */
-final class RingProcesses {
-
-    private final RingRun run;
-    private final int ranks;
-    private final Duration deadline;
-    private final Progress progress;
-
-    RingProcesses(RingRun run, int ranks, Duration deadline, Progress progress) {
-        this.run = run;
-        this.ranks = ranks;
-        this.deadline = deadline;
-        this.progress = progress;
-    }
+record RingProcesses(RingRun run, int ranks, Duration deadline, Progress progress) {
 
     /** Prints every rank's line, in rank order; returns those of ranks that did not pass. */
     List<String> run(Console console) throws IOException {
@@ -36,7 +23,7 @@ final class RingProcesses {
             for (int rank = 0; rank < ranks; rank++) {
                 processes.start(process(job), ranks);
             }
-            int failed = processes.await(() -> ProgressFile.show(progressFile(job), progress));
+            int failed = processes.await(() -> ProgressFile.show(job.folder(), progress));
             progress.end();
             List<String> failures = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {
@@ -60,11 +47,7 @@ final class RingProcesses {
         List<String> command = new ArrayList<>(List.of("ring", "--launcher", "joined"));
         command.addAll(run.options());
         ProcessBuilder builder = RankProcesses.command(command);
-        builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
+        ProgressFile.askFor(builder, job);
         return builder;
-    }
-
-    private static Path progressFile(ShmJob job) {
-        return job.folder().resolve("progress");
     }
 }

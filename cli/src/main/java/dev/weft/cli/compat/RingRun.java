@@ -20,7 +20,7 @@ import java.util.List;
  * float64 product, rounded to fp32 whatever the output's type is; it shares no code with the
  * engine.
  */
-record RingRun(long m, long k, long nLocal, DType type, long seed) {
+record RingRun(long m, long k, long nLocal, DType dtype, long seed) {
 
     private static final double MAX_REL_ERR = 0.01;
     private static final double NEVER_ZERO = 1e-9;
@@ -49,13 +49,13 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
                 "--m=" + m,
                 "--k=" + k,
                 "--n-local=" + nLocal,
-                "--dtype=" + type.label(),
+                "--dtype=" + dtype.label(),
                 "--seed=" + seed);
     }
 
     /** All of A, as every rank makes it from the seed. */
     Matrix a(int ranks, Arena arena) {
-        Matrix a = Matrix.allocate(arena, type, m * ranks, k);
+        Matrix a = Matrix.allocate(arena, dtype, m * ranks, k);
         new NormalData(seed, 0).fill(a);
         return a;
     }
@@ -68,9 +68,9 @@ record RingRun(long m, long k, long nLocal, DType type, long seed) {
     Report run(Fabric fabric, Matrix a, Progress progress) {
         int rank = fabric.rank();
         try (Arena arena = Arena.ofShared()) {
-            Matrix b = Matrix.allocate(arena, type, k, nLocal);
+            Matrix b = Matrix.allocate(arena, dtype, k, nLocal);
             new NormalData(seed, 1).fill(b, 0, rank * nLocal, nLocal * fabric.size());
-            try (RingAllGatherMatmul ring = RingAllGatherMatmul.prepare(fabric, m, type, b)) {
+            try (RingAllGatherMatmul ring = RingAllGatherMatmul.prepare(fabric, m, dtype, b)) {
                 Matrix output = ring.call(a.rows(rank * m, m));
                 Timeline timeline = ring.timeline();
                 progress.begin("verifying", a.rows());

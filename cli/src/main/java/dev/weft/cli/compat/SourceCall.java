@@ -56,8 +56,8 @@ final class SourceCall {
                     fabric -> {
                         if (ranksOrNull != null && ranksOrNull != fabric.size()) {
                             throw new UsageException(
-                                    "--n-ranks %s: %s ranks were launched"
-                                            .formatted(ranksOrNull, fabric.size()));
+                                    "--n-ranks %s: %s ranks were launched",
+                                    ranksOrNull, fabric.size());
                         }
                         return part.apply(fabric);
                     });

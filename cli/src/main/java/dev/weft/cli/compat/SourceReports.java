@@ -28,12 +28,12 @@ final class SourceReports {
         Samples call = Samples.ofNs(new long[] {slowestNs});
         CallSpans spans =
                 spans(reports.stream().map(RingRun.Report::timeline).toList(), 1, run.m());
-        double bytesPerRow = (double) run.k() * run.type().bytes();
+        double bytesPerRow = (double) run.k() * run.dtype().bytes();
         return new ShownRun(
                 "weft ring",
                 text(
                         "%d ranks in a ring, [%d x %d] x [%d x %d] each, %s",
-                        ranks, run.m(), run.k(), run.k(), run.nLocal(), run.type().label()),
+                        ranks, run.m(), run.k(), run.k(), run.nLocal(), run.dtype().label()),
                 false,
                 verdict(passed, text("largest rel_err %.3g, allowed under 0.01", relErr)),
                 List.of(time(call), error(relErr)),
@@ -49,7 +49,10 @@ final class SourceReports {
             FgccRun run, List<FgccRun.Report> reports, Samples samples, double tflops) {
         boolean passed = reports.stream().allMatch(FgccRun.Report::passed);
         double relErr =
-                reports.stream().mapToDouble(report -> report.deviation().relErr()).max().orElse(0);
+                reports.stream()
+                        .mapToDouble(report -> report.judgement().deviation().relErr())
+                        .max()
+                        .orElse(0);
         CallSpans spans =
                 spans(
                         reports.stream().map(FgccRun.Report::timeline).toList(),
@@ -124,12 +127,8 @@ final class SourceReports {
                         new Fact(
                                 "ofTheCopy",
                                 "Of a plain copy",
-                                report.gatherGbPerSecond() / report.copyGbPerSecond(),
-                                text(
-                                        "%.1f%%",
-                                        100
-                                                * report.gatherGbPerSecond()
-                                                / report.copyGbPerSecond()),
+                                report.ofTheCopy(),
+                                text("%.1f%%", 100 * report.ofTheCopy()),
                                 text("which makes %.2f GB/s", report.copyGbPerSecond()))),
                 List.of(
                         new Detail("Programs per rank", "" + report.programs()),

@@ -2,6 +2,7 @@ package dev.weft.cli.console;
 
 import dev.weft.text.SafeText;
 import java.io.PrintWriter;
+import java.util.Locale;
 
 /**
  * What people read; silent when asked to be. Names of files and texts out of records cannot do
@@ -15,6 +16,11 @@ public record Console(PrintWriter out, boolean quiet) {
 
     public void print(String line) {
         draw(SafeText.harmless(line));
+    }
+
+    /** A value with its label, below a heading. */
+    public void line(String label, String value) {
+        print(String.format(Locale.ROOT, "  %-14s%s", label, value));
     }
 
     /** A line with colours, of which no part comes from a user. */

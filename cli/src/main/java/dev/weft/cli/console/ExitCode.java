@@ -1,5 +1,7 @@
 package dev.weft.cli.console;
 
+import java.io.PrintWriter;
+
 /** The exit codes of the command, besides 0. */
 public final class ExitCode {
 
@@ -10,4 +12,10 @@ public final class ExitCode {
     public static final int USAGE = 2;
 
     private ExitCode() {}
+
+    /** That of a wrong result; it is told in one line, however quiet the command is to be. */
+    public static int ofWrongResult(String what, PrintWriter err) {
+        ErrorMessage.print(err, "verification failed" + what);
+        return FAILED;
+    }
 }

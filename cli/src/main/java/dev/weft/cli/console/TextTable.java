@@ -12,6 +12,11 @@ public final class TextTable {
         rows.add(List.of(head));
     }
 
+    /** With the words of the head between bars. */
+    public static TextTable of(String head) {
+        return new TextTable(head.split("\\|", -1));
+    }
+
     /** As many cells as the head has. */
     public void row(String... cells) {
         rows.add(List.of(cells));

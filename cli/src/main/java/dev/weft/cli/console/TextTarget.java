@@ -27,37 +27,30 @@ public final class TextTarget {
 
     /**
      * @param target the option's value, or null
+     * @param out standard output; null where that is no place for it
      */
     public TextTarget(String option, String target, PrintWriter out) {
         this.target = target;
         this.out = out;
-        if (target != null && !toStandardOutput()) {
-            check(option, ", or -");
+        if (out == null && toStandardOutput()) {
+            throw new UsageException(option + " -: expected a file");
         }
-    }
-
-    private TextTarget(String option, String file) {
-        this.target = file;
-        this.out = null;
-        if (target != null) {
-            check(option, "");
+        if (target != null && !toStandardOutput()) {
+            check(option, out == null ? "" : ", or -");
         }
     }
 
     /** One that standard output is no place for. */
     public static TextTarget file(String option, String target) {
-        if ("-".equals(target)) {
-            throw new UsageException(option + " -: expected a file");
-        }
-        return new TextTarget(option, target);
+        return new TextTarget(option, target, null);
     }
 
     private void check(String option, String orElse) {
         Path file = Path.of(target).toAbsolutePath();
         if (!isUsable(file.getParent()) || Files.exists(file) && !Files.isRegularFile(file)) {
             throw new UsageException(
-                    "%s %s: expected a file in a folder that exists and can be written to%s"
-                            .formatted(option, target, orElse));
+                    "%s %s: expected a file in a folder that exists and can be written to%s",
+                    option, target, orElse);
         }
     }
 

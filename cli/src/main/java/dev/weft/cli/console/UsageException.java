@@ -5,7 +5,10 @@ public final class UsageException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    public UsageException(String message) {
-        super(message);
+    /**
+     * @param values of the message's places, of which there are none where this is empty
+     */
+    public UsageException(String message, Object... values) {
+        super(values.length == 0 ? message : message.formatted(values));
     }
 }

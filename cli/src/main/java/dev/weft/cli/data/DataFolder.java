@@ -3,6 +3,7 @@ package dev.weft.cli.data;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.FileOperands.Piece;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
@@ -192,8 +193,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         Path stamp = folder.resolve(STAMP);
         if (!Files.isRegularFile(stamp)) {
             throw new UsageException(
-                    "--data-dir %s: holds no generated data (no %s): run gen-data or run first"
-                            .formatted(folder, STAMP));
+                    "--data-dir %s: holds no generated data (no %s): run gen-data or run first",
+                    folder, STAMP);
         }
         DType outType = outType(folder, outTypeOrNull);
         try {
@@ -213,9 +214,9 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
         if (words[words.length - 1].equals("files")) {
             throw new UsageException(
-                    ("--data-dir %s: its outputs are of a run with --a and --b, which has"
-                                    + " verified them itself")
-                            .formatted(folder));
+                    "--data-dir %s: its outputs are of a run with --a and --b, which has"
+                            + " verified them itself",
+                    folder);
         }
         try {
             return outTypeOrNull == null ? DType.of(SafeText.excerpt(words[0])) : outTypeOrNull;
@@ -360,18 +361,18 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     /** The inputs, which are kept as long as the arena lives. */
     public Operands open(Arena arena) {
         // Found once: what was read stays as it is, whatever becomes of its file.
-        Map<Path, FileOperands.Piece> found = new ConcurrentHashMap<>();
+        Map<Path, Piece> found = new ConcurrentHashMap<>();
         return new FileOperands(
                 new FileOperands.Pieces() {
                     @Override
-                    public FileOperands.Piece shard(int rank) {
+                    public Piece shard(int rank) {
                         long rows = spec.shards().rows(spec.memberOf(rank));
                         return found.computeIfAbsent(
                                 shardFile(rank), file -> piece(file, spec.aType(), rows, spec.k()));
                     }
 
                     @Override
-                    public FileOperands.Piece b(int rank) {
+                    public Piece b(int rank) {
                         long rows = spec.transposeB() ? spec.cols(rank) : spec.k();
                         long cols = spec.transposeB() ? spec.k() : spec.cols(rank);
                         return found.computeIfAbsent(
@@ -386,8 +387,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         return spec.columnSharded() ? spec.memberOf(rank) : 0;
     }
 
-    private static FileOperands.Piece piece(Path file, DType type, long rows, long cols) {
-        return FileOperands.Piece.whole(locate(file, type, rows, cols));
+    private static Piece piece(Path file, DType type, long rows, long cols) {
+        return Piece.whole(locate(file, type, rows, cols));
     }
 
     private static MatrixFile locate(Path file, DType type, long rows, long cols) {

@@ -3,6 +3,7 @@ package dev.weft.cli.data;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RhsOption;
 import dev.weft.tensor.DType;
 import dev.weft.text.SafeText;
 import java.util.Arrays;
@@ -21,10 +22,8 @@ public final class DataStamp {
     /** While files are being made, or after whoever made them was killed. */
     private static final String UNFINISHED = "weft-data-unfinished";
 
-    private static final String NUMBER = "-?[0-9]{1,18}";
-
     /** A seed may be any number of 64 bits. */
-    private static final String SEED = "-?[0-9]{1,19}";
+    private static final String NUMBER = "-?[0-9]{1,19}";
 
     private DataStamp() {}
 
@@ -108,17 +107,17 @@ public final class DataStamp {
         // Checked as the options are that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();
         options.ranks = Math.clamp(number(fields, "ranks"), -1, Integer.MAX_VALUE);
-        options.groups = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
+        options.groups.value = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
         options.shards = shards(fields);
         options.k = number(fields, "k");
         options.n = number(fields, "n");
         options.aDtype = field(fields, "a", "[a-z0-9]{1,9}");
         options.bDtype = field(fields, "b", "[a-z0-9]{1,9}");
         options.outDtype = outType.label();
-        options.rhs = flag(fields, "columnSharded") ? "column-sharded" : "replicated";
+        options.rhs = new RhsOption(flag(fields, "columnSharded"));
         options.transposeB = flag(fields, "transposeB");
         options.data = field(fields, "data", "[a-z0-9]{1,9}");
-        options.seed = seed(fields);
+        options.seed = number(fields, "seed");
         return options.spec();
     }
 
@@ -139,27 +138,24 @@ public final class DataStamp {
     }
 
     private static long[] shards(Map<String, String> fields) {
-        String[] parts = field(fields, "shards", "[0-9,]+").split(",", -1);
-        if (!Arrays.stream(parts).allMatch(part -> part.matches(NUMBER))) {
-            throw wrong("shards", fields.get("shards"));
+        String shards = field(fields, "shards", "[0-9,]+");
+        try {
+            return Arrays.stream(shards.split(",", -1)).mapToLong(Long::parseLong).toArray();
+        } catch (NumberFormatException e) {
+            throw wrong("shards", shards);
         }
-        return Arrays.stream(parts).mapToLong(Long::parseLong).toArray();
     }
 
     private static long number(Map<String, String> fields, String name) {
-        return Long.parseLong(field(fields, name, NUMBER));
+        String number = field(fields, name, NUMBER);
+        try {
+            return Long.parseLong(number);
+        } catch (NumberFormatException e) {
+            throw wrong(name, number);
+        }
     }
 
     private static boolean flag(Map<String, String> fields, String name) {
         return field(fields, name, "true|false").equals("true");
-    }
-
-    private static long seed(Map<String, String> fields) {
-        String seed = field(fields, "seed", SEED);
-        try {
-            return Long.parseLong(seed);
-        } catch (NumberFormatException e) {
-            throw wrong("seed", seed);
-        }
     }
 }

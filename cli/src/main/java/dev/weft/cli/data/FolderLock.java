@@ -183,8 +183,8 @@ public final class FolderLock implements AutoCloseable {
 
     private UsageException refusal(String who) {
         return new UsageException(
-                "--data-dir %s: in use by %s: wait for it to end, or name another folder"
-                        .formatted(folder, who));
+                "--data-dir %s: in use by %s: wait for it to end, or name another folder",
+                folder, who);
     }
 
     @Override

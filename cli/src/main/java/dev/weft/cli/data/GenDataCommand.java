@@ -2,23 +2,17 @@ package dev.weft.cli.data;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import java.io.IOException;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft gen-data}: inputs and golden, without running anything. */
 @Command(
         name = "gen-data",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description = {
             "Writes pe_<r>_a.bin and pe_<r>_b.bin for every rank and golden.bin (fp32, computed in"
                     + " float64) into --data-dir.",
@@ -31,9 +25,7 @@ import picocli.CommandLine.Spec;
             "  ./weft gen-data -n 4 --gm 1024 --gk 512 --gn 256 --data-dir data",
             "  ./weft gen-data --data seed19"
         })
-public final class GenDataCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class GenDataCommand extends WeftCommand {
 
     @Mixin ProblemOptions options;
 
@@ -43,7 +35,7 @@ public final class GenDataCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         ProblemSpec problem = options.spec();
-        Console console = new Console(spec.commandLine().getOut(), quiet);
+        Console console = console(quiet);
         DataFolder folder = new DataFolder(options.dataDir, problem);
         folder.refuseOtherInputs(true);
         boolean fresh;

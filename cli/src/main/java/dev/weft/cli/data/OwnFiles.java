@@ -160,9 +160,9 @@ public record OwnFiles(Path folder) {
 
     private UsageException foreign(String name) {
         return new UsageException(
-                ("--data-dir %s: holds %s, which Weft did not write and will not replace:"
-                                + " move it away, or name another folder")
-                        .formatted(folder, name));
+                "--data-dir %s: holds %s, which Weft did not write and will not replace:"
+                        + " move it away, or name another folder",
+                folder, name);
     }
 
     void delete(Collection<String> names) throws IOException {

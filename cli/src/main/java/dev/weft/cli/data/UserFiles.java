@@ -1,6 +1,7 @@
 package dev.weft.cli.data;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.data.FileOperands.Piece;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Shards;
@@ -34,8 +35,8 @@ public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
                         aRaw || options.k != null ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
             throw new UsageException(
-                    "%s: holds %s: expected at least one column and rows that %s groups divide"
-                            .formatted(aSpec, a.describe(), asked.groups()));
+                    "%s: holds %s: expected at least one column and rows that %s groups divide",
+                    aSpec, a.describe(), asked.groups());
         }
         DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
         long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;
@@ -63,18 +64,18 @@ public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
     }
 
     @Override
-    public FileOperands.Piece shard(int worldRank) {
+    public Piece shard(int worldRank) {
         int member = spec.memberOf(worldRank);
         long first = spec.groupOf(worldRank) * spec.m() + spec.shards().firstRow(member);
-        return new FileOperands.Piece(a, first, spec.shards().rows(member), 0, a.cols());
+        return new Piece(a, first, spec.shards().rows(member), 0, a.cols());
     }
 
     @Override
-    public FileOperands.Piece b(int worldRank) {
+    public Piece b(int worldRank) {
         long first = spec.firstCol(worldRank);
         long cols = spec.cols(worldRank);
         return spec.transposeB()
-                ? new FileOperands.Piece(whole, first, cols, 0, whole.cols())
-                : new FileOperands.Piece(whole, 0, whole.rows(), first, cols);
+                ? new Piece(whole, first, cols, 0, whole.cols())
+                : new Piece(whole, 0, whole.rows(), first, cols);
     }
 }

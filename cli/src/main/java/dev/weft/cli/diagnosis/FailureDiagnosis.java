@@ -1,5 +1,6 @@
 package dev.weft.cli.diagnosis;
 
+import dev.weft.cli.diagnosis.RankFailure.Kind;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.State;
 import dev.weft.fabric.FailureReport.Wait;
@@ -11,6 +12,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -64,9 +66,9 @@ public final class FailureDiagnosis {
      * itself. Half is enough, since ranks notice a stall at about the same time.
      */
     private static long leastWaitMs(List<RankFailure> ends) {
-        boolean stalled = ends.stream().anyMatch(end -> end.kind() == RankFailure.Kind.STALL);
+        boolean stalled = ends.stream().anyMatch(end -> end.kind() == Kind.STALL);
         return ends.stream()
-                        .filter(end -> !stalled || end.kind() == RankFailure.Kind.STALL)
+                        .filter(end -> !stalled || end.kind() == Kind.STALL)
                         .mapToLong(FailureDiagnosis::longestMs)
                         .reduce(stalled ? Math::min : Math::max)
                         .orElse(0)
@@ -105,30 +107,26 @@ public final class FailureDiagnosis {
 
     /** What a rank that could say nothing itself has told its peers, if it did. */
     private String alsoTold() {
-        boolean lost = all.stream().anyMatch(end -> end.kind() == RankFailure.Kind.LOST);
-        return all.stream()
-                .filter(end -> end.kind() == RankFailure.Kind.TOLD && !lost)
-                .map(end -> "; " + end.message())
-                .findFirst()
-                .orElse("");
+        Optional<RankFailure> told =
+                first(Kind.LOST).isPresent() ? Optional.empty() : first(Kind.TOLD);
+        return told.map(end -> "; " + end.message()).orElse("");
     }
 
     private Optional<String> failed() {
-        return all.stream()
-                .filter(end -> end.kind() == RankFailure.Kind.OWN)
+        return first(Kind.OWN)
                 .map(
                         end ->
                                 end.rank() < 0
                                         ? end.message()
-                                        : "rank " + end.rank() + " failed: " + end.message())
-                .findFirst();
+                                        : "rank " + end.rank() + " failed: " + end.message());
     }
 
     private Optional<String> corrupt() {
-        return all.stream()
-                .filter(end -> end.kind() == RankFailure.Kind.CORRUPT)
-                .map(RankFailure::message)
-                .findFirst();
+        return first(Kind.CORRUPT).map(RankFailure::message);
+    }
+
+    private Optional<RankFailure> first(Kind kind) {
+        return all.stream().filter(end -> end.kind() == kind).findFirst();
     }
 
     /** Of whom the others know that they are gone. */
@@ -189,17 +187,15 @@ public final class FailureDiagnosis {
         if (wait.chunk() < 0) {
             return null;
         }
+        Stream<FailureReport.Run> runs =
+                there.sent().stream().flatMap(lane -> lane.runs().stream());
         boolean done =
                 there.call() - here.call() > 0
                         || there.call() == here.call()
-                                && there.sent().stream()
-                                        .flatMap(lane -> lane.runs().stream())
-                                        .anyMatch(
-                                                run ->
-                                                        run.covers(
-                                                                here.rank(),
-                                                                wait.source(),
-                                                                wait.chunk()));
+                                && runs.anyMatch(
+                                        run ->
+                                                run.covers(
+                                                        here.rank(), wait.source(), wait.chunk()));
         return done
                 ? "sent chunk %s of rank %s in call %s"
                         .formatted(wait.chunk(), wait.source(), here.call())
@@ -265,11 +261,10 @@ public final class FailureDiagnosis {
             at = edges(at, stuck.get(at)).first();
         }
         List<Integer> cycle = path.subList(path.indexOf(at), path.size());
-        StringBuilder text = new StringBuilder("ranks wait for each other in a circle: ");
-        for (int rank : cycle) {
-            text.append(rank).append(" for ");
-        }
-        return Optional.of(text.append(at).append(": no rank is the cause by itself").toString());
+        String circle = cycle.stream().map(rank -> rank + " for ").collect(Collectors.joining());
+        return Optional.of(
+                "ranks wait for each other in a circle: %s%s: no rank is the cause by itself"
+                        .formatted(circle, at));
     }
 
     private boolean awaits(int rank, int peer) {
@@ -323,9 +318,10 @@ public final class FailureDiagnosis {
         if (ranks.size() == 1) {
             return "rank " + ranks.first();
         }
-        List<String> names = new ArrayList<>();
-        ranks.forEach(rank -> names.add(Integer.toString(rank)));
-        String last = names.removeLast();
-        return "ranks " + String.join(", ", names) + " and " + last;
+        String others =
+                ranks.headSet(ranks.last()).stream()
+                        .map(String::valueOf)
+                        .collect(Collectors.joining(", "));
+        return "ranks " + others + " and " + ranks.last();
     }
 }

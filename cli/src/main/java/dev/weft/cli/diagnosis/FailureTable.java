@@ -1,6 +1,7 @@
 package dev.weft.cli.diagnosis;
 
 import dev.weft.cli.console.TextTable;
+import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.FailureReport.Peer;
 import dev.weft.fabric.FailureReport.Received;
@@ -25,19 +26,9 @@ public final class FailureTable {
      * @param fates as in {@link FailureDiagnosis}
      */
     public static List<String> lines(
-            int ranks,
-            List<RankFailure> ends,
-            Map<Integer, FailureDiagnosis.ProcessEnd> processEnds) {
+            int ranks, List<RankFailure> ends, Map<Integer, ProcessEnd> processEnds) {
         TextTable table =
-                new TextTable(
-                        "rank",
-                        "call",
-                        "end",
-                        "waits for",
-                        "ms",
-                        "has not received",
-                        "sent",
-                        "idle peers");
+                TextTable.of("rank|call|end|waits for|ms|has not received|sent|idle peers");
         for (int rank = 0; rank < ranks; rank++) {
             int row = rank;
             Optional<RankFailure> end = ends.stream().filter(e -> e.rank() == row).findFirst();
@@ -114,12 +105,8 @@ public final class FailureTable {
     }
 
     private static String sent(Sent lane) {
-        return lane.lane()
-                + " "
-                + lane.done()
-                + "/"
-                + lane.of()
-                + (lane.latest() == null ? "" : ": " + lane.latest());
+        String latest = lane.latest() == null ? "" : ": " + lane.latest();
+        return "%s %s/%s%s".formatted(lane.lane(), lane.done(), lane.of(), latest);
     }
 
     private static String idle(FailureReport report) {
@@ -139,11 +126,11 @@ public final class FailureTable {
     }
 
     private static String idle(Peer peer) {
-        return "rank "
-                + peer.rank()
-                + (isGone(peer)
-                        ? " " + peer.state().name().toLowerCase(Locale.ROOT)
-                        : " " + Math.max(peer.idleMs(), peer.silentMs()) + " ms");
+        String state =
+                isGone(peer)
+                        ? peer.state().name().toLowerCase(Locale.ROOT)
+                        : Math.max(peer.idleMs(), peer.silentMs()) + " ms";
+        return "rank " + peer.rank() + " " + state;
     }
 
     private static String some(List<String> texts) {

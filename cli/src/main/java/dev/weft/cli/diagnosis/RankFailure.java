@@ -1,19 +1,14 @@
 package dev.weft.cli.diagnosis;
 
 import dev.weft.cli.console.ErrorMessage;
+import dev.weft.cli.message.RankFile;
+import dev.weft.cli.message.RankLines;
 import dev.weft.fabric.CorruptSignalException;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.StallException;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.files.PrivateFiles;
-import java.io.IOException;
-import java.net.URLDecoder;
-import java.net.URLEncoder;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -28,13 +23,12 @@ import java.util.OptionalInt;
  */
 public record RankFailure(int rank, Kind kind, String message, Optional<FailureReport> report) {
 
-    /** Environment variable: the file in which a rank leaves its failure for its starter. */
-    public static final String FILE = "WEFT_END_FILE";
+    /** Where a rank leaves its failure for its starter. */
+    public static final RankFile<RankFailure> FILE =
+            new RankFile<>("WEFT_END_FILE", "end", RankFailure.class);
 
     /** Environment variable: the command has started this rank by mpirun, and listens. */
     public static final String MPI_STARTED = "WEFT_MPI_STARTED";
-
-    private static final int MOST_CHARS = 1 << 21;
 
     /** What kind of error it was. */
     public enum Kind {
@@ -75,21 +69,12 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
      */
     public static boolean tellStarter(Throwable failure, boolean usage) {
         RankFailure end = of(failure);
-        String file = System.getenv(FILE);
-        if (file != null) {
-            try {
-                PrivateFiles.write(Path.of(file), end.text().getBytes(StandardCharsets.UTF_8));
-                return true;
-            } catch (IOException e) {
-                // Shared memory is full, for one: the error then goes to standard error alone.
-                System.getLogger("dev.weft")
-                        .log(System.Logger.Level.DEBUG, "cannot write {0}: {1}", file, e);
-                return false;
-            }
+        if (FILE.isAskedFor()) {
+            return FILE.tell(end);
         }
         OptionalInt mpi = MpiEnvironment.current().rank();
         if (!usage && isHeardByStarter() && mpi.isPresent()) {
-            FailureLines.of(end.ofRank(mpi.getAsInt())).forEach(System.err::println);
+            RankLines.tell(mpi.getAsInt(), end);
             return true;
         }
         return false;
@@ -111,65 +96,8 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
         return ends;
     }
 
-    /** Reads what a rank has left; empty where it was cut off, or is something else. */
-    public static Optional<RankFailure> read(Path file) throws IOException {
-        return Files.exists(file)
-                ? readable(
-                        new String(PrivateFiles.read(file, MOST_CHARS + 1), StandardCharsets.UTF_8))
-                : Optional.empty();
-    }
-
-    /** Reads {@link #text}; empty where it is anything else. */
-    public static Optional<RankFailure> readable(String text) {
-        try {
-            return Optional.of(parse(text));
-        } catch (IllegalArgumentException e) {
-            // A rank may be killed while it writes, or find no room: its standard error and what
-            // the others say are worth more, and a line about this would stand before theirs.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, e.getMessage());
-            return Optional.empty();
-        }
-    }
-
     /** This failure with the number that its starter knows the rank by. */
     public RankFailure ofRank(int known) {
         return new RankFailure(known, kind, message, report);
-    }
-
-    /** One line, for {@link #parse}. */
-    public String text() {
-        return "%s %s %s %s"
-                .formatted(
-                        rank,
-                        kind,
-                        URLEncoder.encode(message, StandardCharsets.UTF_8),
-                        report.map(FailureReport::text).orElse("-"));
-    }
-
-    /**
-     * What {@link #text} gave.
-     *
-     * @throws IllegalArgumentException with one line, if it is anything else
-     */
-    static RankFailure parse(String text) {
-        if (text.length() > MOST_CHARS) {
-            throw new IllegalArgumentException(
-                    "not the end of a rank: %s characters: expected %s at most"
-                            .formatted(text.length(), MOST_CHARS));
-        }
-        String[] parts = text.strip().split(" ", -1);
-        if (parts.length != 4) {
-            throw new IllegalArgumentException(
-                    "not the end of a rank: " + parts.length + " parts: expected 4");
-        }
-        Optional<FailureReport> report =
-                parts[3].equals("-")
-                        ? Optional.empty()
-                        : Optional.of(FailureReport.parse(parts[3]));
-        return new RankFailure(
-                Integer.parseInt(parts[0]),
-                Kind.valueOf(parts[1]),
-                URLDecoder.decode(parts[2], StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " "),
-                report);
     }
 }

@@ -3,30 +3,23 @@ package dev.weft.cli.launch;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.DeadlineOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code weft launch}: any program as ranks, which find each other by their environment. */
 @Command(
         name = "launch",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description = {
             "Starts a program once per rank. Each process has its rank, the number of ranks and",
             "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
@@ -46,9 +39,7 @@ import picocli.CommandLine.Spec;
             "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
             "first (128 and the signal's number where one ended it)."
         })
-public final class LaunchCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class LaunchCommand extends WeftCommand {
 
     @Option(
             names = {"-n", "--n-ranks"},
@@ -77,14 +68,13 @@ public final class LaunchCommand implements Callable<Integer> {
     }
 
     /** Programs have printed their own errors; where they are Weft's, the ranks are compared. */
-    private int tell(RankProcesses processes, int rank) throws IOException {
+    private int tell(RankProcesses processes, int rank) {
         int code = processes.exitCode(rank);
         String failed = "rank " + rank + " " + processes.end(rank);
         RunFailedException failure = processes.failure(rank);
         boolean compared = !failure.details().isEmpty();
-        PrintWriter err = spec.commandLine().getErr();
-        ErrorMessage.print(err, compared ? failure.getMessage() : failed);
-        ErrorMessage.print(err, failure.details());
+        ErrorMessage.print(err(), compared ? failure.getMessage() : failed);
+        ErrorMessage.print(err(), failure.details());
         return code;
     }
 

@@ -10,30 +10,24 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.Set;
+import java.util.TreeSet;
 
-/** How mpirun is called so that it starts this very command as ranks. */
-public final class MpiCommandLine {
+/**
+ * How mpirun is called so that it starts this very command as ranks.
+ *
+ * @param hostfile null where mpirun is given none
+ * @param mpiArgs more options of mpirun, or null
+ * @param arguments the options of run, which every rank parses again
+ */
+public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
 
     /** Environment variable: the mpirun to take, where it is not the first on the PATH. */
     static final String STARTER = "WEFT_MPIRUN";
 
-    private final String hostfile;
-    private final String mpiArgs;
-    private final int ranks;
-    private final List<String> arguments;
-
-    /**
-     * @param hostfile null where mpirun is given none
-     * @param mpiArgs more options of mpirun, or null
-     * @param arguments the options of run, which every rank parses again
-     */
-    public MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
-        this.hostfile = hostfile;
-        this.mpiArgs = mpiArgs;
-        this.ranks = ranks;
-        this.arguments = arguments;
-    }
+    /** What the ranks find in their environment. */
+    private static final Map<String, String> ENVIRONMENT =
+            Map.of("WEFT_SKIP_BUILD", "1", RankFailure.MPI_STARTED, "1");
 
     /** The process to be started. */
     ProcessBuilder builder() throws IOException {
@@ -44,8 +38,7 @@ public final class MpiCommandLine {
         }
         String starter = System.getenv().getOrDefault(STARTER, "mpirun");
         ProcessBuilder builder = new ProcessBuilder(command(starter, family(starter)));
-        builder.environment().put("WEFT_SKIP_BUILD", "1");
-        builder.environment().put(RankFailure.MPI_STARTED, "1");
+        builder.environment().putAll(ENVIRONMENT);
         return builder;
     }
 
@@ -57,9 +50,9 @@ public final class MpiCommandLine {
             version = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UsageException(
-                    ("--launcher mpi: cannot start %s (%s): install Open MPI or MPICH (Debian:"
-                                    + " openmpi-bin or mpich), or set %s to its mpirun")
-                            .formatted(starter, e.getMessage(), STARTER));
+                    "--launcher mpi: cannot start %s (%s): install Open MPI or MPICH (Debian:"
+                            + " openmpi-bin or mpich), or set %s to its mpirun",
+                    starter, e.getMessage(), STARTER);
         }
         if (version.contains("Open MPI") || version.contains("OpenRTE")) {
             return MpiFamily.OPEN_MPI;
@@ -68,8 +61,8 @@ public final class MpiCommandLine {
             return MpiFamily.MPICH;
         }
         throw new UsageException(
-                "--launcher mpi: %s is '%s': expected the mpirun of Open MPI or of MPICH"
-                        .formatted(starter, version.lines().findFirst().orElse("")));
+                "--launcher mpi: %s is '%s': expected the mpirun of Open MPI or of MPICH",
+                starter, version.lines().findFirst().orElse(""));
     }
 
     private List<String> command(String starter, MpiFamily family) {
@@ -103,10 +96,9 @@ public final class MpiCommandLine {
             command.add("--allow-run-as-root");
         }
         // MPICH passes the whole environment on, Open MPI only what it is told to.
-        Map<String, String> environment = new TreeMap<>(System.getenv());
-        environment.put("WEFT_SKIP_BUILD", "1");
-        environment.put(RankFailure.MPI_STARTED, "1");
-        for (String name : environment.keySet()) {
+        Set<String> names = new TreeSet<>(System.getenv().keySet());
+        names.addAll(ENVIRONMENT.keySet());
+        for (String name : names) {
             if (name.startsWith("WEFT_") || name.equals("JAVA_HOME")) {
                 command.addAll(List.of("-x", name));
             }

@@ -1,9 +1,8 @@
 package dev.weft.cli.launch;
 
-import dev.weft.cli.console.ExitCode;
-import dev.weft.cli.diagnosis.FailureDiagnosis;
-import dev.weft.cli.diagnosis.FailureLines;
+import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.RankFailure;
+import dev.weft.cli.message.RankLines;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -16,26 +15,33 @@ import java.util.TreeMap;
 public final class MpiRankMessages {
 
     /** Now and then from the first rank, for as long as it runs. */
-    public static final String ALIVE = "weft-alive";
+    public record Alive() {}
 
-    /** From the first rank, with its exit code: what happens afterwards changes nothing. */
-    private static final String EXIT = "weft-exit ";
+    /** From the first rank: what happens afterwards changes nothing. */
+    public record Exit(int code) {}
 
-    /** From a rank that a signal ends, with its number and the signal's name. */
-    private static final String SIGNAL = "weft-signal ";
+    /** From a rank that a signal ends. */
+    public record Signal(String name) {}
 
     private static final String TERMINATED = "SIGTERM";
 
     /** Why a rank fails when its input ends, also where mpirun alone has ended it. */
     public static final String STARTER_GONE = "the command that started this run is gone";
 
-    private static final FailureDiagnosis.ProcessEnd DIED =
-            new FailureDiagnosis.ProcessEnd(true, "died");
-    private static final FailureDiagnosis.ProcessEnd KILLED =
-            new FailureDiagnosis.ProcessEnd(false, "was killed");
+    private static final ProcessEnd DIED = new ProcessEnd(true, "died");
+    private static final ProcessEnd KILLED = new ProcessEnd(false, "was killed");
 
     private final int count;
-    private final FailureLines ends = new FailureLines();
+    private final RankLines lines =
+            new RankLines(
+                    List.of(
+                            Alive.class,
+                            Exit.class,
+                            Signal.class,
+                            RankStart.class,
+                            RankFailure.class),
+                    this::keep);
+    private final Map<Integer, RankFailure> ends = new TreeMap<>();
     private final Map<Integer, RankStart> starts = new TreeMap<>();
     private final Map<Integer, ProcessHandle> processes = new TreeMap<>();
     private final Map<Integer, String> signals = new TreeMap<>();
@@ -46,56 +52,24 @@ public final class MpiRankMessages {
         this.count = count;
     }
 
-    public static String exit(int code) {
-        return EXIT + code;
-    }
-
-    public static String signal(int rank, String name) {
-        return SIGNAL + rank + " " + name;
-    }
-
     /** Whether the line is for this process; if so it is kept. */
     synchronized boolean take(String line) {
-        boolean taken = line.contains(ALIVE) || isExit(line) || isSignal(line) || isStart(line);
-        taken = taken || ends.take(line);
+        boolean taken = lines.take(line);
         heard += taken ? 1 : 0;
         return taken;
     }
 
-    private boolean isExit(String line) {
-        String code = after(EXIT, line);
-        if (code == null) {
-            return false;
+    private void keep(int rank, Record message) {
+        switch (message) {
+            case Exit exit -> exitCode = exit.code();
+            case Signal signal -> signals.put(rank, signal.name());
+            case RankFailure end -> ends.put(rank, end.ofRank(rank));
+            case RankStart start -> {
+                starts.put(rank, start);
+                start.process().ifPresent(process -> processes.put(rank, process));
+            }
+            default -> {}
         }
-        exitCode = code.equals("0") ? 0 : code.equals("2") ? ExitCode.USAGE : ExitCode.FAILED;
-        return true;
-    }
-
-    private boolean isSignal(String line) {
-        String said = after(SIGNAL, line);
-        if (said == null || !said.matches("[0-9]{1,6} [A-Za-z ]{1,20}")) {
-            return false;
-        }
-        int blank = said.indexOf(' ');
-        signals.put(Integer.parseInt(said.substring(0, blank)), said.substring(blank + 1));
-        return true;
-    }
-
-    private boolean isStart(String line) {
-        RankStart start = RankStart.of(line).orElse(null);
-        if (start == null) {
-            return false;
-        }
-        starts.put(start.rank(), start);
-        start.process().ifPresent(process -> processes.put(start.rank(), process));
-        return true;
-    }
-
-    /** What follows the mark; null where it is not there. */
-    private static String after(String mark, String line) {
-        // Not only at the beginning: launchers can be told to put the rank's number there.
-        int at = line.indexOf(mark);
-        return at < 0 ? null : line.substring(at + mark.length()).strip();
     }
 
     /** Grows with every message. */
@@ -118,26 +92,25 @@ public final class MpiRankMessages {
     }
 
     synchronized boolean haveFailed() {
-        return !ends.ends().isEmpty()
+        return !ends.isEmpty()
                 || processes.values().stream().anyMatch(process -> !process.isAlive());
     }
 
-    List<RankFailure> ends() {
-        return ends.ends();
+    synchronized List<RankFailure> ends() {
+        return List.copyOf(ends.values());
     }
 
     /** By rank: what is known just now of those that have not told their end. */
-    synchronized Map<Integer, FailureDiagnosis.ProcessEnd> processEnds() {
-        Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = new TreeMap<>();
+    synchronized Map<Integer, ProcessEnd> processEnds() {
+        Map<Integer, ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < count; rank++) {
-            FailureDiagnosis.ProcessEnd processEnd = processEnd(rank);
+            ProcessEnd processEnd = processEnd(rank);
             if (processEnd != null) {
                 processEnds.put(rank, processEnd);
             }
         }
-        ends().forEach(end -> processEnds.remove(end.rank()));
-        long causes =
-                processEnds.values().stream().filter(FailureDiagnosis.ProcessEnd::cause).count();
+        processEnds.keySet().removeAll(ends.keySet());
+        long causes = processEnds.values().stream().filter(ProcessEnd::cause).count();
         if (causes > 1) {
             // A launcher that kills all ranks when one dies: nobody knows which came first.
             processEnds.replaceAll(
@@ -147,9 +120,9 @@ public final class MpiRankMessages {
     }
 
     /** What has befallen the ranks together, none of which is the cause; null where one may be. */
-    synchronized String commonEnd(Map<Integer, FailureDiagnosis.ProcessEnd> processEnds) {
+    synchronized String commonEnd(Map<Integer, ProcessEnd> processEnds) {
         boolean knowsCause =
-                processEnds.values().stream().anyMatch(FailureDiagnosis.ProcessEnd::cause)
+                processEnds.values().stream().anyMatch(ProcessEnd::cause)
                         || ends().stream().anyMatch(MpiRankMessages::isOwn);
         if (knowsCause) {
             return null;
@@ -169,15 +142,14 @@ public final class MpiRankMessages {
         return end.kind() != RankFailure.Kind.TOLD && end.kind() != RankFailure.Kind.LOST;
     }
 
-    private FailureDiagnosis.ProcessEnd processEnd(int rank) {
+    private ProcessEnd processEnd(int rank) {
         if (signals.containsKey(rank)) {
             String signal = signals.get(rank);
             // Launchers send SIGTERM to all when they end the job.
-            return new FailureDiagnosis.ProcessEnd(
-                    !signal.equals(TERMINATED), "was ended by " + signal);
+            return new ProcessEnd(!signal.equals(TERMINATED), "was ended by " + signal);
         }
         if (!starts.containsKey(rank)) {
-            return new FailureDiagnosis.ProcessEnd(!starts.isEmpty(), "never started");
+            return new ProcessEnd(!starts.isEmpty(), "never started");
         }
         ProcessHandle process = processes.get(rank);
         if (process == null) {
@@ -187,7 +159,6 @@ public final class MpiRankMessages {
             return DIED;
         }
         boolean stopped = RankProcesses.isStopped(process.pid());
-        return new FailureDiagnosis.ProcessEnd(
-                false, stopped ? "is stopped" : "did not end by itself");
+        return new ProcessEnd(false, stopped ? "is stopped" : "did not end by itself");
     }
 }

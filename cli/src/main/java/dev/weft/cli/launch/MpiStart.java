@@ -4,6 +4,7 @@ import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
@@ -57,7 +58,7 @@ public final class MpiStart {
     private volatile boolean ending;
 
     /** What is known of the ranks when mpirun has ended, or has to be ended. */
-    private Map<Integer, FailureDiagnosis.ProcessEnd> processEnds;
+    private Map<Integer, ProcessEnd> processEnds;
 
     /** Whether nothing is heard of the ranks, so that none would hear the end of its input. */
     private boolean hung;
@@ -160,7 +161,7 @@ public final class MpiStart {
             mpirun.getOutputStream().flush();
         } catch (IOException e) {
             // It has ended already, or takes no input: so be it.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input for mpirun", e);
+            closed(e);
         }
     }
 
@@ -172,7 +173,7 @@ public final class MpiStart {
      */
     private void tell(String silence, int code) {
         List<RankFailure> told = ranks.ends();
-        boolean caused = processEnds.values().stream().anyMatch(FailureDiagnosis.ProcessEnd::cause);
+        boolean caused = processEnds.values().stream().anyMatch(ProcessEnd::cause);
         boolean silent = silence != null && !ranks.starts().isEmpty() && !isStopped;
         String common = ranks.commonEnd(processEnds);
         if (common != null) {
@@ -184,7 +185,9 @@ public final class MpiStart {
                             .orElse(told.isEmpty() ? silence : told.getFirst().message()));
         }
         if (told.stream().anyMatch(end -> end.report().isPresent())) {
-            FailureTable.lines(count, told, processEnds).forEach(System.err::println);
+            FailureTable.lines(count, told, processEnds).stream()
+                    .map(SafeText::harmless)
+                    .forEach(System.err::println);
         }
         if (!complained && silence != null) {
             complain(silence);
@@ -213,13 +216,13 @@ public final class MpiStart {
                 out.flush();
             }
         } catch (IOException e) {
+            // Closed under us: mpirun has been ended.
             closed(e);
         }
     }
 
     private static void closed(IOException e) {
-        // Closed under us: mpirun has been ended.
-        System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no more to read", e);
+        System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "a pipe to mpirun", e);
     }
 
     /** What ranks say to people, and what they say to this process. */
@@ -277,7 +280,7 @@ public final class MpiStart {
             mpirun.getOutputStream().close();
         } catch (IOException e) {
             // It no longer reads: the signal will do.
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input for mpirun", e);
+            closed(e);
         }
     }
 

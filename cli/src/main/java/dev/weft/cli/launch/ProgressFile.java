@@ -1,31 +1,35 @@
 package dev.weft.cli.launch;
 
 import dev.weft.cli.console.Progress;
-import dev.weft.files.PrivateFiles;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+import dev.weft.cli.message.RankFile;
+import dev.weft.fabric.memory.ShmJob;
 import java.nio.file.Path;
 
 /** How far the ranks have come, told from a rank's process to the command through a small file. */
 public final class ProgressFile {
 
-    /** Environment variable: where the first rank leaves its progress. */
-    public static final String VARIABLE = "WEFT_PROGRESS";
+    private record Measured(long done, long total) {}
 
-    private static final String MEASURING = "measuring";
-
-    /** Two numbers and a blank. */
-    private static final int MOST_BYTES = 64;
+    private static final RankFile<Measured> FILE =
+            new RankFile<>("WEFT_PROGRESS", "progress", Measured.class);
 
     private ProgressFile() {}
 
+    /** Has the first rank of a job tell its progress. */
+    public static void askFor(ProcessBuilder builder, ShmJob job) {
+        FILE.askFor(builder, job.folder(), 0);
+    }
+
+    /** Whether this process is a rank that was asked to tell its progress. */
+    public static boolean isAskedFor() {
+        return FILE.isAskedFor();
+    }
+
     /** Progress that the first rank writes down, if the command asked for it; silent otherwise. */
     public static Progress ofRank(int rank) {
-        String file = System.getenv(VARIABLE);
-        if (rank != 0 || file == null) {
+        if (rank != 0 || !isAskedFor()) {
             return new Progress(false);
         }
-        Path path = Path.of(file);
         return new Progress(false) {
             private long total;
 
@@ -36,30 +40,15 @@ public final class ProgressFile {
 
             @Override
             public synchronized void advance(long done) {
-                try {
-                    String text = done + " " + total;
-                    PrivateFiles.write(path, text.getBytes(StandardCharsets.UTF_8));
-                } catch (IOException e) {
-                    // Only a picture on a terminal is lost; the run itself must not fail for it.
-                    System.getLogger("dev.weft")
-                            .log(System.Logger.Level.DEBUG, "progress not told", e);
-                }
+                // If it fails, only a picture on a terminal is lost.
+                FILE.tell(new Measured(done, total));
             }
         };
     }
 
-    /** Shows what the file says, if it can be read just now. */
-    public static void show(Path file, Progress progress) {
-        try {
-            byte[] text = PrivateFiles.read(file, MOST_BYTES);
-            String[] parts = new String(text, StandardCharsets.UTF_8).split(" ");
-            if (parts.length == 2) {
-                progress.continueWith(
-                        MEASURING, Long.parseLong(parts[0]), Long.parseLong(parts[1]));
-            }
-        } catch (IOException | NumberFormatException e) {
-            // Not there yet: the next look will do.
-            System.getLogger("dev.weft").log(System.Logger.Level.TRACE, "no progress yet", e);
-        }
+    /** Shows what the first rank has told, if that can be read just now. */
+    public static void show(Path folder, Progress progress) {
+        FILE.readable(folder, 0)
+                .ifPresent(told -> progress.continueWith("measuring", told.done(), told.total()));
     }
 }

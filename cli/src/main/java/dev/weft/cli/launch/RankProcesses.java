@@ -2,6 +2,7 @@ package dev.weft.cli.launch;
 
 import dev.weft.cli.console.RunFailedException;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
+import dev.weft.cli.diagnosis.FailureDiagnosis.ProcessEnd;
 import dev.weft.cli.diagnosis.FailureTable;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.fabric.memory.ShmJob;
@@ -40,10 +41,9 @@ public final class RankProcesses implements AutoCloseable {
     /** How long killed ranks may take to be gone; after that their files are removed anyway. */
     private static final long GONE_MS = 2_000;
 
-    /** A rank's process and what is known of it; only the first two are used by several threads. */
+    /** A rank's process and what is known of it; only the process is used by several threads. */
     private static final class Rank {
         final Process process;
-        final Path endFile;
         final PipeText output;
         final PipeText errors;
 
@@ -53,9 +53,8 @@ public final class RankProcesses implements AutoCloseable {
         /** What is said of it where it had to be killed, else null. */
         String hung;
 
-        Rank(Process process, Path endFile) {
+        Rank(Process process) {
             this.process = process;
-            this.endFile = endFile;
             this.output = new PipeText(process.getInputStream());
             this.errors = new PipeText(process.getErrorStream());
         }
@@ -107,10 +106,9 @@ public final class RankProcesses implements AutoCloseable {
             throw new RunFailedException("told to end");
         }
         int rank = ranks.size();
-        Path endFile = job.folder().resolve("end-" + rank);
         builder.environment().putAll(job.environment(rank, count, deadline));
-        builder.environment().put(RankFailure.FILE, endFile.toString());
-        ranks.add(new Rank(builder.start(), endFile));
+        RankFailure.FILE.askFor(builder, job.folder(), rank);
+        ranks.add(new Rank(builder.start()));
     }
 
     /** The command is told to end: so are its ranks. */
@@ -222,11 +220,13 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /** The failures that ranks have reported, once all have ended. */
-    private List<RankFailure> ends() throws IOException {
+    private List<RankFailure> ends() {
         List<RankFailure> ends = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             int known = rank;
-            RankFailure.read(ranks.get(rank).endFile).ifPresent(end -> ends.add(end.ofRank(known)));
+            RankFailure.FILE
+                    .readable(job.folder(), rank)
+                    .ifPresent(end -> ends.add(end.ofRank(known)));
         }
         return ends;
     }
@@ -237,7 +237,7 @@ public final class RankProcesses implements AutoCloseable {
      *
      * @param failed the rank that is named if nobody can tell
      */
-    public RunFailedException failure(int failed) throws IOException {
+    public RunFailedException failure(int failed) {
         List<RankFailure> ends = ends();
         boolean told = ends.stream().anyMatch(end -> end.report().isPresent());
         return new RunFailedException(
@@ -248,15 +248,16 @@ public final class RankProcesses implements AutoCloseable {
     }
 
     /** What is known of the ranks that ended otherwise. */
-    private Map<Integer, FailureDiagnosis.ProcessEnd> processEnds() {
-        Map<Integer, FailureDiagnosis.ProcessEnd> processEnds = new TreeMap<>();
+    private Map<Integer, ProcessEnd> processEnds() {
+        Map<Integer, ProcessEnd> processEnds = new TreeMap<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             Rank one = ranks.get(rank);
             if (one.hung != null) {
-                processEnds.put(rank, new FailureDiagnosis.ProcessEnd(false, one.hung));
+                processEnds.put(rank, new ProcessEnd(false, one.hung));
             } else if (exitCode(rank) > SIGNAL_EXIT
-                    || one.hasFailed() && !Files.exists(one.endFile)) {
-                processEnds.put(rank, new FailureDiagnosis.ProcessEnd(true, end(rank)));
+                    || one.hasFailed()
+                            && !Files.exists(RankFailure.FILE.path(job.folder(), rank))) {
+                processEnds.put(rank, new ProcessEnd(true, end(rank)));
             }
         }
         return processEnds;

@@ -39,8 +39,6 @@ public final class CallOptions {
         }
         int others = failures.size() - 1;
         String more = others == 0 ? "" : "; and " + others + " more";
-        err.println("weft: verification failed (" + failures.getFirst() + more + ")");
-        err.flush();
-        return ExitCode.FAILED;
+        return ExitCode.ofWrongResult(" (" + failures.getFirst() + more + ")", err);
     }
 }

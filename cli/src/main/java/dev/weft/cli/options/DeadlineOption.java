@@ -22,9 +22,9 @@ public final class DeadlineOption {
         var given = spec.commandLine().getParseResult().matchedOption("--deadline");
         if (given != null) {
             throw new UsageException(
-                    ("--deadline %s with --launcher joined: expected it before the -- of"
-                                    + " 'weft launch', for all ranks")
-                            .formatted(given.originalStringValues().getLast()));
+                    "--deadline %s with --launcher joined: expected it before the -- of"
+                            + " 'weft launch', for all ranks",
+                    given.originalStringValues().getLast());
         }
     }
 }

@@ -7,10 +7,12 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
 import dev.weft.sim.Machines;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
+import java.util.stream.Stream;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -141,17 +143,7 @@ public final class ExecutionOptions {
             description = "Refuse what the Ascend example refuses, to compare with the original.")
     boolean strict;
 
-    @Option(
-            names = "--warmup",
-            paramLabel = "N",
-            description = "Rounds before measuring (default: ${DEFAULT-VALUE}).")
-    int warmup = 5;
-
-    @Option(
-            names = "--iterations",
-            paramLabel = "N",
-            description = "Measured rounds of each view (default: ${DEFAULT-VALUE}).")
-    int iterations = 10;
+    @Mixin RoundsOptions rounds = new RoundsOptions(5, 10);
 
     @Option(
             names = "--keep-gathered",
@@ -197,12 +189,15 @@ public final class ExecutionOptions {
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
-                tiles ? baseM() : positive("--chunk-rows", chunkRows, 0),
-                tiles ? ExecutionSpec.TILES_PER_CHUNK * baseN() : 0,
-                count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                tiles
+                        ? new Cut(baseM(), 0, ExecutionSpec.TILES_PER_CHUNK * baseN())
+                        : new Cut(
+                                positive("--chunk-rows", chunkRows, 0),
+                                count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                                0),
                 ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
-                OptionValues.rounds("--warmup", warmup, 0),
-                OptionValues.rounds("--iterations", iterations, 1),
+                rounds.warmup(),
+                rounds.iterations(),
                 keepGathered,
                 npy,
                 deadline.value);
@@ -213,13 +208,12 @@ public final class ExecutionOptions {
         List<String> there = cuda ? CPU_ENGINES : GPU_ENGINES;
         if (!here.contains(engine)) {
             throw new UsageException(
-                    "--engine '%s': expected one of %s with --run-mode %s (%s with %s)"
-                            .formatted(
-                                    engine,
-                                    String.join(", ", here),
-                                    runMode,
-                                    String.join(", ", there),
-                                    cuda ? "cpu" : "cuda"));
+                    "--engine '%s': expected one of %s with --run-mode %s (%s with %s)",
+                    engine,
+                    String.join(", ", here),
+                    runMode,
+                    String.join(", ", there),
+                    cuda ? "cpu" : "cuda");
         }
         if (cuda) {
             return engine.equals("auto") ? "gated" : engine;
@@ -252,8 +246,8 @@ public final class ExecutionOptions {
         OptionValues.oneOf("--peers", peers, "device", "host");
         if (!cuda) {
             throw new UsageException(
-                    "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s"
-                            .formatted(peers, runMode));
+                    "--peers %s says where the peers of a GPU are: it needs --run-mode cuda, not %s",
+                    peers, runMode);
         }
         if (peers.equals("host") && start != Launcher.THREADS) {
             throw new UsageException(
@@ -294,29 +288,19 @@ public final class ExecutionOptions {
         Ascend.checkStrict(ranks, problem.m(), problem.k(), problem.n(), baseM(), baseN());
         if (!problem.shards().equals(Shards.even(problem.m(), ranks))) {
             throw new UsageException(
-                    "--shards %s are uneven (the Ascend example refuses this)"
-                            .formatted(problem.shards()));
+                    "--shards %s are uneven (the Ascend example refuses this)", problem.shards());
         }
     }
 
-    /**
-     * What was asked for about chunks and lanes, of which an algorithm without any makes no use.
-     */
+    /** What was asked for about chunks and lanes, which some algorithms do without. */
     public List<String> chunkOptions() {
-        List<String> given = new ArrayList<>();
-        if (commBlocks != null) {
-            given.add("--comm-blocks");
-        }
-        if (chunkRows != null) {
-            given.add("--chunk-rows");
-        }
-        if (splitsPerRank != null) {
-            given.add("--splits-per-rank");
-        }
-        if (baseM != null || baseN != null) {
-            given.add("--base-m/--base-n");
-        }
-        return given;
+        return Stream.of(
+                        commBlocks == null ? null : "--comm-blocks",
+                        chunkRows == null ? null : "--chunk-rows",
+                        splitsPerRank == null ? null : "--splits-per-rank",
+                        baseM == null && baseN == null ? null : "--base-m/--base-n")
+                .filter(Objects::nonNull)
+                .toList();
     }
 
     /** Whether it is the GPU's. */
@@ -333,8 +317,8 @@ public final class ExecutionOptions {
         }
         if (socVersion != null) {
             throw new UsageException(
-                    "--soc-version %s names a machine to simulate: it needs --run-mode sim, not %s"
-                            .formatted(socVersion, runMode));
+                    "--soc-version %s names a machine to simulate: it needs --run-mode sim, not %s",
+                    socVersion, runMode);
         }
         return runMode.equals("cuda");
     }

@@ -26,9 +26,7 @@ public record ExecutionSpec(
         String engine,
         int computeWorkers,
         int commWorkers,
-        long chunkRows,
-        long chunkCols,
-        int splitsPerRank,
+        Cut cut,
         AscendTiles ascendTiles,
         int warmup,
         int iterations,
@@ -54,7 +52,7 @@ public record ExecutionSpec(
     }
 
     /** One call on this CPU's threads, cut like this. */
-    public ExecutionSpec onCpu(PlanWriter newAlgorithm, int lanes, Cut cut) {
+    public ExecutionSpec onCpu(PlanWriter newAlgorithm, int lanes, Cut newCut) {
         return new ExecutionSpec(
                 false,
                 false,
@@ -63,9 +61,7 @@ public record ExecutionSpec(
                 engine,
                 0,
                 lanes,
-                cut.chunkRows(),
-                cut.chunkCols(),
-                cut.splitsPerRank(),
+                newCut,
                 null,
                 0,
                 1,
@@ -95,14 +91,14 @@ public record ExecutionSpec(
         if (commWorkers > 0) {
             builder.commWorkers(commWorkers);
         }
-        if (chunkRows > 0) {
-            builder.chunkRows(chunkRows);
+        if (cut.chunkRows() > 0) {
+            builder.chunkRows(cut.chunkRows());
         }
-        if (chunkCols > 0) {
-            builder.chunkCols(chunkCols);
+        if (cut.chunkCols() > 0) {
+            builder.chunkCols(cut.chunkCols());
         }
-        if (splitsPerRank > 0) {
-            builder.splitsPerRank(splitsPerRank);
+        if (cut.splitsPerRank() > 0) {
+            builder.splitsPerRank(cut.splitsPerRank());
         }
         return builder;
     }

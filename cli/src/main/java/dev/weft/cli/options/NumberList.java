@@ -1,7 +1,6 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -38,15 +37,13 @@ public final class NumberList {
 
     /** Reads such a list of numbers of ranks or splits. */
     public static List<Integer> parseInts(String option, String text, int least, int most) {
-        List<Integer> numbers = new ArrayList<>();
-        parse(option, text, least, most).forEach(number -> numbers.add(number.intValue()));
-        return numbers;
+        return parse(option, text, least, most).stream().map(Long::intValue).toList();
     }
 
     private static UsageException wrong(String option, String text, long least, long most) {
         return new UsageException(
-                ("%s '%s': expected numbers from %s to %s such as 1024,4096 or 1024..16384,"
-                                + " which doubles")
-                        .formatted(option, text, least, most));
+                "%s '%s': expected numbers from %s to %s such as 1024,4096 or 1024..16384,"
+                        + " which doubles",
+                option, text, least, most);
     }
 }

@@ -11,34 +11,17 @@ public final class OptionValues {
     /** Ranks of a world. */
     public static final int MOST_RANKS = 4096;
 
-    private static final int MOST_ROUNDS = 1_000_000;
-
     private OptionValues() {}
 
     public static long between(String option, long value, long least, long most) {
         if (value < least || value > most) {
-            throw new UsageException(
-                    "%s %s: expected %s to %s".formatted(option, value, least, most));
+            throw new UsageException("%s %s: expected %s to %s", option, value, least, most);
         }
         return value;
     }
 
     public static int ranks(int ranks) {
         return (int) between("--n-ranks", ranks, 1, MOST_RANKS);
-    }
-
-    /** Warm-up or measured rounds. */
-    public static int rounds(String option, int rounds, int least) {
-        return (int) between(option, rounds, least, MOST_ROUNDS);
-    }
-
-    public static int groups(int groups, int ranks) {
-        if (groups < 1 || ranks % groups != 0) {
-            throw new UsageException(
-                    "--groups %s: expected a number that divides the %s ranks"
-                            .formatted(groups, ranks));
-        }
-        return groups;
     }
 
     public static DType type(String option, String label) {

@@ -5,6 +5,7 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.nio.file.Path;
 import java.util.Arrays;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options that say what is computed, shared by run, gen-data and verify. */
@@ -44,19 +45,9 @@ public final class ProblemOptions {
                     "Rows of A on each rank of a group, uneven and zero allowed (default: even).")
     public long[] shards;
 
-    @Option(
-            names = "--groups",
-            paramLabel = "G",
-            description =
-                    "Replica groups of consecutive ranks, each gathering its own A"
-                            + " (default: ${DEFAULT-VALUE}).")
-    public int groups = 1;
+    @Mixin public GroupsOption groups = new GroupsOption();
 
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype = "fp16";
+    @Mixin DtypeOption dtype = new DtypeOption(DType.FP16);
 
     @Option(
             names = "--a-dtype",
@@ -73,12 +64,7 @@ public final class ProblemOptions {
     @Option(names = "--out-dtype", paramLabel = "TYPE", description = "Type of C (default: fp32).")
     public String outDtype;
 
-    @Option(
-            names = "--rhs",
-            paramLabel = "KIND",
-            description =
-                    "B on the ranks: replicated or column-sharded (default: ${DEFAULT-VALUE}).")
-    public String rhs = "replicated";
+    @Mixin public RhsOption rhs = new RhsOption(false);
 
     @Option(names = "--transpose-b", description = "B is stored as [N, K].")
     public boolean transposeB;
@@ -107,22 +93,21 @@ public final class ProblemOptions {
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {
         OptionValues.ranks(ranks);
-        OptionValues.groups(groups, ranks);
-        Shards rows = shardsPerGroup();
-        DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype : aDtype);
-        DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype : bDtype);
+        int groupCount = groups.of(ranks);
+        Shards rows = shardsPerGroup(ranks / groupCount);
+        DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype.label : aDtype);
+        DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype.label : bDtype);
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
         return new ProblemSpec(
                 ranks,
-                groups,
+                groupCount,
                 rows,
                 size("--gk", k, 2048, 1),
                 size("--gn", n, 1024, 0),
                 a,
                 b,
                 out,
-                OptionValues.oneOf("--rhs", rhs, "replicated", "column-sharded")
-                        .equals("column-sharded"),
+                rhs.columnSharded(),
                 transposeB,
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
                 seed());
@@ -131,34 +116,33 @@ public final class ProblemOptions {
     private long seed() {
         if (seed != null && data.equals("seed19") && seed != DEFAULT_SEED) {
             throw new UsageException(
-                    "--seed %s with --data seed19: expected %s, or --data normal"
-                            .formatted(seed, DEFAULT_SEED));
+                    "--seed %s with --data seed19: expected %s, or --data normal",
+                    seed, DEFAULT_SEED);
         }
         return seed == null ? DEFAULT_SEED : seed;
     }
 
-    private Shards shardsPerGroup() {
-        int perGroup = ranks / groups;
+    private Shards shardsPerGroup(int perGroup) {
         if (shards == null) {
             return Shards.even(size("--gm", m, 2048, 0), perGroup);
         }
         String given = Arrays.toString(shards);
         if (shards.length != perGroup) {
             throw new UsageException(
-                    "--shards %s: expected %s numbers, one for each rank of a group"
-                            .formatted(given, perGroup));
+                    "--shards %s: expected %s numbers, one for each rank of a group",
+                    given, perGroup);
         }
         if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
                 || Arrays.stream(shards).sum() > MOST_SIZE) {
             throw new UsageException(
-                    "--shards %s: expected zero or more rows each, and at most %s together"
-                            .formatted(given, MOST_SIZE));
+                    "--shards %s: expected zero or more rows each, and at most %s together",
+                    given, MOST_SIZE);
         }
         Shards rows = Shards.of(shards);
         if (m != null && m != rows.totalRows()) {
             throw new UsageException(
-                    "--shards %s are %s rows, --gm says %s: expected the same"
-                            .formatted(given, rows.totalRows(), m));
+                    "--shards %s are %s rows, --gm says %s: expected the same",
+                    given, rows.totalRows(), m);
         }
         return rows;
     }

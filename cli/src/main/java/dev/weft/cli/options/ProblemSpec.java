@@ -44,9 +44,8 @@ public record ProblemSpec(
                         .multiply(BigInteger.valueOf((long) type.bytes() * ranks));
         if (bytes.bitLength() >= Long.SIZE) {
             throw new UsageException(
-                    "%s [%s, %s] %s for %s ranks is %s bytes: expected at most %s"
-                            .formatted(
-                                    name, rows, cols, type.label(), ranks, bytes, Long.MAX_VALUE));
+                    "%s [%s, %s] %s for %s ranks is %s bytes: expected at most %s",
+                    name, rows, cols, type.label(), ranks, bytes, Long.MAX_VALUE);
         }
     }
 

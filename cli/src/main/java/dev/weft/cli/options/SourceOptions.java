@@ -1,6 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.tensor.DType;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The shapes of the ring and of FGCC, and the limits of all source systems' shapes. */
@@ -15,11 +16,7 @@ public final class SourceOptions {
     @Option(names = "--k", paramLabel = "K", description = "Columns of A and rows of B.")
     Long k;
 
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            description = "Type of A and B: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype = "bf16";
+    @Mixin DtypeOption dtype = new DtypeOption(DType.BF16);
 
     public long m(long otherwise) {
         return size("--m", m, otherwise);
@@ -30,7 +27,7 @@ public final class SourceOptions {
     }
 
     public DType type() {
-        return OptionValues.type("--dtype", dtype);
+        return dtype.type();
     }
 
     public static long size(String option, Long given, long otherwise) {

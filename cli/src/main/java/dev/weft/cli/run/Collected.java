@@ -1,17 +1,19 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.message.RecordBytes;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Bytes of every rank, brought to the first one over whatever fabric there is. */
+/** Records of every rank, brought to the first one over whatever fabric there is. */
 final class Collected {
 
     /** Words of arrival, one per rank, come first. */
@@ -19,8 +21,17 @@ final class Collected {
 
     private Collected() {}
 
-    /** Collective: every rank's bytes, by rank, on rank 0; an empty list elsewhere. */
-    static List<byte[]> atFirst(Fabric world, byte[] own) {
+    /** Collective: every rank's record, by rank, on rank 0; an empty list elsewhere. */
+    @SuppressWarnings("unchecked")
+    static <R extends Record> List<R> atFirst(Fabric world, R record) throws IOException {
+        List<R> all = new ArrayList<>();
+        for (byte[] one : bytesAtFirst(world, RecordBytes.of(record))) {
+            all.add((R) RecordBytes.read(record.getClass(), one));
+        }
+        return all;
+    }
+
+    private static List<byte[]> bytesAtFirst(Fabric world, byte[] own) {
         Transport fabric = Transport.of(world);
         long[] lengths = fabric.exchange(own.length);
         int ranks = lengths.length;

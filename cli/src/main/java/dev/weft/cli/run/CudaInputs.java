@@ -13,25 +13,21 @@ import java.lang.foreign.Arena;
  * One rank's B, and all rows of its group's A as its product must have seen them, in device memory
  * that lives until it is closed. One thread uses it.
  */
-final class CudaInputs implements AutoCloseable {
-
-    private final DeviceBuffer aMemory;
-    private final DeviceBuffer bMemory;
-    private final DeviceMatrix a;
-    private final DeviceMatrix b;
-
-    private CudaInputs(ProblemSpec problem, Matrix hostB) {
-        this.aMemory = memory(problem.aType(), problem.m(), problem.k());
-        this.bMemory = memory(hostB.dtype(), hostB.rows(), hostB.cols());
-        this.a = matrix(aMemory, problem.aType(), problem.m(), problem.k());
-        this.b = matrix(bMemory, hostB.dtype(), hostB.rows(), hostB.cols());
-    }
+record CudaInputs(DeviceBuffer aMemory, DeviceBuffer bMemory, DeviceMatrix a, DeviceMatrix b)
+        implements AutoCloseable {
 
     /** On the GPU that is bound. */
     static CudaInputs upload(
             ProblemSpec problem, Operands operands, int worldRank, GpuStream stream) {
         Matrix hostB = operands.b(worldRank);
-        CudaInputs inputs = new CudaInputs(problem, hostB);
+        DeviceBuffer aMemory = memory(problem.aType(), problem.m(), problem.k());
+        DeviceBuffer bMemory = memory(hostB.dtype(), hostB.rows(), hostB.cols());
+        CudaInputs inputs =
+                new CudaInputs(
+                        aMemory,
+                        bMemory,
+                        DeviceMatrix.in(aMemory, problem.aType(), problem.m(), problem.k()),
+                        DeviceMatrix.in(bMemory, hostB.dtype(), hostB.rows(), hostB.cols()));
         inputs.b.upload(hostB, stream);
         int first = problem.groupOf(worldRank) * problem.ranksPerGroup();
         for (int member = 0; member < problem.ranksPerGroup(); member++) {
@@ -45,20 +41,8 @@ final class CudaInputs implements AutoCloseable {
         return inputs;
     }
 
-    DeviceMatrix a() {
-        return a;
-    }
-
-    DeviceMatrix b() {
-        return b;
-    }
-
     private static DeviceBuffer memory(DType type, long rows, long cols) {
         return DeviceBuffer.allocate(DeviceMatrix.alignedBytes(type, rows, cols));
-    }
-
-    private static DeviceMatrix matrix(DeviceBuffer memory, DType type, long rows, long cols) {
-        return DeviceMatrix.in(memory, type, rows, cols);
     }
 
     @Override

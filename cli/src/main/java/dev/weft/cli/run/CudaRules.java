@@ -29,26 +29,26 @@ final class CudaRules {
         DType type = problem.aType();
         if (type == DType.FP32 || problem.bType() != type) {
             throw new UsageException(
-                    ("A is %s and B %s: on the GPU expected fp16 for both or bf16 for both"
-                                    + " (--run-mode cpu takes every mix)")
-                            .formatted(type.label(), problem.bType().label()));
+                    "A is %s and B %s: on the GPU expected fp16 for both or bf16 for both"
+                            + " (--run-mode cpu takes every mix)",
+                    type.label(), problem.bType().label());
         }
         if (problem.outType() != DType.FP32 && problem.outType() != type) {
             throw new UsageException(
-                    "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s"
-                            .formatted(problem.outType().label(), type.label(), type.label()));
+                    "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s",
+                    problem.outType().label(), type.label(), type.label());
         }
         int last = problem.ranks() - 1;
         if (problem.cols(last) < 1) {
             throw new UsageException(
-                    ("rank %s has no column of the %s of B: on the GPU expected one at least for"
-                                    + " every rank")
-                            .formatted(last, problem.n()));
+                    "rank %s has no column of the %s of B: on the GPU expected one at least for"
+                            + " every rank",
+                    last, problem.n());
         }
         if (execution.hostPeers() && problem.groups() > 1) {
             throw new UsageException(
-                    "--peers host with --groups %s: expected one group, since rank 0 alone runs"
-                            .formatted(problem.groups()));
+                    "--peers host with --groups %s: expected one group, since rank 0 alone runs",
+                    problem.groups());
         }
     }
 

@@ -1,19 +1,18 @@
 package dev.weft.cli.run;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.op.Candidate;
 import java.util.List;
-import java.util.Locale;
 
 /** What {@code --explain} prints: the candidates among which was chosen, in the order given. */
-record Explanation(List<Candidate> candidates) {
+final class Explanation {
 
-    Explanation {
-        candidates = List.copyOf(candidates);
-    }
+    private Explanation() {}
 
-    void print(Console console) {
+    static void print(List<Candidate> candidates, Console console) {
         TextTable table = new TextTable("algorithm", "chunks", "predicted ms", "measured ms", "");
         for (Candidate candidate : candidates) {
             int chunks = candidate.chunksPerSource();
@@ -29,6 +28,6 @@ record Explanation(List<Candidate> candidates) {
     }
 
     private static String ms(double ns) {
-        return Double.isNaN(ns) ? "-" : String.format(Locale.ROOT, "%.3f", ns / 1e6);
+        return Double.isNaN(ns) ? "-" : text("%.3f", ns / 1e6);
     }
 }

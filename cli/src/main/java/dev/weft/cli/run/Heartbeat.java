@@ -2,7 +2,9 @@ package dev.weft.cli.run;
 
 import dev.weft.fabric.Fabric;
 import java.io.IOException;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Tells the peers, who wait, that this rank is at work that the fabric does not see: making data,
@@ -10,14 +12,11 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class Heartbeat {
 
-    private static final long EVERY_NS = 100_000_000;
+    private static final long EVERY_MS = 100;
+    private static final ThreadFactory THREADS =
+            Thread.ofPlatform().daemon().name("weft-heartbeat").factory();
 
-    private final Fabric fabric;
-    private volatile boolean ended;
-
-    private Heartbeat(Fabric fabric) {
-        this.fabric = fabric;
-    }
+    private Heartbeat() {}
 
     /** Work that may take long. */
     @FunctionalInterface
@@ -26,20 +25,14 @@ final class Heartbeat {
     }
 
     static <T> T during(Fabric fabric, Work<T> work) throws IOException {
-        Heartbeat heartbeat = new Heartbeat(fabric);
-        Thread thread = Thread.ofPlatform().daemon().name("weft-heartbeat").start(heartbeat::beat);
-        try {
-            return work.call();
-        } finally {
-            heartbeat.ended = true;
-            LockSupport.unpark(thread);
-        }
-    }
-
-    private void beat() {
-        while (!ended) {
-            fabric.worked();
-            LockSupport.parkNanos(this, EVERY_NS);
+        try (var beats = Executors.newSingleThreadScheduledExecutor(THREADS)) {
+            var beating =
+                    beats.scheduleAtFixedRate(fabric::worked, 0, EVERY_MS, TimeUnit.MILLISECONDS);
+            try {
+                return work.call();
+            } finally {
+                beating.cancel(false);
+            }
         }
     }
 }

@@ -17,27 +17,16 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 
 /** The site of a rank on the CPU. */
-final class HostRank implements RankSite<Matrix> {
+record HostRank(
+        ProblemSpec problem,
+        ExecutionSpec execution,
+        Operands operands,
+        Transport world,
+        Fabric group)
+        implements RankSite<Matrix> {
 
-    private final ProblemSpec problem;
-    private final ExecutionSpec execution;
-    private final Operands operands;
-    private final Transport world;
-    private final Fabric group;
-    private final Matrix shard;
-
-    HostRank(
-            ProblemSpec problem,
-            ExecutionSpec execution,
-            Operands operands,
-            Transport world,
-            Fabric group) {
-        this.problem = problem;
-        this.execution = execution;
-        this.operands = operands;
-        this.world = world;
-        this.group = group;
-        this.shard = operands.shard(world.rank());
+    private Matrix shard() {
+        return operands.shard(world.rank());
     }
 
     @Override
@@ -76,7 +65,7 @@ final class HostRank implements RankSite<Matrix> {
     @Override
     public void place(Operator<Matrix> operator) {
         for (int slot = 0; slot < 2; slot++) {
-            operator.call(shard);
+            operator.call(shard());
         }
     }
 
@@ -89,7 +78,7 @@ final class HostRank implements RankSite<Matrix> {
     public Judged judge(Operator<Matrix> fused, Operator<Matrix> sequential) throws IOException {
         world.barrier();
         fused.lastResult().product().data().fill((byte) 0xFF);
-        Result<Matrix> result = fused.call(shard);
+        Result<Matrix> result = fused.call(shard());
         Matrix product = result.product();
         if (execution.keepGathered()) {
             Matrix gathered = result.gathered().orElseThrow();
@@ -98,7 +87,7 @@ final class HostRank implements RankSite<Matrix> {
         }
         try (AllGatherMatmul keeping =
                 builder(execution.algorithm(), true).plans(fused.plans()).prepare()) {
-            Result<Matrix> kept = keeping.call(shard);
+            Result<Matrix> kept = keeping.call(shard());
             boolean sameBits = keeping.sameBitsForAnyRows();
             return Heartbeat.during(world, () -> compare(kept, product, sameBits));
         }

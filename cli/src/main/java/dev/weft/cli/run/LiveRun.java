@@ -34,9 +34,8 @@ final class LiveRun implements RoundListener {
     @Override
     public synchronized void round(int rank, RankReport soFar) {
         reports.put(rank, soFar);
-        int rounds = soFar.pipelinedNs().length;
-        boolean alike =
-                reports.values().stream().allMatch(one -> one.pipelinedNs().length == rounds);
+        int rounds = soFar.times().rounds();
+        boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
         // Timelines of different calls do not belong into one picture.
         if (reports.size() == tellers && alike) {
             List<RankReport> all = List.copyOf(reports.values());

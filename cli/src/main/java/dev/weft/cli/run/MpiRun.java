@@ -12,27 +12,23 @@ import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.launch.RankProcesses;
 import dev.weft.cli.launch.RankStart;
 import dev.weft.cli.launch.TerminationSignal;
+import dev.weft.cli.message.RankLines;
 import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.verify.VerificationExit;
+import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Hosts;
-import dev.weft.report.Promise;
-import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.foreign.Arena;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -45,6 +41,13 @@ final class MpiRun {
     /** How often the first rank says that it runs. */
     private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
+    /**
+     * What a rank tells the first one.
+     *
+     * @param judged of the outputs of all ranks of its host; null where another rank judges
+     */
+    private record Told(RankReport report, Verification judged) {}
+
     private final RunSteps steps;
     private final RunOptions options;
     private final ExecutionSpec execution;
@@ -52,20 +55,20 @@ final class MpiRun {
     /** Null until the ranks have met. */
     private volatile Fabric world;
 
-    MpiRun(RunSteps steps, ExecutionSpec execution) {
+    MpiRun(RunSteps steps) {
         this.steps = steps;
         this.options = steps.options();
-        this.execution = execution;
+        this.execution = steps.execution();
     }
 
     int call() {
         Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
         Runtime.getRuntime().addShutdownHook(hook);
-        boolean tells = RankFailure.isHeardByStarter() && isFirst();
+        boolean tells = RankFailure.isHeardByStarter() && rank() == 0;
         int code = ExitCode.FAILED;
         try {
             if (RankFailure.isHeardByStarter()) {
-                System.err.println(RankStart.current().line());
+                RankLines.tell(rank(), RankStart.current());
             }
             if (tells) {
                 daemon("weft-starter-watch", this::watchStarter);
@@ -81,13 +84,13 @@ final class MpiRun {
         } finally {
             RankProcesses.removeHook(hook);
             if (tells) {
-                System.err.println(MpiRankMessages.exit(code));
+                RankLines.tell(0, new MpiRankMessages.Exit(code));
             }
         }
     }
 
-    private static boolean isFirst() {
-        return MpiEnvironment.current().rank().orElse(0) == 0;
+    private static int rank() {
+        return MpiEnvironment.current().rank().orElse(0);
     }
 
     private static void daemon(String name, Runnable work) {
@@ -96,14 +99,14 @@ final class MpiRun {
 
     /** Launchers end all ranks when one dies, and leave no time for more than this. */
     private static void tellOfSignal() {
-        int rank = MpiEnvironment.current().rank().orElse(-1);
         String signal = TerminationSignal.received().orElse("a signal");
-        System.err.println(
-                RankFailure.isHeardByStarter()
-                        ? MpiRankMessages.signal(rank, signal)
-                        : ("weft: rank %s: ended by %s before the run was over; has another rank"
-                                        + " died?")
-                                .formatted(rank, signal));
+        if (RankFailure.isHeardByStarter()) {
+            RankLines.tell(rank(), new MpiRankMessages.Signal(signal));
+        } else {
+            System.err.println(
+                    "weft: rank %s: ended by %s before the run was over; has another rank died?"
+                            .formatted(rank(), signal));
+        }
     }
 
     /**
@@ -137,7 +140,7 @@ final class MpiRun {
         long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
         try {
             for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
-                System.err.println(MpiRankMessages.ALIVE);
+                RankLines.tell(0, new MpiRankMessages.Alive());
                 TimeUnit.MILLISECONDS.sleep(everyMs);
             }
         } catch (InterruptedException e) {
@@ -150,7 +153,7 @@ final class MpiRun {
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
         RunOutputs outputs = first ? steps.outputs() : null;
-        Console console = first ? outputs.console() : steps.silent();
+        Console console = first ? outputs.console() : new Console(steps.out(), true);
         Progress terminal = first ? Progress.forTerminal(options.quiet) : new Progress(false);
         try (LivePage page =
                         LivePage.open(
@@ -158,40 +161,31 @@ final class MpiRun {
                 Arena arena = Arena.ofShared();
                 FolderLock lock = lock(world)) {
             Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
-            RunOptions.Inputs inputs = inputs(world, arena, lock, console, progress);
+            Inputs inputs = inputs(world, arena, lock, console, progress);
             if (inputs == null) {
                 return ExitCode.USAGE;
             }
             console.info(
-                    steps.ranks(inputs.problem(), execution, world.hosts())
+                    steps.ranks(inputs.problem(), world.hosts())
                             + ": "
                             + inputs.problem().describe());
             if (first) {
-                steps.storeModel(inputs.problem(), execution, world::worked, console);
+                steps.storeModel(inputs.problem(), world::worked, console);
             }
             console.info("Running warmup...");
             RankReport report =
                     new RankRun(inputs, execution, progress, listener(page, inputs, world))
                             .run(world);
             Verification judged = judge(world, inputs, report, progress);
-            List<byte[]> reports = Collected.atFirst(world, report.toBytes());
-            List<byte[]> judgements = Collected.atFirst(world, bytes(judged));
+            List<Told> told = Collected.atFirst(world, new Told(report, judged));
             int code = 0;
             if (first) {
                 code =
                         Heartbeat.during(
-                                world,
-                                () ->
-                                        tell(
-                                                world.hosts(),
-                                                inputs,
-                                                reports,
-                                                judgements,
-                                                outputs,
-                                                page));
+                                world, () -> finish(world.hosts(), inputs, told, outputs, page));
                 if (RankFailure.isHeardByStarter()) {
                     // Told before the ranks leave: what may go wrong there spoils no result.
-                    System.err.println(MpiRankMessages.exit(code));
+                    RankLines.tell(0, new MpiRankMessages.Exit(code));
                 }
             }
             if (page != null) {
@@ -211,7 +205,7 @@ final class MpiRun {
     }
 
     /** All ranks take part in telling where somebody watches; the first rank alone is seen. */
-    private RoundListener listener(LivePage page, RunOptions.Inputs inputs, Fabric world) {
+    private RoundListener listener(LivePage page, Inputs inputs, Fabric world) {
         if (!options.watch) {
             return null;
         }
@@ -231,7 +225,7 @@ final class MpiRun {
      *
      * @return null where a rank has refused, and has said why
      */
-    private RunOptions.Inputs inputs(
+    private Inputs inputs(
             Fabric world, Arena arena, FolderLock lock, Console console, Progress progress)
             throws IOException {
         Hosts hosts = world.hosts();
@@ -239,8 +233,7 @@ final class MpiRun {
             boolean refused = false;
             if (world.rank() == hosts.first(host)) {
                 try {
-                    Heartbeat.during(
-                            world, () -> steps.prepare(execution, arena, lock, console, progress));
+                    Heartbeat.during(world, () -> steps.prepare(arena, lock, console, progress));
                 } catch (UsageException | IllegalArgumentException e) {
                     ErrorMessage.print(steps.err(), ErrorMessage.of(e));
                     refused = true;
@@ -255,8 +248,7 @@ final class MpiRun {
     }
 
     /** The first rank of a host judges for all of its ranks; the others' judgement is null. */
-    private Verification judge(
-            Fabric world, RunOptions.Inputs inputs, RankReport report, Progress progress)
+    private Verification judge(Fabric world, Inputs inputs, RankReport report, Progress progress)
             throws IOException {
         int rank = world.rank();
         Hosts hosts = world.hosts();
@@ -274,7 +266,7 @@ final class MpiRun {
                 Heartbeat.during(
                         world,
                         () ->
-                                steps.verifier(inputs, execution, alike, progress)
+                                steps.verifier(inputs, alike, progress)
                                         .verify(
                                                 all(exact, rank, end),
                                                 all(equal, rank, end),
@@ -282,103 +274,28 @@ final class MpiRun {
                                                 rank,
                                                 end));
         world.barrier();
-        inputs.folder()
-                .stampOutputs(world.size(), RunSteps.outputNames(inputs.problem(), execution));
+        steps.stampOutputs(inputs, world.size());
         return judged;
     }
 
     private static boolean isSame(Fabric world, long value) {
-        for (long other : world.exchange(value)) {
-            if (other != value) {
-                return false;
-            }
-        }
-        return true;
+        return Arrays.stream(world.exchange(value)).allMatch(other -> other == value);
     }
 
     private static boolean all(long[] answers, int from, int end) {
-        boolean all = true;
-        for (int r = from; r < end; r++) {
-            all &= answers[r] == 1;
-        }
-        return all;
+        return Arrays.stream(answers, from, end).allMatch(answer -> answer == 1);
     }
 
-    private int tell(
-            Hosts hosts,
-            RunOptions.Inputs inputs,
-            List<byte[]> reports,
-            List<byte[]> judgements,
-            RunOutputs outputs,
-            LivePage page)
+    private int finish(
+            Hosts hosts, Inputs inputs, List<Told> told, RunOutputs outputs, LivePage page)
             throws IOException {
-        List<RankReport> ranks = new ArrayList<>();
-        for (byte[] report : reports) {
-            ranks.add(RankReport.of(report));
-        }
-        Verification verification = null;
-        for (byte[] judgement : judgements) {
-            if (judgement.length > 0) {
-                Verification one = verification(judgement);
-                verification = verification == null ? one : verification.and(one);
-            }
-        }
-        steps.tellOfUnusedOptions(ranks.getFirst(), outputs.console());
-        steps.explain(ranks.getFirst(), outputs.console());
-        RunRecord record = Records.of(inputs.problem(), execution, hosts, ranks, verification);
-        outputs.write(record);
-        if (page != null) {
-            page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
-        }
-        return VerificationExit.exitCode(verification.passed(), verification, steps.err());
-    }
-
-    private static byte[] bytes(Verification verification) throws IOException {
-        if (verification == null) {
-            return new byte[0];
-        }
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (DataOutputStream out = new DataOutputStream(bytes)) {
-            out.writeByte(verification.promise().ordinal());
-            out.writeByte(code(verification.gatheredExact()));
-            out.writeBoolean(verification.bitwiseEqualToUnfused());
-            out.writeBoolean(verification.withinBound());
-            out.writeByte(code(verification.seedRulePassed()));
-            out.writeDouble(verification.maxAbsErr());
-            out.writeDouble(verification.relErr());
-            out.writeLong(verification.checkedRows());
-            out.writeLong(verification.totalRows());
-            out.writeBoolean(verification.freivalds());
-            out.writeLong(verification.notFinite());
-        }
-        return bytes.toByteArray();
-    }
-
-    private static Verification verification(byte[] bytes) throws IOException {
-        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            return new Verification(
-                    Promise.values()[in.readByte()],
-                    judgement(in.readByte()),
-                    in.readBoolean(),
-                    in.readBoolean(),
-                    judgement(in.readByte()),
-                    in.readDouble(),
-                    in.readDouble(),
-                    in.readLong(),
-                    in.readLong(),
-                    in.readBoolean(),
-                    in.readLong());
-        }
-    }
-
-    private static int code(Boolean judgement) {
-        if (judgement == null) {
-            return 2;
-        }
-        return judgement ? 1 : 0;
-    }
-
-    private static Boolean judgement(int code) {
-        return code == 2 ? null : Boolean.valueOf(code == 1);
+        List<RankReport> reports = told.stream().map(Told::report).toList();
+        Verification verification =
+                told.stream()
+                        .map(Told::judged)
+                        .filter(Objects::nonNull)
+                        .reduce(Verification::and)
+                        .orElseThrow();
+        return steps.finish(outputs, page, inputs.problem(), hosts, reports, verification);
     }
 }

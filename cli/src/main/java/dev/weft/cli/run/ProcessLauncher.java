@@ -13,31 +13,16 @@ import java.util.List;
 /**
  * Runs every rank in a JVM of its own, started like this one, and collects the reports. However it
  * ends, no process and no file in shared memory stays behind.
+ *
+ * @param arguments the options of run, which every rank parses again
+ * @param listener null where nobody listens
  */
-final class ProcessLauncher {
-
-    private final int ranks;
-    private final ExecutionSpec execution;
-    private final List<String> arguments;
-    private final Progress progress;
-    private final RoundListener listener;
-
-    /**
-     * @param arguments the options of run, which every rank parses again
-     * @param listener null where nobody listens
-     */
-    ProcessLauncher(
-            int ranks,
-            ExecutionSpec execution,
-            List<String> arguments,
-            Progress progress,
-            RoundListener listener) {
-        this.ranks = ranks;
-        this.execution = execution;
-        this.arguments = arguments;
-        this.progress = progress;
-        this.listener = listener;
-    }
+record ProcessLauncher(
+        int ranks,
+        ExecutionSpec execution,
+        List<String> arguments,
+        Progress progress,
+        RoundListener listener) {
 
     List<RankReport> run() throws IOException {
         ShmJob job = ShmJob.create();
@@ -48,10 +33,8 @@ final class ProcessLauncher {
             int failed =
                     processes.await(
                             () -> {
-                                ProgressFile.show(progressFile(job), progress);
-                                if (listener != null) {
-                                    LiveFiles.show(job.folder(), ranks, listener);
-                                }
+                                ProgressFile.show(job.folder(), progress);
+                                showRounds(job.folder());
                             });
             if (failed >= 0) {
                 throw processes.failure(failed);
@@ -66,26 +49,26 @@ final class ProcessLauncher {
         List<String> command = new ArrayList<>(List.of("rank"));
         command.addAll(arguments);
         ProcessBuilder builder = RankProcesses.command(command);
-        builder.environment().put(RankCommand.REPORT, reportFile(job, rank).toString());
-        builder.environment().put(ProgressFile.VARIABLE, progressFile(job).toString());
+        RankCommand.REPORT.askFor(builder, job.folder(), rank);
+        ProgressFile.askFor(builder, job);
         if (listener != null) {
-            builder.environment().put(LiveFiles.VARIABLE, job.folder().toString());
+            RankCommand.LIVE.askFor(builder, job.folder(), rank);
         }
         return builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
     }
 
-    private static Path reportFile(ShmJob job, int rank) {
-        return job.folder().resolve("report-" + rank);
-    }
-
-    private static Path progressFile(ShmJob job) {
-        return job.folder().resolve("progress");
+    /** Passes on what the ranks have told of their rounds since the last time. */
+    private void showRounds(Path folder) {
+        for (int rank = 0; listener != null && rank < ranks; rank++) {
+            int one = rank;
+            RankCommand.LIVE.take(folder, rank).ifPresent(soFar -> listener.round(one, soFar));
+        }
     }
 
     private List<RankReport> reports(ShmJob job) throws IOException {
         List<RankReport> reports = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
-            reports.add(RankReport.read(reportFile(job, rank)));
+            reports.add(RankCommand.REPORT.read(job.folder(), rank));
         }
         return reports;
     }

@@ -1,12 +1,15 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.launch.ProgressFile;
+import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.run.RunOptions.Inputs;
+import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -15,32 +18,35 @@ import picocli.CommandLine.Mixin;
 @Command(name = "rank", hidden = true, description = "One rank of a run with processes.")
 public final class RankCommand implements Callable<Integer> {
 
-    /** Environment variable: where the rank leaves its report. */
-    static final String REPORT = "WEFT_REPORT";
+    static final RankFile<RankReport> REPORT =
+            new RankFile<>("WEFT_REPORT", "report", RankReport.class);
+
+    /** What has been measured so far, where somebody watches. */
+    static final RankFile<RankReport> LIVE = new RankFile<>("WEFT_LIVE", "live", RankReport.class);
 
     @Mixin RunOptions options;
 
     @Override
     public Integer call() throws IOException {
-        String report = System.getenv(REPORT);
-        if (report == null) {
+        if (!REPORT.isAskedFor()) {
             throw new UsageException("'weft rank' is started by 'weft run --launcher processes'");
         }
         ExecutionSpec execution = options.execution.spec();
+        RoundListener listener = LIVE.isAskedFor() ? (rank, soFar) -> LIVE.tell(soFar) : null;
         try (Arena arena = Arena.ofShared();
                 World world = World.joined()) {
-            RunOptions.Inputs inputs = options.open(arena);
-            world.call(
-                            fabric ->
-                                    new RankRun(
-                                                    inputs,
-                                                    execution,
-                                                    ProgressFile.ofRank(fabric.rank()),
-                                                    LiveFiles.listener())
-                                            .run(fabric))
-                    .getFirst()
-                    .write(Path.of(report));
+            Inputs inputs = options.open(arena);
+            RankReport report =
+                    world.call(fabric -> run(fabric, inputs, execution, listener)).getFirst();
+            REPORT.write(report);
         }
         return 0;
+    }
+
+    private static RankReport run(
+            Fabric fabric, Inputs inputs, ExecutionSpec execution, RoundListener listener)
+            throws IOException {
+        Progress progress = ProgressFile.ofRank(fabric.rank());
+        return new RankRun(inputs, execution, progress, listener).run(fabric);
     }
 }

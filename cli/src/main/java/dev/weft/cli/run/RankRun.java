@@ -3,10 +3,12 @@ package dev.weft.cli.run;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
+import dev.weft.op.Timeline;
 import dev.weft.op.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
@@ -19,33 +21,14 @@ import java.io.IOException;
  *
  * <p>All ranks meet before each call. On a GPU, allocating, freeing and loading may wait for the
  * grids that run there, so no grid may wait for a rank that is still doing so.
+ *
+ * @param progress drawn by the rank that is given a visible one
+ * @param listener null where nobody listens to any rank
  */
-final class RankRun {
+record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundListener listener) {
 
     /** Least time between two things that a watched rank tells. */
     private static final long TELL_NS = 400_000_000L;
-
-    private final RunOptions.Inputs inputs;
-    private final ProblemSpec problem;
-    private final ExecutionSpec execution;
-    private final Progress progress;
-    private final RoundListener listener;
-
-    /**
-     * @param progress drawn by the rank that is given a visible one
-     * @param listener null where nobody listens to any rank
-     */
-    RankRun(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            Progress progress,
-            RoundListener listener) {
-        this.inputs = inputs;
-        this.problem = inputs.problem();
-        this.execution = execution;
-        this.progress = progress;
-        this.listener = listener;
-    }
 
     /**
      * Collective.
@@ -53,6 +36,7 @@ final class RankRun {
      * @param fabric null where the other ranks exist as host memory only
      */
     RankReport run(Fabric fabric) throws IOException {
+        ProblemSpec problem = inputs.problem();
         Transport world = fabric == null ? null : Transport.of(fabric);
         Fabric group =
                 world != null && problem.groups() > 1 ? world.split(problem.groups()) : world;
@@ -75,7 +59,8 @@ final class RankRun {
             // From now on every call finds the shard in place.
             site.place(fused);
             site.place(sequential);
-            ViewTimes times = measure(world, site, fused, sequential);
+            ViewTimes times = ViewTimes.of(execution.iterations());
+            Timeline last = measure(world, site, fused, sequential, times);
             RankSite.Judged judged = site.judge(fused, sequential);
             // After the operators' last call; under MPI peers wait for the reports meanwhile.
             Heartbeat.Work<RankReport> write =
@@ -83,14 +68,18 @@ final class RankRun {
                         inputs.folder()
                                 .writeOutputs(
                                         rank, judged.product(), judged.gathered(), execution.npy());
-                        return report(site, fused, times, judged);
+                        return report(site, fused, times, judged, last);
                     };
             return world == null ? write.call() : Heartbeat.during(world, write);
         }
     }
 
     private static RankReport report(
-            RankSite<?> site, Operator<?> fused, ViewTimes times, RankSite.Judged judged) {
+            RankSite<?> site,
+            Operator<?> fused,
+            ViewTimes times,
+            RankSite.Judged judged,
+            Timeline timeline) {
         RankPlan plan = fused.plan();
         return new RankReport(
                 plan.name(),
@@ -99,57 +88,56 @@ final class RankRun {
                 fused.computeWorkers(),
                 plan.lanes().size(),
                 plan.chunks().chunkRows(plan.rank()),
-                plan.chunks().total(),
-                times.computeOnly,
-                times.commOnly,
-                times.sequential,
-                times.sequentialGather,
-                times.pipelined,
-                times.progressCores(),
+                times,
                 judged.gatheredExact(),
                 judged.equal(),
                 judged.withinBound(),
                 fused.candidates(),
-                times.timeline);
+                timeline);
     }
 
-    private <M> ViewTimes measure(
-            Transport world, RankSite<M> site, Operator<M> fused, Operator<M> sequential) {
-        ViewTimes times = new ViewTimes(execution.iterations());
+    /** Fills in the times; returns the timeline of the last pipelined call. */
+    private <M> Timeline measure(
+            Transport world,
+            RankSite<M> site,
+            Operator<M> fused,
+            Operator<M> sequential,
+            ViewTimes times) {
+        Timeline timeline = null;
         int rounds = execution.warmup() + execution.iterations();
         long toldNs = System.nanoTime();
         progress.begin("measuring", rounds);
         for (int round = 0; round < rounds; round++) {
             // Warm-up rounds land in the first sample, which the first measured round replaces.
             int at = Math.max(0, round - execution.warmup());
-            times.computeOnly[at] = call(world, fused, View.COMPUTE_ONLY).elapsedNs();
-            times.commOnly[at] = call(world, fused, View.COMM_ONLY).elapsedNs();
+            times.computeOnly()[at] = call(world, fused, View.COMPUTE_ONLY).elapsedNs();
+            times.commOnly()[at] = call(world, fused, View.COMM_ONLY).elapsedNs();
             Result<M> gatherThenProduct = call(world, sequential, View.PIPELINED);
-            times.sequential[at] = gatherThenProduct.elapsedNs();
-            times.sequentialGather[at] = gatherThenProduct.gatherNs();
+            times.sequential()[at] = gatherThenProduct.elapsedNs();
+            times.sequentialGather()[at] = gatherThenProduct.gatherNs();
             RankSite.together(world);
             long metNs = System.nanoTime();
             long cpuNs = ownCpuNs(world);
             Result<M> pipelined = fused.callInPlace(View.PIPELINED);
-            times.progressCpu[at] = ownCpuNs(world) - cpuNs;
-            times.pipelined[at] = pipelined.elapsedNs();
+            times.progressCpu()[at] = ownCpuNs(world) - cpuNs;
+            times.pipelined()[at] = pipelined.elapsedNs();
             boolean tells =
                     listener != null && round >= execution.warmup() && isTime(world, toldNs);
             if (round == rounds - 1 || tells) {
                 // Clocks of different hosts have nothing in common but the barrier before.
                 long originNs = world == null || world.sharesMemory() ? 0 : metNs;
-                times.timeline = pipelined.timeline().since(originNs);
+                timeline = pipelined.timeline().since(originNs);
             }
             if (tells) {
                 toldNs = System.nanoTime();
                 RankReport soFar =
-                        report(site, fused, times, RankSite.Judged.NOT_YET).first(at + 1);
+                        report(site, fused, times.first(at + 1), RankSite.Judged.NOT_YET, timeline);
                 listener.round(world == null ? 0 : world.rank(), soFar);
             }
             progress.advance(round + 1);
         }
         progress.end();
-        return times;
+        return timeline;
     }
 
     private static <M> Result<M> call(Fabric world, Operator<M> operator, View view) {

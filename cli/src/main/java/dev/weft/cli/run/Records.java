@@ -3,19 +3,24 @@ package dev.weft.cli.run;
 import dev.weft.cli.console.Version;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
 
-/** Makes a run record out of what the ranks reported. */
+/** Makes a run record out of what the ranks reported, or what was predicted. */
 final class Records {
 
     private Records() {}
@@ -37,7 +42,46 @@ final class Records {
                 null);
     }
 
-    static RunRecord.Problem problem(ProblemSpec problem) {
+    /**
+     * Of predicted times.
+     *
+     * @param verification null where nothing was multiplied
+     * @param timelines null where nobody wants to read them
+     */
+    static RunRecord simulated(
+            ProblemSpec problem,
+            PlanSearch search,
+            ExecutionSpec execution,
+            Candidate chosen,
+            Views views,
+            Verification verification,
+            SimTimelines timelines) {
+        String machine = search.machine().name();
+        return new RunRecord(
+                problem(problem),
+                new RunRecord.Execution(
+                        execution.algorithm().label(),
+                        chosen.algorithm().label(),
+                        "sim",
+                        search.hosts().sizes(),
+                        "sim:" + machine,
+                        machine,
+                        null,
+                        "simulated",
+                        search.computeWorkers(),
+                        search.lanesUsed(chosen),
+                        Double.NaN,
+                        0,
+                        1),
+                views,
+                problem.flopsPerRank(),
+                verification,
+                timelines == null ? List.of() : timelines.ranks(search, chosen),
+                environment(),
+                null);
+    }
+
+    private static RunRecord.Problem problem(ProblemSpec problem) {
         return new RunRecord.Problem(
                 problem.ranks(),
                 problem.groups(),
@@ -47,7 +91,7 @@ final class Records {
                 problem.aType().label(),
                 problem.bType().label(),
                 problem.outType().label(),
-                problem.columnSharded() ? "column-sharded" : "replicated",
+                RhsOption.label(problem.columnSharded()),
                 problem.transposeB(),
                 problem.data(),
                 problem.seed());
@@ -68,7 +112,7 @@ final class Records {
                 first.computeWorkers(),
                 first.lanes(),
                 reports.stream()
-                        .mapToDouble(RankReport::progressCpu)
+                        .mapToDouble(report -> report.times().progressCores())
                         .filter(cores -> !Double.isNaN(cores))
                         .max()
                         .orElse(Double.NaN),
@@ -83,33 +127,23 @@ final class Records {
 
     private static Views views(List<RankReport> reports) {
         return new Views(
-                slowest(reports, RankReport::computeOnlyNs),
-                slowest(reports, RankReport::commOnlyNs),
-                slowest(reports, RankReport::sequentialNs),
-                slowest(reports, RankReport::sequentialGatherNs),
+                slowest(reports, ViewTimes::computeOnly),
+                slowest(reports, ViewTimes::commOnly),
+                slowest(reports, ViewTimes::sequential),
+                slowest(reports, ViewTimes::sequentialGather),
                 slowest(reports, Records::sequentialProductNs),
-                slowest(reports, RankReport::pipelinedNs),
+                slowest(reports, ViewTimes::pipelined),
                 false);
     }
 
-    private static long[] sequentialProductNs(RankReport report) {
-        long[] product = report.sequentialNs().clone();
-        for (int i = 0; i < product.length; i++) {
-            product[i] -= report.sequentialGatherNs()[i];
-        }
+    private static long[] sequentialProductNs(ViewTimes times) {
+        long[] product = times.sequential().clone();
+        Arrays.setAll(product, i -> product[i] - times.sequentialGather()[i]);
         return product;
     }
 
-    /** A round is over when its slowest rank is. */
-    private static Samples slowest(List<RankReport> reports, Function<RankReport, long[]> view) {
-        long[] slowest = view.apply(reports.getFirst()).clone();
-        for (RankReport report : reports) {
-            long[] mine = view.apply(report);
-            for (int i = 0; i < slowest.length; i++) {
-                slowest[i] = Math.max(slowest[i], mine[i]);
-            }
-        }
-        return Samples.ofNs(slowest);
+    private static Samples slowest(List<RankReport> reports, Function<ViewTimes, long[]> view) {
+        return Samples.ofSlowest(reports.stream().map(RankReport::times).map(view).toList());
     }
 
     /** Times start at the first rank's start, so that records do not tell how long a host is up. */
@@ -130,7 +164,7 @@ final class Records {
         return ranks;
     }
 
-    static RunRecord.Environment environment() {
+    private static RunRecord.Environment environment() {
         return new RunRecord.Environment(
                 Version.number(),
                 Runtime.version().toString(),

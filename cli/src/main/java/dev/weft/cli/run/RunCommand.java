@@ -4,37 +4,30 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.launch.MpiCommandLine;
 import dev.weft.cli.launch.MpiStart;
 import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.cli.verify.VerificationExit;
+import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.plan.Hosts;
-import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 /** {@code weft run}: inputs, ranks, measurement, verification, summary. */
 @Command(
         name = "run",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Runs one problem on all ranks, measures it overlapped and not, verifies it, and"
                         + " prints a summary.",
@@ -57,18 +50,14 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 verified (or simulated), 1 failed, 2 wrong usage or a part that is not there."
         })
-public final class RunCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class RunCommand extends WeftCommand {
 
     @Mixin RunOptions options;
 
     @Override
     public Integer call() throws IOException {
         MpiEnvironment mpi = MpiEnvironment.current();
-        CommandLine command = spec.commandLine();
-        RunSteps steps = new RunSteps(options, arguments(), command.getOut(), command.getErr());
-        ExecutionSpec execution;
+        RunSteps steps;
         try {
             boolean simulated = "sim".equals(options.execution.runMode);
             if (simulated) {
@@ -76,11 +65,11 @@ public final class RunCommand implements Callable<Integer> {
             } else {
                 SimRun.checkReal(options);
             }
-            execution = options.execution.spec();
+            steps = new RunSteps(options, options.execution.spec(), arguments(), out(), err());
             if (simulated) {
-                return new SimRun(steps, execution).call();
+                return new SimRun(steps).call();
             }
-            if (execution.start() == ExecutionSpec.Launcher.MPI) {
+            if (steps.execution().start() == Launcher.MPI) {
                 checkMpi(mpi);
             }
         } catch (UsageException e) {
@@ -90,15 +79,13 @@ public final class RunCommand implements Callable<Integer> {
             }
             throw e;
         }
-        if (execution.start() == ExecutionSpec.Launcher.MPI) {
-            return mpi.launched()
-                    ? new MpiRun(steps, execution).call()
-                    : startMpi(execution, steps);
+        if (steps.execution().start() == Launcher.MPI) {
+            return mpi.launched() ? new MpiRun(steps).call() : startMpi(steps);
         }
-        return run(execution, steps);
+        return run(steps);
     }
 
-    private int startMpi(ExecutionSpec execution, RunSteps steps) throws IOException {
+    private int startMpi(RunSteps steps) throws IOException {
         options.files().check().checkOutputs(options.problem.dataDir);
         TemporaryFiles.watch(options.problem.dataDir);
         int ranks = options.problem.ranks;
@@ -108,7 +95,7 @@ public final class RunCommand implements Callable<Integer> {
                         options.execution.mpiArgs,
                         ranks,
                         steps.arguments());
-        return new MpiStart(command, ranks, execution.deadline(), steps.out()).run();
+        return new MpiStart(command, ranks, steps.execution().deadline(), out()).run();
     }
 
     /** Who starts ranks under MPI says how many; -n may only agree. */
@@ -116,8 +103,8 @@ public final class RunCommand implements Callable<Integer> {
         boolean given = spec.commandLine().getParseResult().hasMatchedOption("--n-ranks");
         if (mpi.size().isPresent() && given && options.problem.ranks != mpi.size().getAsInt()) {
             throw new UsageException(
-                    "-n %s, but MPI has started %s ranks: expected the same number, or no -n"
-                            .formatted(options.problem.ranks, mpi.size().getAsInt()));
+                    "-n %s, but MPI has started %s ranks: expected the same number, or no -n",
+                    options.problem.ranks, mpi.size().getAsInt());
         }
         if (mpi.size().isPresent()) {
             options.problem.ranks = mpi.size().getAsInt();
@@ -132,13 +119,13 @@ public final class RunCommand implements Callable<Integer> {
         return arguments.subList(arguments.indexOf("run") + 1, arguments.size());
     }
 
-    private int run(ExecutionSpec execution, RunSteps steps) throws IOException {
+    private int run(RunSteps steps) throws IOException {
         RunOutputs outputs = steps.outputs();
         Progress terminal = Progress.forTerminal(options.quiet);
         try (LivePage page =
-                LivePage.open(options.watch, options.title(), outputs.console(), steps.err())) {
+                LivePage.open(options.watch, options.title(), outputs.console(), err())) {
             try {
-                return run(execution, steps, outputs, terminal, page);
+                return run(steps, outputs, terminal, page);
             } catch (IOException | RuntimeException e) {
                 if (page != null) {
                     page.ended(e.getMessage());
@@ -153,46 +140,35 @@ public final class RunCommand implements Callable<Integer> {
     /**
      * @param page null where nobody watches
      */
-    private int run(
-            ExecutionSpec execution,
-            RunSteps steps,
-            RunOutputs outputs,
-            Progress terminal,
-            LivePage page)
+    private int run(RunSteps steps, RunOutputs outputs, Progress terminal, LivePage page)
             throws IOException {
+        ExecutionSpec execution = steps.execution();
         Console console = outputs.console();
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
             Progress progress = page == null ? terminal : new LiveProgress(terminal, page);
-            RunOptions.Inputs inputs = steps.prepare(execution, arena, lock, console, progress);
+            Inputs inputs = steps.prepare(arena, lock, console, progress);
             ProblemSpec problem = inputs.problem();
             Hosts hosts = Hosts.one(problem.ranks());
             RoundListener listener =
                     page == null
                             ? null
                             : new LiveRun(page, problem, execution, hosts, problem.ranks());
-            console.info(steps.ranks(problem, execution, hosts) + ": " + problem.describe());
-            if (execution.start() == ExecutionSpec.Launcher.THREADS) {
+            console.info(steps.ranks(problem, hosts) + ": " + problem.describe());
+            if (execution.start() == Launcher.THREADS) {
                 readAll(inputs);
             }
-            steps.storeModel(problem, execution, () -> {}, console);
+            steps.storeModel(problem, () -> {}, console);
             console.info("Running warmup...");
-            List<RankReport> reports = steps.launch(inputs, execution, progress, listener);
-            steps.tellOfUnusedOptions(reports.getFirst(), console);
-            steps.explain(reports.getFirst(), console);
-            inputs.folder().stampOutputs(reports.size(), RunSteps.outputNames(problem, execution));
-            Verification verification = steps.verify(inputs, execution, reports, progress);
-            RunRecord record = Records.of(problem, execution, hosts, reports, verification);
-            outputs.write(record);
-            if (page != null) {
-                page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
-            }
-            return VerificationExit.exitCode(verification.passed(), verification, steps.err());
+            List<RankReport> reports = steps.launch(inputs, progress, listener);
+            steps.stampOutputs(inputs, reports.size());
+            Verification verification = steps.verify(inputs, reports, progress);
+            return steps.finish(outputs, page, problem, hosts, reports, verification);
         }
     }
 
     /** From now on nothing that is done to the files matters to ranks of this process. */
-    private static void readAll(RunOptions.Inputs inputs) {
+    private static void readAll(Inputs inputs) {
         IntStream.range(0, inputs.problem().ranks())
                 .parallel()
                 .forEach(

@@ -99,8 +99,13 @@ final class RunOptions {
         return label == null ? "weft run" : label;
     }
 
-    /** The problem with its inputs; {@code fromFiles} where they are the user's own. */
-    record Inputs(ProblemSpec problem, Operands operands, DataFolder folder, boolean fromFiles) {}
+    /** The inputs of a problem; {@code fromFiles} where they are the user's own. */
+    record Inputs(Operands operands, DataFolder folder, boolean fromFiles) {
+
+        ProblemSpec problem() {
+            return folder.spec();
+        }
+    }
 
     boolean fromFiles() {
         if ((a == null) != (b == null)) {
@@ -117,12 +122,10 @@ final class RunOptions {
             if (fromFiles()) {
                 UserFiles files = UserFiles.open(problem, a, b);
                 DataFolder folder = new DataFolder(problem.dataDir, files.spec());
-                Operands operands = new FileOperands(files, arena);
-                return new Inputs(files.spec(), operands, folder, true);
+                return new Inputs(new FileOperands(files, arena), folder, true);
             }
-            ProblemSpec spec = problem.spec();
-            DataFolder folder = new DataFolder(problem.dataDir, spec);
-            return new Inputs(spec, folder.open(arena), folder, false);
+            DataFolder folder = new DataFolder(problem.dataDir, problem.spec());
+            return new Inputs(folder.open(arena), folder, false);
         } catch (IOException e) {
             throw new RunFailedException("cannot read the inputs: " + e.getMessage());
         }

@@ -1,5 +1,7 @@
 package dev.weft.cli.run;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.view.ReportFiles;
@@ -12,7 +14,6 @@ import dev.weft.report.RunView;
 import dev.weft.report.ShownRun;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.util.Locale;
 
 /**
  * All that a run leaves behind for its user: summary, picture, record, report and trace. Made
@@ -60,13 +61,8 @@ final class RunOutputs {
         if (!console.quiet() && !record.ranks().isEmpty()) {
             int groupSize = record.problem().ranks() / record.problem().groups();
             CallSpans call = CallSpans.of(record.ranks(), record.problem().ranks(), groupSize);
-            console.print(
-                    String.format(
-                            Locale.ROOT,
-                            "  %-14s%s of %.3f ms",
-                            "Timeline:",
-                            record.simulated() ? "one call" : "the last pipelined call",
-                            call.endNs() / 1e6));
+            String what = record.simulated() ? "one call" : "the last pipelined call";
+            console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
             TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
         }
     }

@@ -1,20 +1,25 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
 import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.StoredModel;
 import dev.weft.cli.verify.Verifier;
+import dev.weft.cli.view.LivePage;
 import dev.weft.fabric.World;
 import dev.weft.files.TemporaryFiles;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Promise;
+import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -27,39 +32,70 @@ import java.util.Set;
  *
  * @param arguments the options of run, which every rank's process parses again
  */
-record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, PrintWriter err) {
+record RunSteps(
+        RunOptions options,
+        ExecutionSpec execution,
+        List<String> arguments,
+        PrintWriter out,
+        PrintWriter err) {
+
+    /** The steps of a run that is executed otherwise. */
+    RunSteps with(ExecutionSpec other) {
+        return new RunSteps(options, other, arguments, out, err);
+    }
 
     RunOutputs outputs() {
         return new RunOutputs(options, out);
     }
 
-    /** Of a rank whose peer tells the user. */
-    Console silent() {
-        return new Console(out, true);
-    }
-
-    Verification verify(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            List<RankReport> reports,
-            Progress progress) {
-        return verifier(inputs, execution, areAlike(reports), progress)
+    Verification verify(Inputs inputs, List<RankReport> reports, Progress progress) {
+        return verifier(inputs, areAlike(reports), progress)
                 .verify(
                         reports.stream().allMatch(RankReport::gatheredExact),
                         reports.stream().allMatch(RankReport::keptEqual),
                         reports.stream().allMatch(RankReport::keptWithinBound));
     }
 
-    String ranks(ProblemSpec problem, ExecutionSpec execution, Hosts hosts) {
+    /**
+     * Tells what came out and writes the files that are asked for.
+     *
+     * @param page null where nobody watches
+     * @return the exit code
+     */
+    int finish(
+            RunOutputs outputs,
+            LivePage page,
+            ProblemSpec problem,
+            Hosts hosts,
+            List<RankReport> reports,
+            Verification verification)
+            throws IOException {
+        tellOfUnusedOptions(reports.getFirst(), outputs.console());
+        explain(reports.getFirst(), outputs.console());
+        RunRecord record = Records.of(problem, execution, hosts, reports, verification);
+        outputs.write(record);
+        if (page != null) {
+            page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
+        }
+        return exitCode(verification);
+    }
+
+    int exitCode(Verification verification) {
+        return verification.passed()
+                ? 0
+                : ExitCode.ofWrongResult(": " + verification.describeFailure(), err);
+    }
+
+    String ranks(ProblemSpec problem, Hosts hosts) {
         if (execution.hostPeers()) {
             return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
         }
-        return problem.ranks()
-                + " ranks ("
-                + execution.launcher()
-                + (hosts.count() > 1 ? ", hosts of " + hosts : "")
-                + ") on the "
-                + (execution.cuda() ? "GPU" : "CPU");
+        return "%s ranks (%s%s) on the %s"
+                .formatted(
+                        problem.ranks(),
+                        execution.launcher(),
+                        hosts.count() > 1 ? ", hosts of " + hosts : "",
+                        execution.cuda() ? "GPU" : "CPU");
     }
 
     private static boolean areAlike(List<RankReport> reports) {
@@ -69,8 +105,7 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
     /**
      * @param alike whether all ranks run on the same kind of device
      */
-    Verifier verifier(
-            RunOptions.Inputs inputs, ExecutionSpec execution, boolean alike, Progress progress) {
+    Verifier verifier(Inputs inputs, boolean alike, Progress progress) {
         if (!execution.cuda()) {
             return Verifier.withEngine(
                     inputs.operands(), inputs.folder(), execution.engine(), progress);
@@ -84,7 +119,7 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
     }
 
     /** Before anything is written. */
-    private void check(ProblemSpec problem, ExecutionSpec execution) {
+    private void check(ProblemSpec problem) {
         options.execution.checkStrict(problem);
         if (execution.cuda()) {
             CudaRules.check(problem, execution);
@@ -92,19 +127,19 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         }
     }
 
-    void explain(RankReport report, Console console) {
+    private void explain(RankReport report, Console console) {
         if (!options.explain) {
             return;
         }
         if (!report.candidates().isEmpty()) {
-            new Explanation(report.candidates()).print(console);
+            Explanation.print(report.candidates(), console);
         } else {
             console.info(
                     "Nothing was chosen: --algorithm " + report.algorithm() + " was asked for");
         }
     }
 
-    void tellOfUnusedOptions(RankReport report, Console console) {
+    private void tellOfUnusedOptions(RankReport report, Console console) {
         List<String> given = options.execution.chunkOptions();
         if (report.lanes() == 0 && !given.isEmpty()) {
             console.info(
@@ -120,8 +155,13 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         }
     }
 
+    /** Tells what the outputs of that many ranks in the data folder are. */
+    void stampOutputs(Inputs inputs, int ranks) throws IOException {
+        inputs.folder().stampOutputs(ranks, outputNames(inputs.problem()));
+    }
+
     /** Names of the files in the data folder that hold this run's results. */
-    static Set<String> outputNames(ProblemSpec problem, ExecutionSpec execution) {
+    private Set<String> outputNames(ProblemSpec problem) {
         int ranks = execution.hostPeers() ? 1 : problem.ranks();
         return OwnFiles.outputNames(ranks, execution.keepGathered(), execution.npy());
     }
@@ -131,18 +171,13 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
      * without outputs, which is this run's alone while {@code lock} is held. What cannot be is
      * refused before anything is touched.
      */
-    RunOptions.Inputs prepare(
-            ExecutionSpec execution,
-            Arena arena,
-            FolderLock lock,
-            Console console,
-            Progress progress)
+    Inputs prepare(Arena arena, FolderLock lock, Console console, Progress progress)
             throws IOException {
-        RunOptions.Inputs inputs = options.open(arena);
+        Inputs inputs = options.open(arena);
         ProblemSpec problem = inputs.problem();
-        check(problem, execution);
+        check(problem);
         DataFolder folder = inputs.folder();
-        Set<String> outputs = outputNames(problem, execution);
+        Set<String> outputs = outputNames(problem);
         boolean golden = Verifier.goldenIsAffordable(problem);
         options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
@@ -156,12 +191,12 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
             boolean fresh = folder.generate(golden, progress);
             tellRunMode(console);
             console.info(
-                    (fresh ? "Generated " : "Reusing ")
-                            + problem.data()
-                            + " data, seed "
-                            + problem.seed()
-                            + ", in "
-                            + options.problem.dataDir);
+                    "%s %s data, seed %s, in %s"
+                            .formatted(
+                                    fresh ? "Generated" : "Reusing",
+                                    problem.data(),
+                                    problem.seed(),
+                                    options.problem.dataDir));
         }
         folder.discardOutputs(outputs);
         return inputs;
@@ -173,8 +208,7 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
      *
      * @param heartbeat for ranks that wait meanwhile
      */
-    void storeModel(
-            ProblemSpec problem, ExecutionSpec execution, Runnable heartbeat, Console console) {
+    void storeModel(ProblemSpec problem, Runnable heartbeat, Console console) {
         boolean chooses =
                 execution.algorithm() == Algorithm.AUTO
                         && !execution.cuda()
@@ -190,13 +224,9 @@ record RunSteps(RunOptions options, List<String> arguments, PrintWriter out, Pri
         }
     }
 
-    List<RankReport> launch(
-            RunOptions.Inputs inputs,
-            ExecutionSpec execution,
-            Progress progress,
-            RoundListener listener)
+    List<RankReport> launch(Inputs inputs, Progress progress, RoundListener listener)
             throws IOException {
-        if (execution.start() == ExecutionSpec.Launcher.PROCESSES) {
+        if (execution.start() == Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
             return new ProcessLauncher(ranks, execution, arguments, progress, listener).run();

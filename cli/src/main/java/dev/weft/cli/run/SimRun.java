@@ -1,21 +1,23 @@
 package dev.weft.cli.run;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.simulate.SimTimelines;
-import dev.weft.cli.simulate.SimViews;
-import dev.weft.cli.verify.VerificationExit;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
+import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
@@ -31,7 +33,6 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
 import picocli.CommandLine.ParseResult;
 
 /**
@@ -61,10 +62,10 @@ final class SimRun {
     private final RunOptions options;
     private final ExecutionSpec execution;
 
-    SimRun(RunSteps steps, ExecutionSpec execution) {
+    SimRun(RunSteps steps) {
         this.steps = steps;
         this.options = steps.options();
-        this.execution = execution;
+        this.execution = steps.execution();
     }
 
     /** What a simulated run refuses, before anything is priced or written. */
@@ -81,13 +82,13 @@ final class SimRun {
         }
         if (options.fromFiles() && !options.verify) {
             throw new UsageException(
-                    "--a %s with --run-mode sim: expected --verify, since prices need no numbers"
-                            .formatted(options.a));
+                    "--a %s with --run-mode sim: expected --verify, since prices need no numbers",
+                    options.a);
         }
-        if (options.problem.groups != 1) {
+        if (options.problem.groups.value != 1) {
             throw new UsageException(
-                    "--groups %s with --run-mode sim: expected 1, since one group is simulated"
-                            .formatted(options.problem.groups));
+                    "--groups %s with --run-mode sim: expected 1, since one group is simulated",
+                    options.problem.groups.value);
         }
     }
 
@@ -95,8 +96,8 @@ final class SimRun {
     static void checkReal(RunOptions options) {
         if (!options.slow.isEmpty()) {
             throw new UsageException(
-                    "--slow %s slows simulated ranks: it needs --run-mode sim, not %s"
-                            .formatted(options.slow, options.execution.runMode));
+                    "--slow %s slows simulated ranks: it needs --run-mode sim, not %s",
+                    options.slow, options.execution.runMode);
         }
     }
 
@@ -116,19 +117,35 @@ final class SimRun {
                     spec.ranks() + " ranks (sim" + hosts(search.hosts()) + "): " + spec.describe());
             Candidate chosen = choose(search, console);
             Prediction call = simulated(search, chosen, console);
-            Views views = SimViews.of(search, chosen, call, baseline(search, chosen));
+            Views views = views(search, chosen, call);
             Verification verification = options.verify ? verify(search, chosen, console) : null;
             SimTimelines timelines =
                     outputs.wantsSpans() || !console.quiet() && isQuick(call)
                             ? SimTimelines.of(search, chosen)
                             : null;
             RunRecord record =
-                    SimRecords.of(spec, search, execution, chosen, views, verification, timelines);
+                    Records.simulated(
+                            spec, search, execution, chosen, views, verification, timelines);
             outputs.write(record);
-            return verification == null
-                    ? 0
-                    : VerificationExit.exitCode(verification.passed(), verification, steps.err());
+            return verification == null ? 0 : steps.exitCode(verification);
         }
+    }
+
+    /** Prices the views that a real run measures. */
+    private static Views views(PlanSearch search, Candidate chosen, Prediction call) {
+        Prediction sequential = search.price(baseline(search, chosen), Part.WHOLE);
+        return new Views(
+                samples(search.price(chosen, Part.PRODUCT).ns()),
+                samples(search.price(chosen, Part.GATHER).ns()),
+                samples(sequential.ns()),
+                samples(sequential.gatherNs()),
+                samples(sequential.ns() - sequential.gatherNs()),
+                samples(call.ns()),
+                true);
+    }
+
+    private static Samples samples(double ns) {
+        return new Samples(List.of(ns / 1e3));
     }
 
     /** Whether another look at every rank costs no time that a user would notice. */
@@ -169,8 +186,7 @@ final class SimRun {
         Prediction call = search.price(chosen, Part.WHOLE);
         double seconds = (System.nanoTime() - start) / 1e9;
         console.info(
-                String.format(
-                        Locale.ROOT,
+                text(
                         "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
                         call.simulatedRanks(),
                         search.hosts().ranks(),
@@ -206,7 +222,7 @@ final class SimRun {
             all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
-        new Explanation(all.stream().map(dev.weft.op.Candidate::of).toList()).print(console);
+        Explanation.print(all.stream().map(dev.weft.op.Candidate::of).toList(), console);
     }
 
     /** What the call is compared with: the same chunks, or the best ones where none are given. */
@@ -223,15 +239,14 @@ final class SimRun {
                 chosen.cut().givesRows()
                         ? chosen.cut()
                         : new Cut(search.chunkRows(chosen), 0, chosen.cut().chunkCols());
-        ExecutionSpec real = execution.onCpu(chosen.algorithm(), chosen.lanes(), cut);
+        RunSteps real = steps.with(execution.onCpu(chosen.algorithm(), chosen.lanes(), cut));
         Progress progress = Progress.forTerminal(options.quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(options.problem.dataDir)) {
-            RunOptions.Inputs inputs = steps.prepare(real, arena, lock, console, progress);
-            List<RankReport> reports = steps.launch(inputs, real, progress, null);
-            inputs.folder()
-                    .stampOutputs(reports.size(), RunSteps.outputNames(inputs.problem(), real));
-            return steps.verify(inputs, real, reports, progress);
+            Inputs inputs = real.prepare(arena, lock, console, progress);
+            List<RankReport> reports = real.launch(inputs, progress, null);
+            real.stampOutputs(inputs, reports.size());
+            return real.verify(inputs, reports, progress);
         } finally {
             progress.end();
         }

@@ -1,29 +1,57 @@
 package dev.weft.cli.run;
 
-import dev.weft.op.Timeline;
 import java.util.Arrays;
+import java.util.stream.Stream;
 
-/** Nanoseconds of every measured round of one rank, by view, and what its last call did when. */
-final class ViewTimes {
+/**
+ * Nanoseconds of every measured round of one rank, by view.
+ *
+ * @param progressCpu CPU time of the fabric's own thread in each pipelined call
+ */
+record ViewTimes(
+        long[] computeOnly,
+        long[] commOnly,
+        long[] sequential,
+        long[] sequentialGather,
+        long[] pipelined,
+        long[] progressCpu) {
 
-    final long[] computeOnly;
-    final long[] commOnly;
-    final long[] sequential;
-    final long[] sequentialGather;
-    final long[] pipelined;
+    ViewTimes {
+        int rounds = computeOnly.length;
+        Stream.of(commOnly, sequential, sequentialGather, pipelined, progressCpu)
+                .filter(view -> view.length != rounds)
+                .forEach(
+                        view -> {
+                            throw new IllegalArgumentException(
+                                    "%s rounds of one view, %s of another"
+                                            .formatted(view.length, rounds));
+                        });
+    }
 
-    /** CPU time of the fabric's own thread in each pipelined call. */
-    final long[] progressCpu;
+    /** To be filled in. */
+    static ViewTimes of(int rounds) {
+        return new ViewTimes(
+                new long[rounds],
+                new long[rounds],
+                new long[rounds],
+                new long[rounds],
+                new long[rounds],
+                new long[rounds]);
+    }
 
-    Timeline timeline;
+    int rounds() {
+        return pipelined.length;
+    }
 
-    ViewTimes(int rounds) {
-        computeOnly = new long[rounds];
-        commOnly = new long[rounds];
-        sequential = new long[rounds];
-        sequentialGather = new long[rounds];
-        pipelined = new long[rounds];
-        progressCpu = new long[rounds];
+    /** A copy of the first rounds. */
+    ViewTimes first(int rounds) {
+        return new ViewTimes(
+                Arrays.copyOf(computeOnly, rounds),
+                Arrays.copyOf(commOnly, rounds),
+                Arrays.copyOf(sequential, rounds),
+                Arrays.copyOf(sequentialGather, rounds),
+                Arrays.copyOf(pipelined, rounds),
+                Arrays.copyOf(progressCpu, rounds));
     }
 
     /** Cores that the fabric's own thread took up; NaN where it has none. */

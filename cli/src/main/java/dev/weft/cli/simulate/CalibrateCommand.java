@@ -4,7 +4,7 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -18,18 +18,12 @@ import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft calibrate}: measures this machine and keeps it as the model {@code here}. */
 @Command(
         name = "calibrate",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Measures what products, copies and signals cost on this machine and keeps it as the"
                         + " machine 'here', which auto and -r sim -v here use. Leave the machine"
@@ -43,9 +37,7 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes: 0 measured and kept, 1 failed, 2 wrong usage."
         })
-public final class CalibrateCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class CalibrateCommand extends WeftCommand {
 
     @Option(
             names = "--engine",
@@ -85,7 +77,7 @@ public final class CalibrateCommand implements Callable<Integer> {
         } catch (IllegalArgumentException | IllegalStateException e) {
             throw new UsageException(e.getMessage());
         }
-        Console console = new Console(spec.commandLine().getOut(), false);
+        Console console = console(false);
         console.print("Measuring...");
         Machine machine =
                 Calibration.measure(
@@ -102,33 +94,25 @@ public final class CalibrateCommand implements Callable<Integer> {
 
     private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
-        line(console, "Engine", machine.description());
+        console.line("Engine", machine.description());
         for (DType type : DType.values()) {
             CoreEngine.Costs costs = cores.costs().get(type);
-            line(
-                    console,
+            console.line(
                     "A of " + type.label(),
                     text(
                             "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
                             costs.gflops(), costs.rowNs(), costs.bNs(), costs.outNs()));
         }
-        line(
-                console,
+        console.line(
                 "Cores",
                 text("%d, which do the work of %.2f together", cores.cores(), cores.capacity()));
-        line(
-                console,
+        console.line(
                 "Copies",
                 text(
                         "%.1f GB/s by one core, %.1f by all",
                         machine.node().coreGbps(), machine.node().gbps()));
-        line(
-                console,
+        console.line(
                 "Signals",
                 text("%.1f us until a sleeping thread runs", machine.overheads().wakeUs()));
-    }
-
-    private static void line(Console console, String label, String value) {
-        console.print(text("  %-14s%s", label, value));
     }
 }

@@ -12,8 +12,6 @@ import dev.weft.sim.Part;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.function.DoubleFunction;
-import java.util.function.LongFunction;
 
 /**
  * What a machine model says of a problem: the best way for each number of ranks, where overlap
@@ -75,9 +73,9 @@ record PlanAnswer(
     }
 
     /**
-     * @param ns of the cheapest call on a machine that is twice as good in one thing
+     * @param predictedUs of the cheapest call on a machine that is twice as good in one thing
      */
-    record Upgrade(String what, double ns, double speedup) {}
+    record Upgrade(String what, double predictedUs, double speedup) {}
 
     /**
      * @param searches one for each number of ranks
@@ -152,27 +150,19 @@ record PlanAnswer(
 
     private static List<Gain> byRows(PlanSearch search) {
         long m = search.problem().shards().totalRows();
-        LongFunction<Gain> gain =
-                rows ->
-                        new Gain(
-                                rows,
-                                overlapGain(
-                                        SimRules.search(
-                                                search.machine(),
-                                                search.problem().withRows(rows))));
-        List<Gain> gains = new ArrayList<>(List.of(gain.apply(m)));
+        List<Gain> gains = new ArrayList<>(List.of(withRows(search, m)));
         boolean pays = gains.getFirst().pays();
         // Fewer rows have more overhead: it is there that overlap stops paying, if it does.
         int ranks = search.problem().shards().ranks();
         for (long rows = m / 2; pays && isQuick(rows, ranks); rows /= 2) {
-            gains.addFirst(gain.apply(rows));
+            gains.addFirst(withRows(search, rows));
             pays = gains.getFirst().pays();
         }
         for (int step = 1; m > 0 && !gains.getLast().pays() && step <= MOST_STEPS; step++) {
             if (m << step > ProblemOptions.MOST_SIZE) {
                 break;
             }
-            gains.addLast(gain.apply(m << step));
+            gains.addLast(withRows(search, m << step));
         }
         return List.copyOf(gains);
     }
@@ -183,24 +173,26 @@ record PlanAnswer(
     }
 
     private static List<Gain> byLinks(PlanSearch search) {
-        DoubleFunction<Gain> gain =
-                factor ->
-                        new Gain(
-                                factor,
-                                overlapGain(
-                                        new PlanSearch(
-                                                search.machine().withLinksFaster(factor),
-                                                search.problem())));
-        List<Gain> gains = new ArrayList<>(List.of(gain.apply(1)));
+        List<Gain> gains = new ArrayList<>(List.of(withLinks(search, 1)));
         for (int step = 1; step <= MOST_STEPS; step++) {
             if (step == 1 || gains.getFirst().pays()) {
-                gains.addFirst(gain.apply(1.0 / (1 << step)));
+                gains.addFirst(withLinks(search, 1.0 / (1 << step)));
             }
             if (step == 1 || gains.getLast().pays()) {
-                gains.addLast(gain.apply(1 << step));
+                gains.addLast(withLinks(search, 1 << step));
             }
         }
         return List.copyOf(gains);
+    }
+
+    private static Gain withRows(PlanSearch search, long rows) {
+        var other = SimRules.search(search.machine(), search.problem().withRows(rows));
+        return new Gain(rows, overlapGain(other));
+    }
+
+    private static Gain withLinks(PlanSearch search, double factor) {
+        Machine machine = search.machine().withLinksFaster(factor);
+        return new Gain(factor, overlapGain(new PlanSearch(machine, search.problem())));
     }
 
     /** Of the best overlapped call; 1 at most where there is nothing to overlap. */
@@ -225,6 +217,6 @@ record PlanAnswer(
     private static Upgrade upgrade(String what, Choice best, Machine machine) {
         PlanSearch upgraded = new PlanSearch(machine, best.search().problem());
         double ns = upgraded.candidates(Budget.THOROUGH).getFirst().predictedNs();
-        return new Upgrade(what, ns, best.cheapest().predictedNs() / ns);
+        return new Upgrade(what, ns / 1e3, best.cheapest().predictedNs() / ns);
     }
 }

@@ -4,17 +4,16 @@ import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.RhsOption;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Shards;
 import dev.weft.search.PlanSearch;
-import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Wiring;
@@ -22,19 +21,13 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft plan}: the best way to do a problem on a machine model, and what limits it. */
 @Command(
         name = "plan",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Says which algorithm, chunks and number of ranks are fastest for a problem on a"
                         + " model of a machine, where overlap stops paying, and what faster links,"
@@ -48,12 +41,10 @@ import picocli.CommandLine.Spec;
             "  ./weft plan -v h200-nvlink8 -n 4 --dump --algorithm ring",
             "  ./weft plan -v my-machine.json --gm 4096 --gk 4096 --gn 4096 --json -"
         })
-public final class PlanCommand implements Callable<Integer> {
+public final class PlanCommand extends WeftCommand {
 
     /** Without -n, no more ranks than these are tried. */
     private static final int MOST_TRIED_RANKS = 64;
-
-    @Spec CommandSpec spec;
 
     @Mixin SimOptions common;
 
@@ -86,14 +77,7 @@ public final class PlanCommand implements Callable<Integer> {
                             + " so on up to a node of the machine, or 64).")
     String ranks;
 
-    @Option(
-            names = "--rhs",
-            paramLabel = "KIND",
-            defaultValue = "column-sharded",
-            description =
-                    "B on the ranks: column-sharded, where they share the work, or replicated,"
-                            + " where each multiplies by all of B (default: ${DEFAULT-VALUE}).")
-    String rhs;
+    @Mixin RhsOption rhs = new RhsOption(true);
 
     @Option(
             names = "--dump",
@@ -117,11 +101,11 @@ public final class PlanCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         JsonTarget target = new JsonTarget(json, out);
         new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
-        boolean columnSharded = SimOptions.columnSharded(rhs);
+        boolean columnSharded = rhs.columnSharded();
         if (algorithm != null && !dump) {
             throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
         }
@@ -131,7 +115,11 @@ public final class PlanCommand implements Callable<Integer> {
         checkSize("--gn", n);
         List<PlanSearch> searches = new ArrayList<>();
         for (int count : ranks(machine)) {
-            searches.add(search(machine, count, columnSharded));
+            Sweep.Shape shape = new Sweep.Shape(m, k, n, count);
+            searches.add(
+                    SimRules.search(
+                            machine,
+                            shape.problem(columnSharded, common.aType(), common.outType())));
         }
         PlanAnswer answer = PlanAnswer.of(searches, Progress.forTerminal(common.quiet));
         PlanReport report =
@@ -162,17 +150,6 @@ public final class PlanCommand implements Callable<Integer> {
 
     private static void checkSize(String option, long size) {
         OptionValues.between(option, size, 1, ProblemOptions.MOST_SIZE);
-    }
-
-    private PlanSearch search(Machine machine, int count, boolean columnSharded) {
-        return SimRules.search(
-                machine,
-                Problem.of(
-                        Shards.even(m, count),
-                        k,
-                        columnSharded ? Math.ceilDiv(n, count) : n,
-                        common.aType(),
-                        common.outType()));
     }
 
     private List<Integer> ranks(Machine machine) {

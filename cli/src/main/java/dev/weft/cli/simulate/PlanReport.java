@@ -6,7 +6,12 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.simulate.PlanAnswer.Choice;
+import dev.weft.cli.simulate.PlanAnswer.Gain;
+import dev.weft.cli.simulate.PlanAnswer.Upgrade;
 import dev.weft.plan.RankPlan;
+import dev.weft.report.RecordJson;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
@@ -42,16 +47,9 @@ record PlanReport(
                         m, k, problem.aType().label(), k, n, rhs(), problem.outType().label()));
         answer.refused().forEach(reason -> console.info("Left out: " + reason));
         TextTable table =
-                new TextTable(
-                        "ranks",
-                        "algorithm",
-                        "chunks",
-                        "chunk rows",
-                        "ms",
-                        "unoverlapped ms",
-                        "speedup",
-                        "of limit",
-                        "multiplying");
+                TextTable.of(
+                        "ranks|algorithm|chunks|chunk rows|ms|unoverlapped ms|speedup|of limit"
+                                + "|multiplying");
         answer.choices().forEach(choice -> add(table, choice));
         table.lines().forEach(console::print);
         console.print("");
@@ -60,11 +58,11 @@ record PlanReport(
         console.print("  by rows:  " + byRows());
         console.print("  by links: " + byLinks());
         console.print("Twice as much would buy:");
-        for (PlanAnswer.Upgrade upgrade : answer.upgrades()) {
+        for (Upgrade upgrade : answer.upgrades()) {
             console.print(
                     text(
                             "  %-15s %.3f ms, %.2fx",
-                            upgrade.what() + ":", upgrade.ns() / 1e6, upgrade.speedup()));
+                            upgrade.what() + ":", upgrade.predictedUs() / 1e3, upgrade.speedup()));
         }
         if (!plans.isEmpty()) {
             console.print("");
@@ -72,7 +70,7 @@ record PlanReport(
         }
     }
 
-    private static void add(TextTable table, PlanAnswer.Choice choice) {
+    private static void add(TextTable table, Choice choice) {
         Candidate candidate = choice.cheapest();
         table.row(
                 Integer.toString(choice.ranks()),
@@ -87,7 +85,7 @@ record PlanReport(
     }
 
     private void fastest(Console console) {
-        PlanAnswer.Choice best = answer.best();
+        Choice best = answer.best();
         Candidate candidate = best.cheapest();
         console.print(
                 text(
@@ -107,7 +105,7 @@ record PlanReport(
         console.print("  " + command(best));
     }
 
-    private String command(PlanAnswer.Choice best) {
+    private String command(Choice best) {
         Problem problem = best.search().problem();
         Candidate candidate = best.cheapest();
         // Of the cuts that are tried, the Ascend example's rule alone cuts columns.
@@ -126,9 +124,9 @@ record PlanReport(
     }
 
     private String byRows() {
-        List<PlanAnswer.Gain> gains = answer.byRows();
-        PlanAnswer.Gain fewest = gains.getFirst();
-        PlanAnswer.Gain most = gains.getLast();
+        List<Gain> gains = answer.byRows();
+        Gain fewest = gains.getFirst();
+        Gain most = gains.getLast();
         if (!most.pays()) {
             return "at every M from " + rows(fewest) + " to " + rows(most);
         }
@@ -143,14 +141,14 @@ record PlanReport(
                 .formatted(rows(gains.get(paying - 1)), rows(gains.get(paying)));
     }
 
-    private static String rows(PlanAnswer.Gain gain) {
+    private static String rows(Gain gain) {
         return text("%.0f", gain.at()) + percent(gain);
     }
 
     private String byLinks() {
-        PlanAnswer.Gain slowest = answer.byLinks().getFirst();
-        PlanAnswer.Gain fastest = answer.byLinks().getLast();
-        if (answer.byLinks().stream().noneMatch(PlanAnswer.Gain::pays)) {
+        Gain slowest = answer.byLinks().getFirst();
+        Gain fastest = answer.byLinks().getLast();
+        if (answer.byLinks().stream().noneMatch(Gain::pays)) {
             return "at any speed from " + times(slowest) + " to " + times(fastest);
         }
         return (slowest.pays() ? "pays down to " : "with links at ")
@@ -159,17 +157,17 @@ record PlanReport(
                 + times(fastest);
     }
 
-    private static String times(PlanAnswer.Gain gain) {
+    private static String times(Gain gain) {
         double factor = gain.at();
         return (factor < 1 ? text("1/%.0fx", 1 / factor) : text("%.0fx", factor)) + percent(gain);
     }
 
-    private static String percent(PlanAnswer.Gain gain) {
+    private static String percent(Gain gain) {
         return text(" (%+.1f%%)", 100 * (gain.speedup() - 1));
     }
 
     private String rhs() {
-        return columnSharded ? "column-sharded" : "replicated";
+        return RhsOption.label(columnSharded);
     }
 
     void writeJson(JsonGenerator json) throws IOException {
@@ -188,34 +186,22 @@ record PlanReport(
         choice(json, answer.best());
         json.writeEndObject();
         json.writeArrayFieldStart("choices");
-        for (PlanAnswer.Choice choice : answer.choices()) {
+        for (Choice choice : answer.choices()) {
             json.writeStartObject();
             choice(json, choice);
             json.writeEndObject();
         }
         json.writeEndArray();
-        json.writeArrayFieldStart("refused");
-        for (String reason : answer.refused()) {
-            json.writeString(reason);
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "refused", answer.refused());
         gains(json, "overlapByRows", "m", answer.byRows());
         gains(json, "overlapByLinks", "linkFactor", answer.byLinks());
-        json.writeArrayFieldStart("twice");
-        for (PlanAnswer.Upgrade upgrade : answer.upgrades()) {
-            json.writeStartObject();
-            json.writeStringField("what", upgrade.what());
-            json.writeNumberField("predictedUs", upgrade.ns() / 1e3);
-            json.writeNumberField("speedup", upgrade.speedup());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+        RecordJson.field(json, "twice", answer.upgrades());
         if (!plans.isEmpty()) {
-            PlanJson.write(plans, json);
+            RecordJson.field(json, "plan", PlanJson.of(plans));
         }
     }
 
-    private static void choice(JsonGenerator json, PlanAnswer.Choice choice) throws IOException {
+    private static void choice(JsonGenerator json, Choice choice) throws IOException {
         Candidate candidate = choice.cheapest();
         json.writeNumberField("ranks", choice.ranks());
         json.writeStringField("algorithm", candidate.algorithm().label());
@@ -229,11 +215,10 @@ record PlanReport(
         json.writeNumberField("efficiency", choice.efficiency());
     }
 
-    private static void gains(
-            JsonGenerator json, String field, String at, List<PlanAnswer.Gain> gains)
+    private static void gains(JsonGenerator json, String field, String at, List<Gain> gains)
             throws IOException {
         json.writeArrayFieldStart(field);
-        for (PlanAnswer.Gain gain : gains) {
+        for (Gain gain : gains) {
             json.writeStartObject();
             json.writeNumberField(at, gain.at());
             json.writeNumberField("speedup", gain.speedup());

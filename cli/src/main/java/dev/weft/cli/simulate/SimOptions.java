@@ -1,8 +1,10 @@
 package dev.weft.cli.simulate;
 
+import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options that sweep and plan share: the machine, and what does not vary. */
@@ -17,12 +19,7 @@ final class SimOptions {
                             + " measured), or a model's .json.")
     String socVersion;
 
-    @Option(
-            names = "--dtype",
-            paramLabel = "TYPE",
-            defaultValue = "fp16",
-            description = "Type of A: fp16, bf16 or fp32 (default: ${DEFAULT-VALUE}).")
-    String dtype;
+    @Mixin DtypeOption dtype = new DtypeOption(DType.FP16);
 
     @Option(
             names = "--out-dtype",
@@ -39,16 +36,10 @@ final class SimOptions {
     }
 
     DType aType() {
-        return OptionValues.type("--dtype", dtype);
+        return dtype.type();
     }
 
     DType outType() {
         return OptionValues.type("--out-dtype", outDtype);
-    }
-
-    /** Whether every rank has columns of B of its own. */
-    static boolean columnSharded(String rhs) {
-        return OptionValues.oneOf("--rhs", rhs, "replicated", "column-sharded")
-                .equals("column-sharded");
     }
 }

@@ -2,6 +2,7 @@ package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ExecutionSpec.AscendTiles;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
@@ -45,8 +46,8 @@ public final class SimRules {
                             .map(DType::label)
                             .collect(Collectors.joining(", "));
             throw new UsageException(
-                    "A is %s: expected one of %s, for which %s has rates"
-                            .formatted(aType.label(), known, machine.name()));
+                    "A is %s: expected one of %s, for which %s has rates",
+                    aType.label(), known, machine.name());
         }
         return new PlanSearch(machine, problem);
     }
@@ -57,17 +58,16 @@ public final class SimRules {
      * @param ascend whether tiles are meant for the Ascend example's rule without being told
      */
     public static Cut cut(ExecutionSpec execution, Shards shards, long k, boolean ascend) {
-        ExecutionSpec.AscendTiles tiles = execution.ascendTiles();
-        if (ascend && execution.chunkCols() > 0) {
+        AscendTiles tiles = execution.ascendTiles();
+        Cut cut = execution.cut();
+        if (ascend && cut.chunkCols() > 0) {
             tiles =
-                    new ExecutionSpec.AscendTiles(
-                            execution.chunkRows(),
-                            execution.chunkCols() / ExecutionSpec.TILES_PER_CHUNK);
+                    new AscendTiles(
+                            cut.chunkRows(), cut.chunkCols() / ExecutionSpec.TILES_PER_CHUNK);
         }
-        if (tiles != null) {
-            return AscendChunkRule.of(shards.maxRows(), k, tiles.baseM(), tiles.baseN()).cut();
-        }
-        return new Cut(execution.chunkRows(), execution.splitsPerRank(), execution.chunkCols());
+        return tiles == null
+                ? cut
+                : AscendChunkRule.of(shards.maxRows(), k, tiles.baseM(), tiles.baseN()).cut();
     }
 
     /** All units of such an engine multiply: nobody chooses how many. */
@@ -76,8 +76,8 @@ public final class SimRules {
                 && computeWorkers > 0
                 && computeWorkers != tiles.units()) {
             throw new UsageException(
-                    "--compute-blocks %s: expected none or %s, since all units of %s multiply"
-                            .formatted(computeWorkers, tiles.units(), machine.name()));
+                    "--compute-blocks %s: expected none or %s, since all units of %s multiply",
+                    computeWorkers, tiles.units(), machine.name());
         }
     }
 
@@ -87,9 +87,9 @@ public final class SimRules {
                 (rank, factor) -> {
                     if (rank < 0 || rank >= ranks || !(factor > 0 && Double.isFinite(factor))) {
                         throw new UsageException(
-                                ("--slow: rank %s %s times as slow: expected one of %s ranks and a positive"
-                                                + " factor")
-                                        .formatted(rank, factor, ranks));
+                                "--slow: rank %s %s times as slow: expected one of %s ranks and a positive"
+                                        + " factor",
+                                rank, factor, ranks);
                     }
                 });
     }

@@ -38,7 +38,7 @@ record Sweep(
     static final long MOST_COMBINATIONS = 10_000;
 
     /**
-     * @param ns predicted; NaN where the machine cannot do it
+     * @param price null where the machine cannot do it
      * @param sequentialNs the cheapest sequential way of the same problem in the sweep's cuts
      * @param best whether nothing in the sweep does the same problem on as many ranks in less time
      * @param reason why the machine cannot do it; null where it can
@@ -47,37 +47,36 @@ record Sweep(
             Shape shape,
             PlanWriter algorithm,
             int splits,
-            int chunksPerSource,
-            long chunkRows,
-            int lanes,
-            double ns,
+            Price price,
             double sequentialNs,
-            double limitFraction,
             boolean best,
             String reason) {
 
+        /** NaN where there is nothing to compare. */
         double speedup() {
-            return sequentialNs / ns;
+            return price == null ? Double.NaN : sequentialNs / price.ns();
         }
 
         private Row asBest() {
-            return new Row(
-                    shape,
-                    algorithm,
-                    splits,
-                    chunksPerSource,
-                    chunkRows,
-                    lanes,
-                    ns,
-                    sequentialNs,
-                    limitFraction,
-                    true,
-                    reason);
+            return new Row(shape, algorithm, splits, price, sequentialNs, true, reason);
         }
     }
 
+    /** How a row's plan is cut, and what the machine takes for it. */
+    record Price(int chunksPerSource, long chunkRows, int lanes, double ns, double limitFraction) {}
+
     /** What one group of rows is about. */
-    record Shape(long m, long k, long n, int ranks) {}
+    record Shape(long m, long k, long n, int ranks) {
+
+        /** Columns of one rank's product. */
+        long cols(boolean columnSharded) {
+            return columnSharded ? Math.ceilDiv(n, ranks) : n;
+        }
+
+        Problem problem(boolean columnSharded, DType aType, DType outType) {
+            return Problem.of(Shards.even(m, ranks), k, cols(columnSharded), aType, outType);
+        }
+    }
 
     /** How many rows there will be. */
     long combinations() {
@@ -122,26 +121,14 @@ record Sweep(
             }
         }
         own.stream()
-                .filter(row -> row.reason() == null)
-                .min(Comparator.comparingDouble(Row::ns))
+                .filter(row -> row.price() != null)
+                .min(Comparator.comparingDouble(row -> row.price().ns()))
                 .ifPresent(best -> own.replaceAll(row -> row == best ? row.asBest() : row));
         rows.addAll(own);
     }
 
     private PlanSearch search(Shape shape) {
-        return SimRules.search(
-                machine,
-                Problem.of(
-                        Shards.even(shape.m(), shape.ranks()),
-                        shape.k(),
-                        cols(shape),
-                        aType,
-                        outType));
-    }
-
-    /** Columns of one rank's product. */
-    long cols(Shape shape) {
-        return columnSharded ? Math.ceilDiv(shape.n(), shape.ranks()) : shape.n();
+        return SimRules.search(machine, shape.problem(columnSharded, aType, outType));
     }
 
     /** What the ranks of a row do, span by span. */
@@ -173,31 +160,16 @@ record Sweep(
             Shape shape, PlanSearch search, PlanWriter algorithm, int split, double sequentialNs) {
         try {
             Candidate one = search.priced(search.candidate(algorithm, cut(split)));
-            return new Row(
-                    shape,
-                    algorithm,
-                    split,
-                    one.chunksPerSource(),
-                    search.chunkRows(one),
-                    search.lanesUsed(one),
-                    one.predictedNs(),
-                    sequentialNs,
-                    PlanAnswer.limitFraction(search, one),
-                    false,
-                    null);
+            Price price =
+                    new Price(
+                            one.chunksPerSource(),
+                            search.chunkRows(one),
+                            search.lanesUsed(one),
+                            one.predictedNs(),
+                            PlanAnswer.limitFraction(search, one));
+            return new Row(shape, algorithm, split, price, sequentialNs, false, null);
         } catch (IllegalArgumentException e) {
-            return new Row(
-                    shape,
-                    algorithm,
-                    split,
-                    0,
-                    0,
-                    0,
-                    Double.NaN,
-                    sequentialNs,
-                    Double.NaN,
-                    false,
-                    e.getMessage());
+            return new Row(shape, algorithm, split, null, sequentialNs, false, e.getMessage());
         }
     }
 

@@ -1,16 +1,20 @@
 package dev.weft.cli.simulate;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ReportOptions;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.simulate.Sweep.Row;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.cli.view.ReportFiles;
@@ -23,21 +27,14 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft sweep}: shapes, ranks, algorithms and chunks, priced on a machine model. */
 @Command(
         name = "sweep",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         description =
                 "Prices every combination of shapes, ranks, algorithms and chunks on a model of a"
                         + " machine: a table, and a record. Nothing is multiplied.",
@@ -50,9 +47,7 @@ import picocli.CommandLine.Spec;
             "  ./weft sweep -v h200-nvlink8 -n 8..64 --algorithm mesh-push,ring --splits 8..128",
             "  ./weft sweep -v my-machine.json --gn 1024,4096 --csv sweep.csv --json sweep.json"
         })
-public final class SweepCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class SweepCommand extends WeftCommand {
 
     @Mixin SimOptions common;
 
@@ -99,13 +94,7 @@ public final class SweepCommand implements Callable<Integer> {
             description = "Chunks per shard (default: as many as the machine would take).")
     String splits;
 
-    @Option(
-            names = "--rhs",
-            paramLabel = "KIND",
-            defaultValue = "replicated",
-            description =
-                    "B on the ranks: replicated or column-sharded (default: ${DEFAULT-VALUE}).")
-    String rhs;
+    @Mixin RhsOption rhs = new RhsOption(false);
 
     @Option(
             names = "--json",
@@ -131,7 +120,7 @@ public final class SweepCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Sweep sweep = sweep();
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         JsonTarget record = new JsonTarget(json, out);
         TextTarget values = new TextTarget("--csv", csv, out);
         if (record.toStandardOutput() && values.toStandardOutput()) {
@@ -163,14 +152,13 @@ public final class SweepCommand implements Callable<Integer> {
         return "Sweep on " + sweep.machine().name();
     }
 
-    private List<Sweep.Row> rows(Sweep sweep, Console console) {
-        PrintWriter err = spec.commandLine().getErr();
+    private List<Row> rows(Sweep sweep, Console console) {
         Progress terminal = Progress.forTerminal(common.quiet);
-        try (LivePage page = LivePage.open(watch, title(sweep), console, err)) {
+        try (LivePage page = LivePage.open(watch, title(sweep), console, err())) {
             if (page == null) {
                 return sweep.rows(terminal, soFar -> {});
             }
-            List<Sweep.Row> rows =
+            List<Row> rows =
                     sweep.rows(
                             new LiveProgress(terminal, page),
                             soFar -> page.show(new SweepReport(sweep, soFar)::writeJson));
@@ -181,21 +169,19 @@ public final class SweepCommand implements Callable<Integer> {
 
     /** Of a sweep the call in which overlap pays most. */
     private void trace(SweepReport report, ReportFiles files, Console console) throws IOException {
-        Sweep.Row row =
+        Row row =
                 report.rows().stream()
-                        .filter(one -> one.reason() == null && !Double.isNaN(one.speedup()))
-                        .max(Comparator.comparingDouble(Sweep.Row::speedup))
+                        .filter(one -> !Double.isNaN(one.speedup()))
+                        .max(Comparator.comparingDouble(Row::speedup))
                         .orElseThrow(
                                 () ->
                                         new UsageException(
-                                                "--trace "
-                                                        + reports.trace
-                                                        + ": the machine can do none of the"
-                                                        + " combinations"));
+                                                "--trace %s: the machine can do none of the"
+                                                        + " combinations",
+                                                reports.trace));
         Sweep.Shape shape = row.shape();
         String about =
-                String.format(
-                        Locale.ROOT,
+                text(
                         "%s, M %d, K %d, N %d, %d ranks, %s, %d chunks per source (simulated)",
                         report.sweep().machine().name(),
                         shape.m(),
@@ -203,9 +189,9 @@ public final class SweepCommand implements Callable<Integer> {
                         shape.n(),
                         shape.ranks(),
                         row.algorithm().label(),
-                        row.chunksPerSource());
+                        row.price().chunksPerSource());
         console.info("The trace is of the largest speedup: " + about);
-        double flopsPerRow = 2.0 * shape.k() * report.sweep().cols(shape);
+        double flopsPerRow = 2.0 * shape.k() * shape.cols(report.sweep().columnSharded());
         files.trace(report.sweep().spans(row), flopsPerRow, about, console);
     }
 
@@ -223,11 +209,11 @@ public final class SweepCommand implements Callable<Integer> {
                                 : NumberList.parseInts("--splits", splits, 1, Integer.MAX_VALUE),
                         common.aType(),
                         common.outType(),
-                        SimOptions.columnSharded(rhs));
+                        rhs.columnSharded());
         if (sweep.combinations() > Sweep.MOST_COMBINATIONS) {
             throw new UsageException(
-                    "%s combinations: expected at most %s"
-                            .formatted(sweep.combinations(), Sweep.MOST_COMBINATIONS));
+                    "%s combinations: expected at most %s",
+                    sweep.combinations(), Sweep.MOST_COMBINATIONS);
         }
         return sweep;
     }

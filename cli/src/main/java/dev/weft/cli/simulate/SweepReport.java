@@ -6,6 +6,9 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.simulate.Sweep.Price;
+import dev.weft.cli.simulate.Sweep.Row;
 import dev.weft.json.Json;
 import dev.weft.report.RecordReader;
 import java.io.IOException;
@@ -13,7 +16,7 @@ import java.io.Writer;
 import java.util.List;
 
 /** A sweep for people, as comma separated values, and as JSON of docs/sweep-record.md. */
-record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
+record SweepReport(Sweep sweep, List<Row> rows) {
 
     void print(Console console) {
         console.info(
@@ -22,47 +25,38 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
                 ("%s combinations, A %s, B %s; * is the fastest of its problem, chunks are"
                                 + " per source")
                         .formatted(rows.size(), sweep.aType().label(), rhs()));
-        TextTable table =
-                new TextTable(
-                        "M",
-                        "K",
-                        "N",
-                        "ranks",
-                        "algorithm",
-                        "chunks",
-                        "ms",
-                        "speedup",
-                        "of limit",
-                        "");
+        TextTable table = TextTable.of("M|K|N|ranks|algorithm|chunks|ms|speedup|of limit|");
         rows.forEach(row -> add(table, row));
         table.lines().forEach(console::print);
     }
 
-    private static void add(TextTable table, Sweep.Row row) {
-        boolean done = row.reason() == null;
+    private static void add(TextTable table, Row row) {
+        Price price = row.price();
+        boolean done = price != null;
         table.row(
                 Long.toString(row.shape().m()),
                 Long.toString(row.shape().k()),
                 Long.toString(row.shape().n()),
                 Integer.toString(row.shape().ranks()),
                 row.algorithm().label(),
-                done ? Integer.toString(row.chunksPerSource()) : "-",
-                done ? text("%.3f", row.ns() / 1e6) : "-",
+                done ? Integer.toString(price.chunksPerSource()) : "-",
+                done ? text("%.3f", price.ns() / 1e6) : "-",
                 Double.isNaN(row.speedup()) ? "-" : text("%.2fx", row.speedup()),
-                done ? text("%.1f%%", 100 * row.limitFraction()) : "-",
+                done ? text("%.1f%%", 100 * price.limitFraction()) : "-",
                 done ? row.best() ? "*" : "" : row.reason());
     }
 
     private String rhs() {
-        return sweep.columnSharded() ? "column-sharded" : "replicated";
+        return RhsOption.label(sweep.columnSharded());
     }
 
     void writeCsv(Writer writer) throws IOException {
         writer.write(
                 "m,k,n,ranks,algorithm,splits,chunks,chunkRows,lanes,predictedUs,sequentialUs,"
                         + "speedup,limitFraction,best,reason\n");
-        for (Sweep.Row row : rows) {
-            boolean done = row.reason() == null;
+        for (Row row : rows) {
+            Price price = row.price();
+            boolean done = price != null;
             Sweep.Shape shape = row.shape();
             List<Object> cells =
                     List.of(
@@ -72,13 +66,13 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
                             shape.ranks(),
                             row.algorithm().label(),
                             row.splits() == 0 ? "" : row.splits(),
-                            done ? row.chunksPerSource() : "",
-                            done ? row.chunkRows() : "",
-                            done ? row.lanes() : "",
-                            done ? row.ns() / 1e3 : "",
+                            done ? price.chunksPerSource() : "",
+                            done ? price.chunkRows() : "",
+                            done ? price.lanes() : "",
+                            done ? price.ns() / 1e3 : "",
                             Double.isNaN(row.sequentialNs()) ? "" : row.sequentialNs() / 1e3,
                             Double.isNaN(row.speedup()) ? "" : row.speedup(),
-                            done ? row.limitFraction() : "",
+                            done ? price.limitFraction() : "",
                             row.best(),
                             done ? "" : '"' + row.reason().replace("\"", "\"\"") + '"');
             writer.write(String.join(",", cells.stream().map(String::valueOf).toList()) + '\n');
@@ -93,13 +87,13 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
         json.writeStringField("outDtype", sweep.outType().label());
         json.writeStringField("rhs", rhs());
         json.writeArrayFieldStart("rows");
-        for (Sweep.Row row : rows) {
+        for (Row row : rows) {
             writeJson(json, row);
         }
         json.writeEndArray();
     }
 
-    private static void writeJson(JsonGenerator json, Sweep.Row row) throws IOException {
+    private static void writeJson(JsonGenerator json, Row row) throws IOException {
         json.writeStartObject();
         json.writeNumberField("m", row.shape().m());
         json.writeNumberField("k", row.shape().k());
@@ -111,15 +105,16 @@ record SweepReport(Sweep sweep, List<Sweep.Row> rows) {
         } else {
             json.writeNumberField("splits", row.splits());
         }
-        if (row.reason() == null) {
-            json.writeNumberField("chunks", row.chunksPerSource());
-            json.writeNumberField("chunkRows", row.chunkRows());
-            json.writeNumberField("lanes", row.lanes());
-            json.writeNumberField("predictedUs", row.ns() / 1e3);
+        Price price = row.price();
+        if (price != null) {
+            json.writeNumberField("chunks", price.chunksPerSource());
+            json.writeNumberField("chunkRows", price.chunkRows());
+            json.writeNumberField("lanes", price.lanes());
+            json.writeNumberField("predictedUs", price.ns() / 1e3);
             // Null where there is no sequential call to compare with.
             Json.numberOrNull(json, "sequentialUs", row.sequentialNs() / 1e3);
             Json.numberOrNull(json, "speedup", row.speedup());
-            json.writeNumberField("limitFraction", row.limitFraction());
+            json.writeNumberField("limitFraction", price.limitFraction());
             json.writeBooleanField("best", row.best());
             json.writeNullField("reason");
         } else {

@@ -4,6 +4,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.report.Promise;
@@ -33,15 +34,7 @@ public final class Verifier {
     private final ProductJudge judge;
     private final Progress progress;
     private Matrix golden;
-    private boolean bitwise;
-    private boolean withinBound;
-    private Boolean seedRule;
-    private boolean freivalds = true;
-    private double maxAbsErr;
-    private double relErr;
-    private long checkedRows;
-    private long totalRows;
-    private long notFinite;
+    private Verification found;
 
     /**
      * @param unfused what makes the reference; null where the first output is it
@@ -96,8 +89,19 @@ public final class Verifier {
             boolean keptWithinBound,
             int from,
             int outputs) {
-        bitwise = keptEqual;
-        withinBound = keptWithinBound;
+        found =
+                new Verification(
+                        promise,
+                        gatheredExact,
+                        keptEqual,
+                        keptWithinBound,
+                        null,
+                        0,
+                        0,
+                        0,
+                        0,
+                        false,
+                        0);
         progress.begin("verifying", problem.ranks());
         int step = problem.columnSharded() ? 1 : problem.ranksPerGroup();
         try (Arena arena = Arena.ofShared()) {
@@ -109,18 +113,7 @@ public final class Verifier {
             }
         }
         progress.end();
-        return new Verification(
-                promise,
-                gatheredExact,
-                bitwise,
-                withinBound,
-                seedRule,
-                maxAbsErr,
-                relErr,
-                checkedRows,
-                totalRows,
-                checkedRows < totalRows && freivalds,
-                notFinite);
+        return found;
     }
 
     /** Ranks of one group that hold the same B. */
@@ -133,20 +126,19 @@ public final class Verifier {
                     unfused == null
                             ? output(first, arena)
                             : judge.unfused(unfused, a, b, problem.outType(), arena);
-            judge(a, b, reference, group, first);
+            judge(a, b, reference, true, first);
             for (int rank = first; rank < end; rank++) {
-                compare(a, b, reference, group, rank);
+                compare(a, b, reference, rank);
                 progress.advance(rank + 1);
             }
         }
     }
 
-    private void compare(Matrix a, Matrix b, Matrix reference, int group, int rank) {
+    private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
         try (Arena arena = Arena.ofShared()) {
             Matrix output = output(rank, arena);
             if (!reference.bitwiseEquals(output)) {
-                bitwise = false;
-                judge(a, b, output, group, rank);
+                judge(a, b, output, false, rank);
             }
         }
     }
@@ -156,24 +148,37 @@ public final class Verifier {
                 folder.output(rank), problem.outType(), problem.m(), problem.cols(rank), arena);
     }
 
-    private void judge(Matrix a, Matrix b, Matrix c, int group, int rank) {
-        ProductJudge.Judgement judgement = judge.judge(a, b, c);
-        withinBound &= judgement.deviation().withinBound();
-        maxAbsErr = Math.max(maxAbsErr, judgement.deviation().maxAbsErr());
-        relErr = Math.max(relErr, judgement.deviation().relErr());
-        checkedRows += judgement.checkedRows();
-        totalRows += c.rows();
-        notFinite += judgement.deviation().notFinite();
-        freivalds &= judgement.freivalds();
-        if (golden != null) {
-            Matrix expected =
-                    golden.block(
-                            group * problem.m(),
-                            problem.m(),
-                            problem.firstCol(rank),
-                            problem.cols(rank));
-            seedRule = SeedRule.judge(expected, c).passed() && !Boolean.FALSE.equals(seedRule);
+    /**
+     * @param bitwise whether C is the reference
+     */
+    private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank) {
+        Judgement judged = judge.judge(a, b, c);
+        found =
+                found.and(
+                        new Verification(
+                                promise,
+                                null,
+                                bitwise,
+                                judged.deviation().withinBound(),
+                                seedRule(c, rank),
+                                judged.deviation().maxAbsErr(),
+                                judged.deviation().relErr(),
+                                judged.checkedRows(),
+                                c.rows(),
+                                judged.checkedRows() < c.rows() && judged.freivalds(),
+                                judged.deviation().notFinite()));
+    }
+
+    /** Null where there is no golden. */
+    private Boolean seedRule(Matrix c, int rank) {
+        if (golden == null) {
+            return null;
         }
+        long firstRow = problem.groupOf(rank) * problem.m();
+        long rows = problem.m();
+        long firstCol = problem.firstCol(rank);
+        Matrix expected = golden.block(firstRow, rows, firstCol, problem.cols(rank));
+        return SeedRule.judge(expected, c).passed();
     }
 
     /** Null where there is none. */

@@ -1,8 +1,9 @@
 package dev.weft.cli.verify;
 
 import dev.weft.cli.console.Console;
+import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
-import dev.weft.cli.console.Version;
+import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.OptionValues;
@@ -11,17 +12,12 @@ import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** {@code weft verify}: the output files of an earlier run, or of another program, once more. */
 @Command(
         name = "verify",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
         description = {
             "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference"
                     + " is over 1e-3 absolutely and relatively; at most 0.1%% bad), against Weft's own"
@@ -29,9 +25,7 @@ import picocli.CommandLine.Spec;
             "Shapes and types come from the data folder."
         },
         footer = {"", "Examples:", "  ./weft verify", "  ./weft verify --data-dir data --loose"})
-public final class VerifyCommand implements Callable<Integer> {
-
-    @Spec CommandSpec spec;
+public final class VerifyCommand extends WeftCommand {
 
     @Option(
             names = "--data-dir",
@@ -61,7 +55,7 @@ public final class VerifyCommand implements Callable<Integer> {
                 DataFolder.existing(
                         dataDir,
                         outDtype == null ? null : OptionValues.type("--out-dtype", outDtype));
-        Console console = new Console(spec.commandLine().getOut(), quiet);
+        Console console = console(quiet);
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(dataDir)) {
             lock.takeToRead();
@@ -73,7 +67,7 @@ public final class VerifyCommand implements Callable<Integer> {
             console.info(folder.spec().describe());
             new Summary(console).verification(found);
             console.print(passed ? "[SUCCESS] Verification PASSED." : "[FAILED] Verification.");
-            return VerificationExit.exitCode(passed, found, spec.commandLine().getErr());
+            return passed ? 0 : ExitCode.ofWrongResult(": " + found.describeFailure(), err());
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
+import dev.weft.cli.verify.ProductJudge;
 import dev.weft.compat.FgccPath;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
@@ -117,8 +118,8 @@ class FgccCommandTest {
     private static boolean passed(Deviation deviation, boolean allRowsHold, boolean bitwise) {
         long[] shape = {2, 1, 1, 2, 3};
         long[] ns = {1};
-        return new FgccRun.Report(
-                        0, FgccPath.SBUF, 1, shape, deviation, 4, allRowsHold, bitwise, 0, ns, null)
+        var judgement = new ProductJudge.Judgement(deviation, 4, allRowsHold);
+        return new FgccRun.Report(0, FgccPath.SBUF, 1, shape, judgement, bitwise, 0, ns, null)
                 .passed();
     }
 }

@@ -2,32 +2,34 @@ package dev.weft.cli.diagnosis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Main;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.message.RankLines;
+import dev.weft.cli.message.RecordBytes;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.PeerLostException;
 import dev.weft.fabric.StallException;
+import dev.weft.files.PrivateFiles;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
 /** How a rank's end gets to its starter, and what that prints of it. */
@@ -35,22 +37,33 @@ class RankFailureTest {
 
     @TempDir Path folder;
 
+    private final Map<Integer, Record> told = new TreeMap<>();
+
+    private RankLines lines() {
+        return new RankLines(List.of(RankFailure.class), told::put);
+    }
+
     private static StallException stall(int rank, int peer) {
         return new StallException(
                 rank, peer, -1, -1, "the arrival of rank " + peer, Duration.ofMillis(900));
     }
 
     @Test
-    void whatIsWrittenIsReadBack() {
+    void whatIsWrittenIsReadBack() throws IOException {
         RankFailure stalled = RankFailure.of(stall(2, 0));
         assertEquals(RankFailure.Kind.STALL, stalled.kind());
         assertEquals(2, stalled.rank());
         assertTrue(stalled.report().isPresent());
-        assertEquals(stalled, RankFailure.parse(stalled.text()));
+        assertEquals(stalled, readBack(stalled));
         RankFailure own = RankFailure.of(new IllegalStateException("100 % broken;\nsecond line"));
         assertEquals("100 % broken;", own.message());
-        assertEquals(own, RankFailure.parse(own.text()));
+        assertEquals(own, readBack(own));
         assertEquals(5, own.ofRank(5).rank());
+    }
+
+    private RankFailure readBack(RankFailure end) throws IOException {
+        RecordBytes.write(end, RankFailure.FILE.path(folder, 0));
+        return RankFailure.FILE.readable(folder, 0).orElseThrow();
     }
 
     @Test
@@ -67,22 +80,18 @@ class RankFailureTest {
         assertEquals(List.of(0, 2), all.stream().map(RankFailure::rank).toList());
     }
 
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "",
-                "0 STALL message",
-                "x STALL message -",
-                "0 TIRED message -",
-                "0 STALL %zz -",
-                "0 STALL message report",
-                "0 STALL message - more"
-            })
-    void nonsenseIsRefusedAndLeftOut(String text) throws Exception {
-        assertThrows(IllegalArgumentException.class, () -> RankFailure.parse(text));
-        Path file = Files.writeString(folder.resolve("end"), text);
-        assertEquals(Optional.empty(), RankFailure.read(file));
-        assertEquals(Optional.empty(), RankFailure.read(folder.resolve("none")));
+    @Test
+    void nonsenseIsLeftOutWhereverItEnds() throws Exception {
+        byte[] whole = RecordBytes.of(RankFailure.of(stall(2, 0)));
+        Path file = RankFailure.FILE.path(folder, 0);
+        for (int length = 0; length < whole.length; length++) {
+            PrivateFiles.write(file, Arrays.copyOf(whole, length));
+            assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 0), "" + length);
+        }
+        whole[4] = 9;
+        PrivateFiles.write(file, whole);
+        assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 0), "no such kind");
+        assertEquals(Optional.empty(), RankFailure.FILE.readable(folder, 1));
     }
 
     /** Lines of several ranks, mixed, with a launcher's own words before them. */
@@ -97,26 +106,31 @@ class RankFailureTest {
         List<RankFailure> ends = List.of(RankFailure.of(large), RankFailure.of(stall(1, 0)));
         List<String> lines = new ArrayList<>();
         ends.forEach(
-                end -> FailureLines.of(end).forEach(line -> lines.add("[1,0]<stderr>:" + line)));
+                end ->
+                        RankLines.of(end.rank(), end)
+                                .forEach(line -> lines.add("[1,0]<stderr>:" + line)));
         assertTrue(lines.size() > 4);
         long seed = 3;
         Collections.shuffle(lines, new Random(seed));
-        FailureLines pieces = new FailureLines();
+        RankLines pieces = lines();
         lines.forEach(line -> assertTrue(line.length() < 1000 && pieces.take(line), line));
-        assertEquals(ends, pieces.ends(), "seed " + seed);
+        assertEquals(ends, List.copyOf(told.values()), "seed " + seed);
     }
 
     @Test
     void aMissingPieceAndOtherLinesAreLeftOut() {
-        List<String> lines = FailureLines.of(RankFailure.of(stall(1, 0)));
-        FailureLines pieces = new FailureLines();
+        List<String> lines = RankLines.of(1, RankFailure.of(stall(1, 0)));
+        RankLines pieces = lines();
         assertTrue(pieces.take(lines.getFirst().replace(" 0 1 ", " 0 2 ")));
         assertFalse(pieces.take("weft: rank 0: no progress"));
-        assertFalse(pieces.take("weft-end"));
-        assertFalse(pieces.take("weft-end 1 2"));
-        assertFalse(pieces.take("weft-end 7 -1 1 text"));
-        assertFalse(pieces.take("weft-end 8 0 2000000000 text"));
-        assertEquals(List.of(), pieces.ends());
+        assertFalse(pieces.take("weft-rank"));
+        assertFalse(pieces.take("weft-rank 1 RankFailure 2"));
+        assertFalse(pieces.take("weft-rank 7 RankFailure -1 1 text"));
+        assertFalse(pieces.take("weft-rank 7 RankFailure 1 1 text"));
+        assertFalse(pieces.take("weft-rank 8 RankFailure 0 9999 text"));
+        assertFalse(pieces.take("weft-rank 8 Other 0 1 text"));
+        assertFalse(pieces.take("weft-rank 8 RankFailure 0 1 text"));
+        assertEquals(Map.of(), told);
     }
 
     @Test

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.diagnosis.FailureDiagnosis;
-import dev.weft.cli.diagnosis.FailureLines;
 import dev.weft.cli.diagnosis.RankFailure;
+import dev.weft.cli.message.RankLines;
 import dev.weft.fabric.PeerLostException;
 import java.util.List;
 import java.util.Map;
@@ -21,11 +21,13 @@ class MpiRankMessagesTest {
     private final MpiRankMessages ranks = new MpiRankMessages(3);
 
     private void start(int rank, String system) {
-        assertTrue(ranks.take("[1," + rank + "]<stderr>:" + line(rank, system)));
+        tell(rank, new RankStart(1L << 40, system, "753008641", "/tmp/a b/pid.7"));
     }
 
-    private static String line(int rank, String system) {
-        return new RankStart(rank, 1L << 40, system, "753008641", "/tmp/a b/pid.7").line();
+    private void tell(int rank, Record message) {
+        for (String line : RankLines.of(rank, message)) {
+            assertTrue(ranks.take("[1," + rank + "]<stderr>:" + line), line);
+        }
     }
 
     private String culprit() {
@@ -36,30 +38,30 @@ class MpiRankMessagesTest {
     void whatARankTellsAtItsStartIsReadBack() {
         start(2, "elsewhere");
         RankStart start = ranks.starts().getFirst();
-        assertEquals(line(2, "elsewhere"), start.line());
         assertEquals("/tmp/a b/pid.7", start.session());
         assertTrue(start.process().isEmpty(), "a number of another system means nothing here");
-        RankStart here = RankStart.of(RankStart.current().line()).orElseThrow();
-        assertEquals(ProcessHandle.current(), here.process().orElseThrow());
+        tell(0, RankStart.current());
+        assertEquals(List.of(ProcessHandle.current()), ranks.processes());
     }
 
     @Test
     void otherLinesAreForPeople() {
-        for (String line : List.of("weft: rank 1: no", "", "weft-rank 1 2", "weft-signal x y")) {
+        for (String line :
+                List.of("weft: rank 1: no", "", "weft-rank 1 2", "weft-rank 1 Signal 0 1 y")) {
             assertFalse(ranks.take(line), line);
         }
         assertEquals(0, ranks.heard());
-        assertTrue(ranks.take(MpiRankMessages.ALIVE));
+        tell(0, new MpiRankMessages.Alive());
         assertEquals(1, ranks.heard());
     }
 
     @Test
     void theFirstRanksCodeCountsWhateverHappensAfterwards() {
         assertEquals(OptionalInt.empty(), ranks.exitCode());
-        assertTrue(ranks.take(MpiRankMessages.exit(0)));
-        assertTrue(ranks.take(MpiRankMessages.signal(0, "SIGTERM")));
+        tell(0, new MpiRankMessages.Exit(0));
+        tell(0, new MpiRankMessages.Signal("SIGTERM"));
         assertEquals(OptionalInt.of(0), ranks.exitCode());
-        assertTrue(ranks.take(MpiRankMessages.exit(2)));
+        tell(0, new MpiRankMessages.Exit(2));
         assertEquals(OptionalInt.of(ExitCode.USAGE), ranks.exitCode());
     }
 
@@ -82,14 +84,13 @@ class MpiRankMessagesTest {
         for (int rank = 0; rank < 3; rank++) {
             start(rank, "elsewhere");
         }
-        ranks.take(MpiRankMessages.signal(0, "SIGTERM"));
+        tell(0, new MpiRankMessages.Signal("SIGTERM"));
         assertEquals(Map.of(), causes());
-        RankFailure consequence = RankFailure.of(new PeerLostException(1, 0, "died", "a chunk"));
-        FailureLines.of(consequence).forEach(ranks::take);
+        tell(1, RankFailure.of(new PeerLostException(1, 0, "died", "a chunk")));
         assertEquals(
                 "mpirun ended the ranks before the run was over: was it told to end?",
                 ranks.commonEnd(ranks.processEnds()));
-        ranks.take(MpiRankMessages.signal(2, "SIGINT"));
+        tell(2, new MpiRankMessages.Signal("SIGINT"));
         assertEquals("rank 2 was ended by SIGINT", culprit());
         assertNull(ranks.commonEnd(ranks.processEnds()));
     }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Main;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.message.RecordBytes;
 import dev.weft.cli.view.Answer;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
@@ -222,13 +223,7 @@ class LivePageTest {
                 1,
                 1,
                 32,
-                1,
-                ns,
-                ns,
-                ns,
-                gatherNs,
-                ns,
-                Double.NaN,
+                new ViewTimes(ns, ns, ns, gatherNs, ns, new long[rounds]),
                 false,
                 false,
                 false,
@@ -334,18 +329,10 @@ class LivePageTest {
 
     @Test
     void ranksInProcessesTellByFiles() throws IOException {
-        List<String> told = new ArrayList<>();
-        RoundListener listener =
-                (rank, soFar) -> told.add(rank + ": " + soFar.pipelinedNs().length);
-        report(1, 4).write(folder.resolve("live-1"));
-        report(0, 9).write(folder.resolve("live-7"));
-        LiveFiles.show(folder, 2, listener);
-        LiveFiles.show(folder, 2, listener);
-        assertEquals(List.of("1: 4"), told, "each once, and of the run's ranks alone");
-        report(1, 5).write(folder.resolve("live-1"));
-        report(0, 5).write(folder.resolve("live-0"));
-        LiveFiles.show(folder, 2, listener);
-        assertEquals(List.of("1: 4", "0: 5", "1: 5"), told);
+        RecordBytes.write(report(1, 4), folder.resolve("live-1"));
+        assertEquals(4, RankCommand.LIVE.take(folder, 1).orElseThrow().times().rounds());
+        assertTrue(RankCommand.LIVE.take(folder, 1).isEmpty(), "each once");
+        assertTrue(RankCommand.LIVE.take(folder, 0).isEmpty());
         assertFalse(Files.exists(folder.resolve("live-1")));
     }
 

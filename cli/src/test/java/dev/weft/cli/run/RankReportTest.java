@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cli.message.RecordBytes;
 import dev.weft.op.Candidate;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
@@ -21,9 +22,10 @@ import org.junit.jupiter.api.io.TempDir;
 class RankReportTest {
 
     /** Three names of one letter, then what is counted. */
-    private static final int NAMES_BYTES = 3 * (2 + 1);
+    private static final int NAMES_BYTES = 3 * (4 + 1);
 
-    private static final int FIRST_COUNT_AT = NAMES_BYTES + 4 + 4 + 8 + 4;
+    /** Behind the sign that there are times. */
+    private static final int FIRST_COUNT_AT = NAMES_BYTES + 4 + 4 + 8 + 1;
 
     @TempDir private Path folder;
 
@@ -38,13 +40,7 @@ class RankReportTest {
                 1,
                 1,
                 8,
-                2,
-                ns,
-                ns,
-                ns,
-                ns,
-                lastView,
-                0.5,
+                new ViewTimes(ns, ns, ns, ns, ns, lastView),
                 true,
                 true,
                 false,
@@ -53,7 +49,8 @@ class RankReportTest {
     }
 
     private static void assertRefused(byte[] bytes, String part) {
-        IOException e = assertThrows(IOException.class, () -> RankReport.of(bytes));
+        IOException e =
+                assertThrows(IOException.class, () -> RecordBytes.read(RankReport.class, bytes));
         assertEquals(1, e.getMessage().lines().count(), e.getMessage());
         assertTrue(e.getMessage().contains(part), e.getMessage());
     }
@@ -61,9 +58,9 @@ class RankReportTest {
     @Test
     void whatIsWrittenIsRead() throws IOException {
         Path file = folder.resolve("report");
-        report(7, 8).write(file);
-        RankReport read = RankReport.read(file);
-        assertArrayEquals(new long[] {7, 8}, read.pipelinedNs());
+        RecordBytes.write(report(7, 8), file);
+        RankReport read = RecordBytes.read(RankReport.class, file, Integer.MAX_VALUE);
+        assertArrayEquals(new long[] {7, 8}, read.times().progressCpu());
         assertEquals(report(7, 8).timeline(), read.timeline());
         assertEquals(report(7, 8).candidates(), read.candidates());
         try (Stream<Path> files = Files.list(folder)) {
@@ -73,9 +70,9 @@ class RankReportTest {
 
     @Test
     void aReportThatEndsEarlyIsRefusedWhereverItEnds() throws IOException {
-        byte[] whole = report(7, 8).toBytes();
+        byte[] whole = RecordBytes.of(report(7, 8));
         for (int length = 0; length < whole.length; length++) {
-            assertRefused(Arrays.copyOf(whole, length), "no report of a rank");
+            assertRefused(Arrays.copyOf(whole, length), "no RankReport");
         }
         assertRefused(Arrays.copyOf(whole, whole.length + 1), "1 bytes follow its end");
     }
@@ -83,20 +80,22 @@ class RankReportTest {
     @Test
     void countsThatTheBytesCannotHoldAreRefused() throws IOException {
         for (int count : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, 1 << 20, 1000}) {
-            byte[] bytes = report(7, 8).toBytes();
+            byte[] bytes = RecordBytes.of(report(7, 8));
             ByteBuffer.wrap(bytes).putInt(FIRST_COUNT_AT, count);
             assertRefused(bytes, "a count of " + count + " where ");
         }
     }
 
     @Test
-    void viewsOfDifferentRoundsAreRefused() throws IOException {
-        assertRefused(report(7, 8, 9).toBytes(), "3 rounds of one view, 2 of another");
+    void viewsOfDifferentRoundsAreRefused() {
+        IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> report(7, 8, 9));
+        assertEquals("3 rounds of one view, 2 of another", e.getMessage());
     }
 
     @Test
     void unknownKindsAreRefused() throws IOException {
-        byte[] bytes = report(7, 8).toBytes();
+        byte[] bytes = RecordBytes.of(report(7, 8));
         int span = bytes.length - (1 + 4 * 4 + 5 * 8);
         bytes[span] = (byte) 200;
         assertRefused(bytes, "200: expected 0 to 3");
@@ -106,9 +105,8 @@ class RankReportTest {
     @Test
     void aDamagedRoundIsNotShown() throws IOException {
         Files.write(folder.resolve("live-0"), new byte[] {0, 1, 'a', 0, 9});
-        report(7, 8).write(folder.resolve("live-1"));
-        int[] shown = {-1};
-        LiveFiles.show(folder, 2, (rank, soFar) -> shown[0] = rank);
-        assertEquals(1, shown[0]);
+        RecordBytes.write(report(7, 8), folder.resolve("live-1"));
+        assertTrue(RankCommand.LIVE.take(folder, 0).isEmpty());
+        assertTrue(RankCommand.LIVE.take(folder, 1).isPresent());
     }
 }

@@ -8,6 +8,7 @@ import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.DataStamp;
 import dev.weft.cli.diagnosis.RankFailure;
 import dev.weft.cli.launch.ProgressFile;
+import dev.weft.cli.message.RecordBytes;
 import dev.weft.cli.options.Durations;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.ProblemSpec;
@@ -36,25 +37,20 @@ public final class FuzzedCommand {
     private FuzzedCommand() {}
 
     /** A report as a rank writes it, with one of everything in it. */
-    public static byte[] rankReport() throws IOException {
+    public static byte[] rankReport() {
         Timeline.Span moved =
                 new Timeline.Span(Timeline.Kind.TRANSFER, 1, 1, 0, 2, 0, 8, 128, 10, 20);
         Timeline.Span multiplied = Timeline.Span.local(Timeline.Kind.COMPUTE, 0, 0, 0, 8, 20, 40);
         long[] ns = {5, 6};
-        return new RankReport(
+        return RecordBytes.of(
+                new RankReport(
                         "ring",
                         "cpu",
                         "vector",
                         1,
                         1,
                         8,
-                        2,
-                        ns,
-                        ns,
-                        ns,
-                        new long[] {1, 2},
-                        ns,
-                        Double.NaN,
+                        new ViewTimes(ns, ns, ns, new long[] {1, 2}, ns, new long[2]),
                         true,
                         true,
                         false,
@@ -65,32 +61,31 @@ public final class FuzzedCommand {
                                 50,
                                 List.of(
                                         new Timeline.Track("lane 0", List.of(moved)),
-                                        new Timeline.Track("worker 0", List.of(multiplied)))))
-                .toBytes();
+                                        new Timeline.Track("worker 0", List.of(multiplied))))));
     }
 
     public static void readRankReport(byte[] report) throws IOException {
-        RankReport.of(report);
+        RecordBytes.read(RankReport.class, report);
     }
 
     /** Shows a round that a rank has left in {@code folder}, as a command does while ranks run. */
     public static void showLive(Path folder, byte[] report) throws IOException {
         Files.write(folder.resolve("live-0"), report);
-        LiveFiles.show(folder, 1, (rank, soFar) -> {});
+        RankCommand.LIVE.take(folder, 0);
     }
 
     /** What a rank that has failed so leaves for its starter. */
-    public static String rankEnd(Throwable failure) {
-        return RankFailure.of(failure).text();
+    public static byte[] rankEnd(Throwable failure) {
+        return RecordBytes.of(RankFailure.of(failure));
     }
 
-    public static void readRankEnd(String text) {
-        RankFailure.readable(text);
+    public static void readRankEnd(byte[] end) throws IOException {
+        RecordBytes.read(RankFailure.class, end);
     }
 
-    public static void showProgress(Path file, byte[] told) throws IOException {
-        Files.write(file, told);
-        ProgressFile.show(file, new Progress(false));
+    public static void showProgress(Path folder, byte[] told) throws IOException {
+        Files.write(folder.resolve("progress-0"), told);
+        ProgressFile.show(folder, new Progress(false));
     }
 
     /** The stamp of a folder of generated data. */

@@ -1,0 +1,26 @@
+package dev.weft.cli.console;
+
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** What all commands have: help, a version, options in the order declared, and where they print. */
+@Command(mixinStandardHelpOptions = true, versionProvider = Version.class, sortOptions = false)
+public abstract class WeftCommand implements Callable<Integer> {
+
+    @Spec protected CommandSpec spec;
+
+    protected PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+
+    protected PrintWriter err() {
+        return spec.commandLine().getErr();
+    }
+
+    protected Console console(boolean quiet) {
+        return new Console(out(), quiet);
+    }
+}
