@@ -183,18 +183,4 @@ public record FailureReport(
     private static String line(String kind, String name, int width, String text) {
         return ("  %-11s%-" + width + "s  %s").formatted(kind, name, text);
     }
-
-    /** The report as one line, for {@link #parse}. */
-    public String text() {
-        return FailureReportText.write(this);
-    }
-
-    /**
-     * Reads what {@link #text} wrote.
-     *
-     * @throws IllegalArgumentException with a message of one line, if it is anything else
-     */
-    public static FailureReport parse(String text) {
-        return FailureReportText.read(text);
-    }
 }

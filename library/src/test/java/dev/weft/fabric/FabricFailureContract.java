@@ -375,7 +375,6 @@ abstract class FabricFailureContract {
             assertEquals(2, silent.rank());
             assertEquals(FailureReport.State.PRESENT, silent.state());
             assertTrue(silent.idleMs() >= 0, "somebody looked");
-            assertEquals(report, FailureReport.parse(report.text()));
         }
     }
 }

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.ChildJvm;
-import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.mpi.MpiRanks;
 import dev.weft.ffi.MpiFamily;
 import java.util.ArrayList;
@@ -48,24 +47,14 @@ class MpiFailureIT {
      * Each of {@code count} ranks tells what it waited for, and that it heard no {@code silent}.
      */
     private static void assertReports(int silent, int count, ChildJvm mpirun) {
-        List<FailureReport> told =
-                mpirun.output().stream()
-                        .filter(line -> line.startsWith("report "))
-                        .map(line -> FailureReport.parse(line.substring("report ".length())))
-                        .toList();
+        List<String> told =
+                mpirun.output().stream().filter(line -> line.startsWith("report ")).toList();
         assertEquals(count, told.size());
-        for (FailureReport report : told) {
-            assertTrue(report.call() > 0, report.table());
+        for (String report : told) {
+            assertTrue(report.matches(".* call=[1-9].*"), report);
+            assertTrue(report.matches(".*Wait\\[[^]]*(from|source)=" + silent + ",.*"), report);
             assertTrue(
-                    report.waits().stream()
-                            .anyMatch(wait -> wait.from() == silent || wait.source() == silent),
-                    report.table());
-            FailureReport.Peer peer =
-                    report.peers().stream()
-                            .filter(one -> one.rank() == silent)
-                            .findFirst()
-                            .orElseThrow();
-            assertTrue(peer.silentMs() > 0, report.table());
+                    report.matches(".*Peer\\[rank=" + silent + ",[^]]* silentMs=[1-9].*"), report);
         }
     }
 

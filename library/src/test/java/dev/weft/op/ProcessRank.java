@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * One rank in a process of its own, for {@link ProcessesIT} and {@link MpiFailureIT}. It ends with
- * 0, with 3 and the lines {@code report TEXT} and {@code ended CLASS PEER MESSAGE} if a peer gave
+ * 0, with 3 and the lines {@code report REPORT} and {@code ended CLASS PEER MESSAGE} if a peer gave
  * it cause, or with 1.
  */
 final class ProcessRank {
@@ -58,7 +58,7 @@ final class ProcessRank {
         } catch (FabricException e) {
             // Told at once: a launcher may end all ranks when the first one has ended.
             String kind = e.getClass().getSimpleName();
-            e.report().ifPresent(known -> System.out.println("report " + known.text()));
+            e.report().ifPresent(known -> System.out.println("report " + known));
             System.out.println("ended " + kind + " " + e.peer() + " " + e.getMessage());
             throw e;
         }
