@@ -19,7 +19,7 @@ import dev.weft.plan.PlanChecker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.predict.MachineModel;
-import dev.weft.predict.PredictedCall;
+import dev.weft.predict.MachineModel.PredictedCall;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;

@@ -3,7 +3,7 @@ package dev.weft.bench;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

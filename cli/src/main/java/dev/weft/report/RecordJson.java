@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * Writes records as JSON: a field for each component, in their order, by its name. Components are
- * texts, whole numbers, arrays of longs, flags, enums (by their labels), records, or lists of these;
- * or doubles, which are null where they are infinite or NaN.
+ * texts, whole numbers, arrays of longs, flags, enums (by their labels), records, or lists of
+ * these; or doubles, which are null where they are infinite or NaN.
  */
 public final class RecordJson {
 

@@ -1,5 +1,6 @@
 package dev.weft.compat;
 
+import dev.weft.compat.Fgcc.Path;
 import java.util.Objects;
 
 /**
@@ -13,7 +14,7 @@ import java.util.Objects;
  * @param loc rows of one slice
  * @param cols N, columns that this rank computes
  */
-record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc, long cols) {
+record FgccLayout(Path path, int ranks, int programs, int channels, long loc, long cols) {
 
     /** The source's rule: 1, but with two programs 2 for 4 to 32 ranks and 4 for 64 and 128. */
     static int channels(int programs, int ranks) {
@@ -32,7 +33,7 @@ record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc
      *
      * @throws IllegalArgumentException if the rows cannot be dealt out evenly
      */
-    static FgccLayout of(FgccPath path, int ranks, int programs, long m, long cols) {
+    static FgccLayout of(Path path, int ranks, int programs, long m, long cols) {
         int channels = channels(programs, ranks);
         int slices = programs * channels;
         if (m % slices != 0) {
@@ -52,13 +53,13 @@ record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc
         return new FgccLayout(path, ranks, programs, channels, m / slices, cols);
     }
 
-    FgccLayout on(FgccPath other) {
+    FgccLayout on(Path other) {
         return new FgccLayout(other, ranks, programs, channels, loc, cols);
     }
 
     /** (R, L, C, loc, N) on the SBUF path, (R, C, L, loc, N) on the HBM path. */
     public long[] shape() {
-        return path == FgccPath.SBUF
+        return path == Path.SBUF
                 ? new long[] {ranks, programs, channels, loc, cols}
                 : new long[] {ranks, channels, programs, loc, cols};
     }
@@ -67,7 +68,7 @@ record FgccLayout(FgccPath path, int ranks, int programs, int channels, long loc
     public int slice(int program, int channel) {
         Objects.checkIndex(program, programs);
         Objects.checkIndex(channel, channels);
-        return path == FgccPath.SBUF ? program * channels + channel : channel * programs + program;
+        return path == Path.SBUF ? program * channels + channel : channel * programs + program;
     }
 
     /** The first row, in natural order, of what program and channel have of {@code rank}'s rows. */

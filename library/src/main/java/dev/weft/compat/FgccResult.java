@@ -1,5 +1,6 @@
 package dev.weft.compat;
 
+import dev.weft.compat.Fgcc.Path;
 import dev.weft.tensor.Matrix;
 import java.util.Objects;
 
@@ -27,7 +28,7 @@ public final class FgccResult {
     }
 
     /** Where the fragments were kept. */
-    public FgccPath path() {
+    public Path path() {
         return layout.path();
     }
 

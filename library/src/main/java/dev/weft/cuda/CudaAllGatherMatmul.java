@@ -17,12 +17,11 @@ import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
-import dev.weft.op.PendingCall;
+import dev.weft.op.Operator.PendingCall;
+import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
-import dev.weft.op.View;
 import dev.weft.op.exec.CallReport;
 import dev.weft.plan.RankPlan;
-import dev.weft.search.Candidate;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.List;
@@ -97,7 +96,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     }
 
     /** Takes over the operands as well, and what auto chose this operator from. */
-    CudaAllGatherMatmul adopt(DeviceOperands operands, List<Candidate> all) {
+    CudaAllGatherMatmul adopt(DeviceOperands operands, List<dev.weft.search.Candidate> all) {
         adopted = operands;
         chosenFrom(all);
         return this;

@@ -6,6 +6,8 @@ import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
+import dev.weft.op.Operator.PendingCall;
+import dev.weft.op.Operator.View;
 import dev.weft.op.exec.CallReport;
 import dev.weft.op.exec.CallState;
 import dev.weft.op.exec.GatherWorker;

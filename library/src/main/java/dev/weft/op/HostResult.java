@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.op.Operator.View;
 import dev.weft.op.exec.CallState;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.SpanLog;

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.fabric.FabricException;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -219,5 +220,72 @@ public abstract class Operator<M> implements AutoCloseable {
             throw cause instanceof RuntimeException e ? told(e) : new IllegalStateException(cause);
         }
         return result();
+    }
+
+    /** Which parts of a call are run; all but {@link #PIPELINED} serve to measure. */
+    public enum View {
+        /** The whole call: transfers and product at once (or one after the other if so planned). */
+        PIPELINED,
+        /** The product alone, as if every chunk had arrived: on whatever the buffers hold. */
+        COMPUTE_ONLY,
+        /** The transfers alone. */
+        COMM_ONLY
+    }
+
+    /**
+     * One of the plans that {@link dev.weft.plan.Algorithm#AUTO} looked at.
+     *
+     * @param chunksPerSource chunks of the largest shard; 0 where there was nothing to choose
+     * @param predictedNs what the simulator says a call takes on this machine; NaN where it was not
+     *     asked
+     * @param measuredNs what it took when it was tried; NaN where it was not
+     * @param chosen whether it is the one that the operator runs
+     */
+    public record Candidate(
+            PlanWriter algorithm,
+            int chunksPerSource,
+            double predictedNs,
+            double measuredNs,
+            boolean chosen) {
+
+        /** For those who search by themselves, as the command does. */
+        @SuppressWarnings("exports")
+        public static Candidate of(dev.weft.search.Candidate found) {
+            return new Candidate(
+                    found.algorithm(),
+                    found.chunksPerSource(),
+                    found.predictedNs(),
+                    found.measuredNs(),
+                    found.chosen());
+        }
+    }
+
+    /**
+     * A call under way. Awaited once, by the thread that started it or another one; of two that are
+     * under way, the earlier one first.
+     *
+     * @param <M> the matrices: in host memory, or on a GPU
+     */
+    public static final class PendingCall<M> {
+
+        private final Operator<M> operator;
+
+        private PendingCall(Operator<M> operator) {
+            this.operator = operator;
+        }
+
+        /** Whether {@link #await} would return at once. */
+        public boolean isDone() {
+            return operator.isDone();
+        }
+
+        /**
+         * Waits for the end of the call.
+         *
+         * @throws dev.weft.fabric.FabricException if a peer stalls, dies, leaves or fails
+         */
+        public Result<M> await() {
+            return operator.await();
+        }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.RowBlock;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Objects;

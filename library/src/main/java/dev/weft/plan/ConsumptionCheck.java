@@ -1,5 +1,7 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;

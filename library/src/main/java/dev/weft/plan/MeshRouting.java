@@ -1,6 +1,6 @@
 package dev.weft.plan;
 
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,5 +1,8 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.List;
 
 /** A number by which ranks compare plans that they have got in the same way, on any machine. */

@@ -1,5 +1,8 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
+
 /** A set of plans that would not gather: the message names rank, source and chunk. */
 public final class PlanException extends RuntimeException {
 

@@ -1,7 +1,7 @@
 package dev.weft.plan;
 
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;

@@ -2,7 +2,7 @@ package dev.weft.plan;
 
 import static java.util.Comparator.comparingLong;
 
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,6 +1,8 @@
 package dev.weft.plan;
 
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.BitSet;
 import java.util.List;
 

@@ -1,6 +1,9 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -1,6 +1,7 @@
 package dev.weft.plan;
 
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
 /** How an algorithm deals segments to lanes; a view of a rank costs what passes there. Pure. */

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;

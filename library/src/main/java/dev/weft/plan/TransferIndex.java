@@ -1,7 +1,9 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
 /**

@@ -2,7 +2,7 @@ package dev.weft.sim;
 
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
+import dev.weft.plan.RankPlan.RowBlock;
 import java.util.ArrayList;
 import java.util.List;
 

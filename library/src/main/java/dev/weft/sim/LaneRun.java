@@ -1,9 +1,9 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Chunk;
-import dev.weft.plan.Lane;
-import dev.weft.plan.Transfer;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 
 /** Executes a lane as a worker does: it goes on once bytes are on their way, or a get's here. */

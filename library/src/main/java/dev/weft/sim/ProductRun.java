@@ -1,6 +1,6 @@
 package dev.weft.sim;
 
-import dev.weft.plan.RowBlock;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.sim.SpanSink.Kind;
 import java.util.List;
 

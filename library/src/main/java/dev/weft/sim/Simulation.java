@@ -1,8 +1,8 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Chunk;
-import dev.weft.plan.Lane;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,7 +1,7 @@
 package dev.weft.sim;
 
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
+import dev.weft.plan.RankPlan.RowBlock;
 import java.util.Arrays;
 
 /**

@@ -1,5 +1,6 @@
 package dev.weft.tensor;
 
+import dev.weft.tensor.MatrixFiles.Located;
 import java.io.Closeable;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -107,7 +108,7 @@ final class InputFile implements Closeable {
     }
 
     /** The rest of the file from {@code position} on, which must be exactly this matrix. */
-    MatrixFile rest(long position, DType dtype, long rows, long cols) {
+    Located rest(long position, DType dtype, long rows, long cols) {
         long expected = elementBytes(dtype, rows, cols);
         long actual = sizeBytes - position;
         if (actual != expected) {
@@ -119,12 +120,12 @@ final class InputFile implements Closeable {
     }
 
     /** A matrix within the file. */
-    MatrixFile located(long position, DType dtype, long rows, long cols) {
-        return new MatrixFile(path, position, sizeBytes, dtype, rows, cols);
+    Located located(long position, DType dtype, long rows, long cols) {
+        return new Located(path, position, sizeBytes, dtype, rows, cols);
     }
 
     /** Maps a matrix of this file, read-only, for as long as {@code arena} lives. */
-    Matrix map(MatrixFile matrix, Arena arena) throws IOException {
+    Matrix map(Located matrix, Arena arena) throws IOException {
         MemorySegment data =
                 channel.map(
                         FileChannel.MapMode.READ_ONLY,

@@ -1,5 +1,6 @@
 package dev.weft.tensor;
 
+import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -33,7 +34,7 @@ final class NpyFile {
 
     private NpyFile() {}
 
-    static MatrixFile locate(InputFile file) throws IOException {
+    static Located locate(InputFile file) throws IOException {
         byte[] start = file.bytes(0, VERSION_END, "start");
         if (!Arrays.equals(start, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
             throw file.refusal("is not an .npy file: it does not start with \\x93NUMPY");

@@ -1,6 +1,7 @@
 package dev.weft.tensor;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.tensor.MatrixFiles.Located;
 import dev.weft.text.SafeText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -39,7 +40,7 @@ final class SafetensorsFile {
 
     private SafetensorsFile() {}
 
-    static MatrixFile locate(InputFile file, String tensor) throws IOException {
+    static Located locate(InputFile file, String tensor) throws IOException {
         int headerBytes = headerBytes(file);
         long dataStart = Long.BYTES + (long) headerBytes;
         SafetensorsHeader header =
@@ -69,7 +70,7 @@ final class SafetensorsFile {
         return (int) headerBytes;
     }
 
-    private static MatrixFile locate(
+    private static Located locate(
             InputFile file, String tensor, SafetensorsHeader.Entry entry, long dataStart) {
         String what = "holds tensor '" + SafeText.excerpt(tensor) + "' ";
         DType dtype = TYPES.get(entry.dtype());

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.compat.Fgcc.Path;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -61,24 +62,24 @@ class FgccLayoutTest {
         "0, 16, 16, 1, SBUF",
         "4611686018427387904, 4611686018427387904, 4611686018427387904, 2, HBM"
     })
-    void thePathFollowsTheCapacity(long m, long k, long n, int lnc, FgccPath expected) {
+    void thePathFollowsTheCapacity(long m, long k, long n, int lnc, Path expected) {
         FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
         assertEquals(expected, path(config, 4, m, k, n, DType.BF16, false));
-        assertEquals(FgccPath.HBM, path(config, 4, m, k, n, DType.BF16, true));
+        assertEquals(Path.HBM, path(config, 4, m, k, n, DType.BF16, true));
     }
 
-    private static FgccPath path(
+    private static Path path(
             FgccConfig config, int ranks, long m, long k, long n, DType type, boolean forceHbm) {
         int slices = config.lnc() * FgccLayout.channels(config.lnc(), ranks);
-        return FgccPath.choose(config, slices, m, k, n, type, type, forceHbm);
+        return Path.choose(config, slices, m, k, n, type, type, forceHbm);
     }
 
     @Test
     void aLargerElementOrASmallerChipTurnsToMemory() {
-        assertEquals(FgccPath.SBUF, path(TWO, 4, 4096, 4096, 512, DType.BF16, false));
-        assertEquals(FgccPath.HBM, path(TWO, 4, 4096, 4096, 512, DType.FP32, false));
+        assertEquals(Path.SBUF, path(TWO, 4, 4096, 4096, 512, DType.BF16, false));
+        assertEquals(Path.HBM, path(TWO, 4, 4096, 4096, 512, DType.FP32, false));
         FgccConfig small = TWO.withOnChipBytes(12 << 20);
-        assertEquals(FgccPath.HBM, path(small, 4, 4096, 4096, 512, DType.BF16, false));
+        assertEquals(Path.HBM, path(small, 4, 4096, 4096, 512, DType.BF16, false));
     }
 
     /** By the source's tests; N is of all ranks together. */
@@ -89,7 +90,7 @@ class FgccLayoutTest {
     })
     void theSourcesShapesFitTheChip(long m, long k, long n, int ranks, int lnc) {
         FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
-        assertEquals(FgccPath.SBUF, path(config, ranks, m, k, n / ranks, DType.BF16, false));
+        assertEquals(Path.SBUF, path(config, ranks, m, k, n / ranks, DType.BF16, false));
     }
 
     @Test
@@ -106,7 +107,7 @@ class FgccLayoutTest {
         String message =
                 assertThrows(
                                 IllegalArgumentException.class,
-                                () -> FgccLayout.of(FgccPath.SBUF, 64, 2, 20, 1))
+                                () -> FgccLayout.of(Path.SBUF, 64, 2, 20, 1))
                         .getMessage();
         assertEquals(
                 "M = 1280 (m = 20 on each of R = 64 ranks) is not divisible by R*L*C = 64*2*4 ="
@@ -116,8 +117,8 @@ class FgccLayoutTest {
 
     @Test
     void slicesAreNumberedAsThePathSays() {
-        FgccLayout onChip = FgccLayout.of(FgccPath.SBUF, 64, 2, 24, 5);
-        FgccLayout inMemory = onChip.on(FgccPath.HBM);
+        FgccLayout onChip = FgccLayout.of(Path.SBUF, 64, 2, 24, 5);
+        FgccLayout inMemory = onChip.on(Path.HBM);
         assertArrayEquals(new long[] {64, 2, 4, 3, 5}, onChip.shape());
         assertArrayEquals(new long[] {64, 4, 2, 3, 5}, inMemory.shape());
         assertEquals(1 * 4 + 2, onChip.slice(1, 2));
@@ -131,8 +132,8 @@ class FgccLayoutTest {
 
     /** Slices cover every row once, and five indices meet the same element as its slice does. */
     @ParameterizedTest
-    @EnumSource(FgccPath.class)
-    void slicesAndIndicesMeetTheSameElements(FgccPath path) {
+    @EnumSource(Path.class)
+    void slicesAndIndicesMeetTheSameElements(Path path) {
         FgccLayout layout = FgccLayout.of(path, 4, 2, 12, 2);
         try (Arena arena = Arena.ofConfined()) {
             Matrix product = Matrix.allocate(arena, DType.FP32, 48, 2);
@@ -147,7 +148,7 @@ class FgccLayoutTest {
                         Matrix slice = result.slice(r, l, c);
                         assertEquals("[3, 2] fp32", slice.describe());
                         for (int row = 0; row < 3; row++) {
-                            boolean onChip = path == FgccPath.SBUF;
+                            boolean onChip = path == Path.SBUF;
                             float element = result.get(r, onChip ? l : c, onChip ? c : l, row, 1);
                             assertEquals(slice.get(row, 1), element);
                             seen.set((int) element);

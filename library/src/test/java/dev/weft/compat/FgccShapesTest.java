@@ -3,6 +3,7 @@ package dev.weft.compat;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.weft.compat.Fgcc.Path;
 import dev.weft.fabric.World;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
@@ -26,7 +27,7 @@ class FgccShapesTest {
         "512, 1024, 1024, 16, 2, bf16, false, SBUF",
     })
     void smallShapes(
-            long m, long k, long n, int ranks, int lnc, String type, boolean hbm, FgccPath path) {
+            long m, long k, long n, int ranks, int lnc, String type, boolean hbm, Path path) {
         runAndJudge(m, k, n, ranks, lnc, DType.of(type), hbm, path);
     }
 
@@ -40,12 +41,12 @@ class FgccShapesTest {
         "2048, 4096, 8192, 16, 2, bf16, false, SBUF",
     })
     void largeShapes(
-            long m, long k, long n, int ranks, int lnc, String type, boolean hbm, FgccPath path) {
+            long m, long k, long n, int ranks, int lnc, String type, boolean hbm, Path path) {
         runAndJudge(m, k, n, ranks, lnc, DType.of(type), hbm, path);
     }
 
     private static void runAndJudge(
-            long m, long k, long n, int ranks, int lnc, DType type, boolean hbm, FgccPath path) {
+            long m, long k, long n, int ranks, int lnc, DType type, boolean hbm, Path path) {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(ranks)) {
             FgccProblem problem = FgccProblem.create(arena, ranks, m, k, n, type, type, 31);
@@ -60,7 +61,7 @@ class FgccShapesTest {
             int channels = FgccLayout.channels(lnc, ranks);
             long loc = m / lnc / channels;
             long[] shape =
-                    path == FgccPath.SBUF
+                    path == Path.SBUF
                             ? new long[] {ranks, lnc, channels, loc, n / ranks}
                             : new long[] {ranks, channels, lnc, loc, n / ranks};
             for (int rank = 0; rank < ranks; rank++) {

@@ -4,8 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.compat.Fgcc.Path;
 import dev.weft.fabric.transport.Ranks;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -125,9 +126,7 @@ class FgccTest {
                             try (Fgcc prepared =
                                     Fgcc.prepare(
                                             fabric, m, k, DType.BF16, rhs, ranks, 1, hbm, TWO)) {
-                                assertEquals(
-                                        hbm ? FgccPath.HBM : FgccPath.SBUF,
-                                        prepared.call(lhs).path());
+                                assertEquals(hbm ? Path.HBM : Path.SBUF, prepared.call(lhs).path());
                                 return prepared.reachableBytes();
                             }
                         });
@@ -173,15 +172,13 @@ class FgccTest {
         Arena arena = Arena.ofAuto();
         FgccProblem problem =
                 FgccProblem.create(arena, ranks, 4, 32, 21, DType.BF16, DType.BF16, 2);
-        assertEquals(
-                FgccPath.SBUF, FgccPath.choose(config, 1, 4, 32, 10, DType.BF16, DType.BF16, false));
-        assertEquals(
-                FgccPath.HBM, FgccPath.choose(config, 1, 4, 32, 11, DType.BF16, DType.BF16, false));
+        assertEquals(Path.SBUF, Path.choose(config, 1, 4, 32, 10, DType.BF16, DType.BF16, false));
+        assertEquals(Path.HBM, Path.choose(config, 1, 4, 32, 11, DType.BF16, DType.BF16, false));
         Ranks.run(
                 ranks,
                 fabric -> {
                     FgccResult result = problem.call(fabric, false, config);
-                    assertEquals(FgccPath.HBM, result.path());
+                    assertEquals(Path.HBM, result.path());
                     problem.assertBitwise(result.product(), fabric.rank());
                 });
     }

@@ -105,8 +105,7 @@ class Sb2sbTest {
         Ranks.run(
                 2,
                 fabric -> {
-                    try (Sb2sb gather =
-                            Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
+                    try (Sb2sb gather = Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
                         assertEquals(3, gather.programs());
                         for (int p = 0; p < 3; p++) {
                             Chunks tiles = gather.plan(p).chunks();

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.cuda.exec.GatedKernel;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;

@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemms;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
 import java.util.List;
 

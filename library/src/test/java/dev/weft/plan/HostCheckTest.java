@@ -3,6 +3,8 @@ package dev.weft.plan;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

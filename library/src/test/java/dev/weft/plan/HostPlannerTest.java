@@ -8,7 +8,9 @@ import static dev.weft.plan.PlannerTest.refuses;
 import static dev.weft.plan.PlannerTest.transfers;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;

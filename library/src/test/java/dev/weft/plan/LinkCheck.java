@@ -1,5 +1,7 @@
 package dev.weft.plan;
 
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.List;
 
 /**

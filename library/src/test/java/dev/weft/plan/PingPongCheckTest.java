@@ -3,6 +3,7 @@ package dev.weft.plan;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.UnaryOperator;

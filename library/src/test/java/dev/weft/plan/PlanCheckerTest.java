@@ -2,8 +2,11 @@ package dev.weft.plan;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

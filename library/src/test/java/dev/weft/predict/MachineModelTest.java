@@ -8,6 +8,7 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
+import dev.weft.predict.MachineModel.PredictedCall;
 import dev.weft.tensor.DType;
 import java.nio.file.Path;
 import java.util.List;

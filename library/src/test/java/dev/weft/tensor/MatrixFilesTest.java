@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.tensor.MatrixFiles.Located;
 import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -120,7 +121,7 @@ class MatrixFilesTest {
         Matrix matrix = Matrix.allocate(arena, DType.FP16, 600, 1000);
         new NormalData(1, 1).fill(matrix);
         MatrixFiles.write(spec, matrix);
-        MatrixFile file = MatrixFiles.locate(spec, DType.FP16, 600, 1000);
+        Located file = MatrixFiles.locate(spec, DType.FP16, 600, 1000);
         assertEquals("[600, 1000] fp16", file.describe());
         Matrix all = file.read(arena);
         Matrix block = Matrix.allocate(arena, DType.FP16, 590, 7);
@@ -146,7 +147,7 @@ class MatrixFilesTest {
     void onlyWhatIsThereCanBeRead() throws IOException {
         String spec = folder.resolve("a.npy").toString();
         MatrixFiles.write(spec, Matrix.allocate(arena, DType.FP16, 4, 6));
-        MatrixFile file = MatrixFiles.locate(spec, null, ANY, ANY);
+        Located file = MatrixFiles.locate(spec, null, ANY, ANY);
         Matrix part = Matrix.allocate(arena, DType.FP16, 2, 6);
         assertThrows(IllegalArgumentException.class, () -> file.read(3, 0, part));
         assertThrows(IllegalArgumentException.class, () -> file.read(0, 1, part));

@@ -1,12 +1,12 @@
 package dev.weft.model;
 
 import dev.weft.model.Memory.Rows;
-import dev.weft.op.View;
-import dev.weft.plan.Lane;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RowBlock;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Transfer;
 
 /**
  * One call of one rank.

@@ -1,11 +1,11 @@
 package dev.weft.model;
 
-import static dev.weft.op.View.COMM_ONLY;
-import static dev.weft.op.View.COMPUTE_ONLY;
-import static dev.weft.op.View.PIPELINED;
+import static dev.weft.op.Operator.View.COMM_ONLY;
+import static dev.weft.op.Operator.View.COMPUTE_ONLY;
+import static dev.weft.op.Operator.View.PIPELINED;
 
 import dev.weft.model.Explorer.Search;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;

@@ -1,13 +1,13 @@
 package dev.weft.model;
 
 import dev.weft.model.Memory.Rows;
-import dev.weft.op.View;
-import dev.weft.plan.Lane;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RowBlock;
-import dev.weft.plan.Transfer;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 

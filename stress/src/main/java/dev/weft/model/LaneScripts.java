@@ -1,12 +1,12 @@
 package dev.weft.model;
 
 import dev.weft.model.Memory.Rows;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Chunk;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Transfer;
-import dev.weft.plan.Transfer.Initiator;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
 
 /** What {@code LaneWorker} does in one call of one rank. */
 final class LaneScripts {

@@ -1,7 +1,7 @@
 package dev.weft.model;
 
 import dev.weft.model.Memory.Rows;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package dev.weft.model;
 
 import dev.weft.model.Word.Kind;
-import dev.weft.plan.Lane;
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Storage;
 import java.util.HashMap;
 import java.util.Map;

@@ -4,6 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.weft.fabric.memory.Slots;
+import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.exec.CallState;
 import dev.weft.op.exec.Team;
 import dev.weft.plan.Algorithm;

@@ -10,7 +10,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.model.RecordingFabric.Event;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;

@@ -13,7 +13,7 @@ import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import java.io.IOException;

@@ -4,7 +4,7 @@ import com.sun.management.ThreadMXBean;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

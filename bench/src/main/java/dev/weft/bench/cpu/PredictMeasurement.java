@@ -3,7 +3,7 @@ package dev.weft.bench.cpu;
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.sim.Scenario;
 import dev.weft.tune.Calibration;

@@ -12,7 +12,7 @@ import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.OpenBlasProduct;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.PythonProduct;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -6,7 +6,7 @@ import dev.weft.bench.measure.Resources;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;

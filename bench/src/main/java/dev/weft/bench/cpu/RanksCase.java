@@ -6,7 +6,7 @@ import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Operands;
 import dev.weft.bench.measure.Resources;
 import dev.weft.bench.measure.Shape;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;

@@ -5,7 +5,7 @@ import dev.weft.bench.measure.Interleaved;
 import dev.weft.bench.measure.Resources;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;

@@ -7,7 +7,7 @@ import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import java.io.IOException;

@@ -4,8 +4,8 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.verify.ProductJudge;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.compat.Fgcc;
+import dev.weft.compat.Fgcc.Path;
 import dev.weft.compat.FgccConfig;
-import dev.weft.compat.FgccPath;
 import dev.weft.compat.FgccResult;
 import dev.weft.fabric.Fabric;
 import dev.weft.gemm.Deviation;
@@ -46,7 +46,7 @@ record FgccRun(
      */
     record Report(
             int rank,
-            FgccPath path,
+            Path path,
             int channels,
             long[] shape,
             Judgement judgement,

@@ -9,8 +9,8 @@ import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.MatrixFile;
 import dev.weft.tensor.MatrixFiles;
+import dev.weft.tensor.MatrixFiles.Located;
 import dev.weft.tensor.data.DataSource;
 import dev.weft.tensor.data.NormalData;
 import dev.weft.tensor.data.Seed19Data;
@@ -391,7 +391,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         return Piece.whole(locate(file, type, rows, cols));
     }
 
-    private static MatrixFile locate(Path file, DType type, long rows, long cols) {
+    private static Located locate(Path file, DType type, long rows, long cols) {
         try {
             return MatrixFiles.locate(file.toString(), type, rows, cols);
         } catch (IOException e) {

@@ -1,7 +1,7 @@
 package dev.weft.cli.data;
 
 import dev.weft.tensor.Matrix;
-import dev.weft.tensor.MatrixFile;
+import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -15,9 +15,9 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class FileOperands implements Operands {
 
     /** A block of a matrix in a file. */
-    record Piece(MatrixFile file, long firstRow, long rows, long firstCol, long cols) {
+    record Piece(Located file, long firstRow, long rows, long firstCol, long cols) {
 
-        static Piece whole(MatrixFile file) {
+        static Piece whole(Located file) {
             return new Piece(file, 0, file.rows(), 0, file.cols());
         }
 

@@ -6,14 +6,13 @@ import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
-import dev.weft.tensor.MatrixFile;
 import dev.weft.tensor.MatrixFiles;
+import dev.weft.tensor.MatrixFiles.Located;
 import java.io.IOException;
 import java.nio.file.Path;
 
 /** The user's own A and B, whole, in files; ranks take their rows and columns out of them. */
-public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
-        implements FileOperands.Pieces {
+public record UserFiles(ProblemSpec spec, Located a, Located whole) implements FileOperands.Pieces {
 
     private static final String SAFETENSORS = ".safetensors";
 
@@ -27,7 +26,7 @@ public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
         boolean aRaw = isRaw(aSpec);
         boolean bRaw = isRaw(bSpec);
         boolean rowsGiven = options.m != null || options.shards != null;
-        MatrixFile a =
+        Located a =
                 MatrixFiles.locate(
                         aSpec,
                         aRaw || options.aDtype != null ? asked.aType() : null,
@@ -40,7 +39,7 @@ public record UserFiles(ProblemSpec spec, MatrixFile a, MatrixFile whole)
         }
         DType bType = bRaw || options.bDtype != null ? asked.bType() : null;
         long n = bRaw || options.n != null ? asked.n() : MatrixFiles.ANY;
-        MatrixFile b =
+        Located b =
                 asked.transposeB()
                         ? MatrixFiles.locate(bSpec, bType, n, a.cols())
                         : MatrixFiles.locate(bSpec, bType, a.cols(), n);

@@ -4,7 +4,7 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
-import dev.weft.op.Candidate;
+import dev.weft.op.Operator.Candidate;
 import java.util.List;
 
 /** What {@code --explain} prints: the candidates among which was chosen, in the order given. */

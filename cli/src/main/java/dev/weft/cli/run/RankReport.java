@@ -1,6 +1,6 @@
 package dev.weft.cli.run;
 
-import dev.weft.op.Candidate;
+import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
 import java.util.List;
 import java.util.Objects;

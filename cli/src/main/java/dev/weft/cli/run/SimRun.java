@@ -222,7 +222,7 @@ final class SimRun {
             all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
-        Explanation.print(all.stream().map(dev.weft.op.Candidate::of).toList(), console);
+        Explanation.print(all.stream().map(dev.weft.op.Operator.Candidate::of).toList(), console);
     }
 
     /** What the call is compared with: the same chunks, or the best ones where none are given. */

@@ -1,7 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.List;
 import java.util.Locale;
 

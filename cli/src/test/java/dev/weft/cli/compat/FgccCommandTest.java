@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
 import dev.weft.cli.verify.ProductJudge;
-import dev.weft.compat.FgccPath;
+import dev.weft.compat.Fgcc;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.tensor.DType;
@@ -119,7 +119,7 @@ class FgccCommandTest {
         long[] shape = {2, 1, 1, 2, 3};
         long[] ns = {1};
         var judgement = new ProductJudge.Judgement(deviation, 4, allRowsHold);
-        return new FgccRun.Report(0, FgccPath.SBUF, 1, shape, judgement, bitwise, 0, ns, null)
+        return new FgccRun.Report(0, Fgcc.Path.SBUF, 1, shape, judgement, bitwise, 0, ns, null)
                 .passed();
     }
 }

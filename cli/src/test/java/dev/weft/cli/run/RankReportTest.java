@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.message.RecordBytes;
-import dev.weft.op.Candidate;
+import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import java.io.IOException;

@@ -1,14 +1,14 @@
 package dev.weft.cuda.exec;
 
 import dev.weft.cuda.exec.RowRange.Piece;
-import dev.weft.plan.ArrivalCut;
-import dev.weft.plan.ArrivalCut.Block;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Lane;
+import dev.weft.plan.Pacing.ArrivalCut;
+import dev.weft.plan.Pacing.ArrivalCut.Block;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,9 +1,9 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.transport.Awaited;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 
 /**
  * Where each chunk that arrives at a rank lands, and who raises its flag: an {@link Awaited}, which

@@ -1,6 +1,6 @@
 package dev.weft.op.exec;
 
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The state of a call that a rank's workers share; the caller sets it before the team starts. */

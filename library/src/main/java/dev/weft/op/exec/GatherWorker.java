@@ -3,11 +3,11 @@ package dev.weft.op.exec;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.View;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 
 /** Gathers all shards by the fabric's own all-gather, in place of lanes, and raises all flags. */
 public final class GatherWorker extends Worker {

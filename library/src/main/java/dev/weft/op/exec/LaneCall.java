@@ -1,7 +1,7 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.FailureReport;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import java.util.List;
 
 /** An operator's latest call, as the words in its host memory show it. */

@@ -5,13 +5,13 @@ import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
-import dev.weft.op.View;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 
 /**
  * Executes one lane: for each transfer in order, waits for what it needs and hands it to a mover,

@@ -1,7 +1,7 @@
 package dev.weft.op.exec;
 
 import dev.weft.op.Operator;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.search.Candidate;
 import dev.weft.search.Trial;
 import java.util.function.Consumer;

@@ -1,11 +1,11 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.View;
-import dev.weft.plan.Lane;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**

@@ -1,10 +1,10 @@
 package dev.weft.op.exec;
 
 import dev.weft.fabric.transport.Awaited;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RowBlock;
-import dev.weft.plan.Transfer;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer;
 import java.util.Arrays;
 
 /**

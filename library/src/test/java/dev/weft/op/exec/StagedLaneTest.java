@@ -6,15 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.Lane;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
-import dev.weft.plan.Transfer;
 import dev.weft.tensor.DType;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -13,7 +13,7 @@ import dev.weft.cli.options.Durations;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.view.TimelinePicture;
-import dev.weft.op.Candidate;
+import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;

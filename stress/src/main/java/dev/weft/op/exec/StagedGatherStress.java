@@ -7,7 +7,7 @@ import dev.weft.fabric.memory.Slots;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.View;
+import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
