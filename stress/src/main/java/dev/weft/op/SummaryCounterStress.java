@@ -38,7 +38,7 @@ public class SummaryCounterStress extends Experiment {
     private static final Region MEMORY = Slots.region(BYTES);
     private static final ChunkMover MOVER = Slots.rank(0).mover(index -> {});
 
-    private final long at = at(BYTES);
+    private final long at = BYTES * slot;
     private final Move[] moves = new Move[CHUNKS];
 
     public SummaryCounterStress() {

@@ -42,7 +42,7 @@ public final class ChunkStress {
         private static final Region MEMORY = Slots.region(BYTES);
         private static final ChunkMover MOVER = Slots.rank(0).mover(index -> {});
 
-        private final long at = at(BYTES);
+        private final long at = BYTES * slot;
         private final long rows = at + ROWS_AT;
         private final Move move =
                 new Move(MEMORY, 0, rows, PITCH, 1, rows, PITCH, 2, 8, at + FLAG, at + COUNTER);
@@ -87,7 +87,7 @@ public final class ChunkStress {
         private static final Awaited CHUNK_OF_OWNER = Awaited.chunk(0, 0, 0);
         private static final Awaited CHUNK_OF_FORWARDER = Awaited.chunk(1, 0, 0);
 
-        private final long at = at(BYTES);
+        private final long at = BYTES * slot;
         private final Move there = move(0, CHUNK, 1, CHUNK, FLAG);
         private final Move onwards = move(1, CHUNK, 0, SECOND_CHUNK, SECOND_FLAG);
 

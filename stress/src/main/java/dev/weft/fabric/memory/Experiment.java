@@ -11,13 +11,10 @@ public abstract class Experiment {
     private static final AtomicLong TAKEN = new AtomicLong();
 
     protected final long number = TAKEN.getAndIncrement();
+
+    /** Which of the equal pieces of a memory is this experiment's. */
     protected final int slot = (int) (number % Slots.COUNT);
 
     /** Grows by one each time that a slot is used again; words are zero before the first. */
     protected final int epoch = (int) (number / Slots.COUNT) + 1;
-
-    /** Where this slot begins in memory that has {@code bytesPerSlot} for each. */
-    protected final long at(long bytesPerSlot) {
-        return bytesPerSlot * slot;
-    }
 }

@@ -29,8 +29,8 @@ public final class SignalStress {
         private static final Region DATA = Slots.region(2 * Long.BYTES);
         private static final Awaited CHUNK = Awaited.chunk(0, 0, 0);
 
-        private final long word = at(Integer.BYTES);
-        private final long data = at(2 * Long.BYTES);
+        private final long word = (long) Integer.BYTES * slot;
+        private final long data = 2L * Long.BYTES * slot;
 
         @Actor
         public void writer() {
@@ -60,8 +60,8 @@ public final class SignalStress {
         private static final Region WORDS = Slots.region(Integer.BYTES);
         private static final Region DATA = Slots.region(Long.BYTES);
 
-        private final long word = at(Integer.BYTES);
-        private final long data = at(Long.BYTES);
+        private final long word = (long) Integer.BYTES * slot;
+        private final long data = (long) Long.BYTES * slot;
 
         @Actor
         public void writer() {
@@ -124,8 +124,8 @@ public final class SignalStress {
         private static final MemoryFabric PROGRESS = (MemoryFabric) Slots.rank(0);
         private static final Awaited ENDED = Awaited.of("the end of a transfer", 0);
 
-        private final long word = at(Integer.BYTES);
-        private final long source = at(Long.BYTES);
+        private final long word = (long) Integer.BYTES * slot;
+        private final long source = (long) Long.BYTES * slot;
 
         public FreedSource() {
             SOURCES.part(0).set(ValueLayout.JAVA_LONG, source, epoch);
@@ -166,7 +166,7 @@ public final class SignalStress {
             Awaited.of("a start", 0), Awaited.of("a start", 1)
         };
 
-        private final long at = at(BYTES);
+        private final long at = BYTES * slot;
         private final int before;
 
         public TwoSlotReuse() {

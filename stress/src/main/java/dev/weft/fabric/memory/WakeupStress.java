@@ -113,7 +113,7 @@ public final class WakeupStress {
         private static final WordWaiter WAITER = new WordWaiter.FutexWaiter();
         private static final MemorySegment WORDS = Slots.region(Integer.BYTES).part(0);
 
-        private final long word = at(Integer.BYTES);
+        private final long word = (long) Integer.BYTES * slot;
 
         @Actor
         public void writer() {

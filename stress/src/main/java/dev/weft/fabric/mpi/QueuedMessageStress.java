@@ -31,7 +31,7 @@ public class QueuedMessageStress extends Experiment {
     private static final Region MESSAGES = Slots.region(MpiMessage.MAX_BYTES);
     private static final Region ROWS = Slots.region(Long.BYTES);
 
-    private final long row = at(Long.BYTES);
+    private final long row = (long) Long.BYTES * slot;
     private final MpiChannel channel;
     private final Move move;
 
