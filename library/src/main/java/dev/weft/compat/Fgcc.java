@@ -282,7 +282,7 @@ public final class Fgcc implements AutoCloseable {
             double tileCols = Math.min(n, TILE_COLS);
             double colTiles = Math.floor(limit / (rows * tileCols * bType.bytes()));
             double blockCols = tileCols * Math.clamp(colTiles, 1, Math.ceil(n / tileCols));
-            double rowTiles = K_TILES_TIMES_BYTES / bType.bytes();
+            int rowTiles = K_TILES_TIMES_BYTES / bType.bytes();
             return Math.min(rows, Math.min(k, TILE_ROWS) * rowTiles) * blockCols * bType.bytes();
         }
 
