@@ -4,7 +4,7 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
-import dev.weft.report.TimeShares.Part;
+import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
 import dev.weft.statistics.Quantiles;
 import java.util.ArrayList;
@@ -131,7 +131,7 @@ final class Adviser {
             return;
         }
         double chunkNs = Quantiles.median(transferNs);
-        double waiting = share(Part.WAIT);
+        double waiting = share(Activity.WAIT);
         boolean cuttable = largestShard() >= chunks * FINER;
         if (chunks <= FEW_CHUNKS && waiting > WORTH && cuttable) {
             add(
@@ -175,12 +175,12 @@ final class Adviser {
                 .toArray();
     }
 
-    /** The part of the call that ranks spent so, in the mean. */
-    private double share(Part part) {
+    /** The share of the call that ranks spent so, in the mean. */
+    private double share(Activity activity) {
         double sum =
                 shares.stream()
                         .flatMap(rank -> rank.parts().stream())
-                        .filter(share -> share.kind() == part)
+                        .filter(share -> share.kind() == activity)
                         .mapToDouble(TimeShares.Share::ns)
                         .sum();
         return shares.isEmpty() || call.endNs() == 0 ? 0 : sum / shares.size() / call.endNs();

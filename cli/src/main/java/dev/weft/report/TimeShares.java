@@ -16,7 +16,7 @@ import java.util.TreeMap;
 public final class TimeShares {
 
     /** What a worker did or waited for. */
-    public enum Part {
+    public enum Activity {
         COMPUTE,
         TRANSFER,
         WAIT,
@@ -29,20 +29,20 @@ public final class TimeShares {
      * @param source whose rows were waited for; -1 where nothing was
      * @param name for people
      */
-    public record Share(Part kind, int source, String name, double ns) {
+    public record Share(Activity kind, int source, String name, double ns) {
 
         boolean idle() {
-            return kind == Part.WAIT || kind == Part.START || kind == Part.DONE;
+            return kind == Activity.WAIT || kind == Activity.START || kind == Activity.DONE;
         }
     }
 
     /** One rank's shares: work first, then waits by source. */
     public record RankShares(int rank, List<Share> parts) {}
 
-    private record Key(Part part, int source) {
+    private record Key(Activity activity, int source) {
 
         String name() {
-            return switch (part) {
+            return switch (activity) {
                 case COMPUTE -> "multiplying";
                 case TRANSFER -> "moving chunks";
                 case WAIT -> "waiting for rows of rank " + source;
@@ -75,7 +75,7 @@ public final class TimeShares {
             return new RankShares(rank.rank(), List.of());
         }
         TreeMap<Key, Double> sums =
-                new TreeMap<>(Comparator.comparing(Key::part).thenComparing(Key::source));
+                new TreeMap<>(Comparator.comparing(Key::activity).thenComparing(Key::source));
         int number = rank.firstSpan();
         int workers = 0;
         for (Timeline.Track track : rank.tracks()) {
@@ -88,7 +88,8 @@ public final class TimeShares {
         List<Share> shares = new ArrayList<>();
         for (var sum : sums.entrySet()) {
             Key key = sum.getKey();
-            shares.add(new Share(key.part(), key.source(), key.name(), sum.getValue() / workers));
+            shares.add(
+                    new Share(key.activity(), key.source(), key.name(), sum.getValue() / workers));
         }
         return new RankShares(rank.rank(), List.copyOf(shares));
     }
@@ -108,7 +109,7 @@ public final class TimeShares {
             add(sums, key(span), Math.max(0, span.endNs() - from));
             free = Math.max(free, span.endNs());
         }
-        add(sums, new Key(Part.DONE, -1), call.endNs() - free);
+        add(sums, new Key(Activity.DONE, -1), call.endNs() - free);
     }
 
     private static void add(TreeMap<Key, Double> sums, Key key, long ns) {
@@ -119,9 +120,9 @@ public final class TimeShares {
 
     private static Key key(Timeline.Span span) {
         return switch (span.kind()) {
-            case WAIT -> new Key(Part.WAIT, span.source());
-            case COMPUTE -> new Key(Part.COMPUTE, -1);
-            case TRANSFER, STAGE -> new Key(Part.TRANSFER, -1);
+            case WAIT -> new Key(Activity.WAIT, span.source());
+            case COMPUTE -> new Key(Activity.COMPUTE, -1);
+            case TRANSFER, STAGE -> new Key(Activity.TRANSFER, -1);
         };
     }
 
@@ -129,10 +130,10 @@ public final class TimeShares {
     private Key gap(int number, long freeNs) {
         for (int transfer : releases.releasedBy(number)) {
             if (call.span(transfer).endNs() > freeNs) {
-                return new Key(Part.WAIT, call.span(number).source());
+                return new Key(Activity.WAIT, call.span(number).source());
             }
         }
-        return new Key(freeNs == 0 ? Part.START : Part.OVERHEAD, -1);
+        return new Key(freeNs == 0 ? Activity.START : Activity.OVERHEAD, -1);
     }
 
     /** A sentence or two about the most idle rank and why; null where there is nothing to say. */

@@ -30,7 +30,7 @@ public record SharedMemory(Path folder) {
     /** Calls are under way once the first rank has told of its progress. */
     public boolean isMeasuring() {
         try (Stream<Path> files = Files.walk(folder)) {
-            return files.anyMatch(file -> file.getFileName().toString().equals("progress"));
+            return files.anyMatch(file -> file.getFileName().toString().startsWith("progress-"));
         } catch (UncheckedIOException | IOException e) {
             return false; // a file was unlinked while we looked
         }

@@ -11,8 +11,8 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.sim.Machines;
-import dev.weft.sim.Part;
 import dev.weft.sim.Scenario;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -202,7 +202,7 @@ final class Calls {
         Simulator.runEveryRank(
                 Machines.named(machine),
                 scenario,
-                Part.WHOLE,
+                SimulatedView.PIPELINED,
                 (rank, track, span) ->
                         tracks.get(rank)
                                 .computeIfAbsent(track, name -> new ArrayList<>())

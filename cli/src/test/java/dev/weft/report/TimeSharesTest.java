@@ -17,7 +17,7 @@ import dev.weft.op.Timeline.Kind;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.report.CallSpans.TrackKind;
-import dev.weft.report.TimeShares.Part;
+import dev.weft.report.TimeShares.Activity;
 import dev.weft.report.TimeShares.RankShares;
 import dev.weft.report.TimeShares.Share;
 import java.util.ArrayList;
@@ -65,14 +65,15 @@ class TimeSharesTest {
     void tellsWorkFromWaitingFromTheRest() {
         List<RankShares> shares = shares(told());
         assertEquals(
-                List.of(new Share(Part.COMPUTE, -1, "multiplying", 300)), shares.get(0).parts());
+                List.of(new Share(Activity.COMPUTE, -1, "multiplying", 300)),
+                shares.get(0).parts());
         assertEquals(
                 List.of(
-                        new Share(Part.COMPUTE, -1, "multiplying", 60 + 40 + 35 + 65),
-                        new Share(Part.WAIT, 0, "waiting for rows of rank 0", 30 + 20),
-                        new Share(Part.START, -1, "starting", 10),
-                        new Share(Part.OVERHEAD, -1, "between spans", 5),
-                        new Share(Part.DONE, -1, "done, others still at work", 35)),
+                        new Share(Activity.COMPUTE, -1, "multiplying", 60 + 40 + 35 + 65),
+                        new Share(Activity.WAIT, 0, "waiting for rows of rank 0", 30 + 20),
+                        new Share(Activity.START, -1, "starting", 10),
+                        new Share(Activity.OVERHEAD, -1, "between spans", 5),
+                        new Share(Activity.DONE, -1, "done, others still at work", 35)),
                 shares.get(1).parts());
     }
 
@@ -80,13 +81,13 @@ class TimeSharesTest {
     void lanesAreLookedAtWhereNothingIsMultiplied() {
         RankShares rank = shares(told(), TrackKind.LANE).get(1);
         assertEquals(1, rank.rank());
-        assertEquals(190, of(rank, Part.TRANSFER));
-        assertEquals(100, of(rank, Part.DONE));
+        assertEquals(190, of(rank, Activity.TRANSFER));
+        assertEquals(100, of(rank, Activity.DONE));
         assertEquals(300, sum(rank));
         assertEquals(List.of(), shares(told(), TrackKind.LANE).get(0).parts(), "it has no lane");
     }
 
-    private static double of(RankShares rank, Part part) {
+    private static double of(RankShares rank, Activity part) {
         return rank.parts().stream()
                 .filter(share -> share.kind() == part)
                 .mapToDouble(Share::ns)
@@ -103,8 +104,8 @@ class TimeSharesTest {
                                 track("compute-1", product(0, 0, 10, 10, 0, 40)),
                                 track("compute-2")));
         RankShares rank = shares(call).getFirst();
-        assertEquals(140.0 / 3, of(rank, Part.COMPUTE), 1e-9);
-        assertEquals(160.0 / 3, of(rank, Part.DONE), 1e-9, "one had nothing to do");
+        assertEquals(140.0 / 3, of(rank, Activity.COMPUTE), 1e-9);
+        assertEquals(160.0 / 3, of(rank, Activity.DONE), 1e-9, "one had nothing to do");
         assertEquals(100, sum(rank), 1e-9);
     }
 
@@ -204,7 +205,7 @@ class TimeSharesTest {
             for (RankShares rank : all) {
                 assertFalse(rank.parts().isEmpty(), "every rank multiplies");
                 assertEquals(call.endNs(), sum(rank), 1e-6 * call.endNs());
-                assertTrue(of(rank, Part.COMPUTE) > 0, rank::toString);
+                assertTrue(of(rank, Activity.COMPUTE) > 0, rank::toString);
             }
         }
     }

@@ -3,8 +3,6 @@ package dev.weft.compat;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
-import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -22,18 +20,17 @@ import java.util.Arrays;
  * is bitwise the unfused product. Sizes need not be multiples of any tile. Collective; one thread
  * at a time uses it.
  */
-public final class Fgcc implements AutoCloseable {
+public final class Fgcc extends PreparedRing {
 
     private final Fabric world;
     private final Fabric group;
     private final FgccLayout layout;
-    private final AllGatherMatmul operator;
 
     private Fgcc(Fabric world, Fabric group, FgccLayout layout, AllGatherMatmul operator) {
+        super(operator);
         this.world = world;
         this.group = group;
         this.layout = layout;
-        this.operator = operator;
     }
 
     /** {@link #allgatherComputeMatmul} with one program per rank and the capacity of trn2. */
@@ -199,29 +196,9 @@ public final class Fgcc implements AutoCloseable {
         return new FgccResult(layout, operator.call(lhs).product());
     }
 
-    /** From the latest call's start until this rank's permutes and products were done. */
-    public long elapsedNs() {
-        return operator.lastResult().elapsedNs();
-    }
-
-    /** What the latest call did on this rank, span by span. */
-    public Timeline timeline() {
-        return operator.lastResult().timeline();
-    }
-
-    /** The steps as data: permutes and the order of products. */
-    public RankPlan plan() {
-        return operator.plan();
-    }
-
-    /** Bytes that this rank keeps where peers can reach them. */
-    public long reachableBytes() {
-        return operator.reachableBytes();
-    }
-
     @Override
     public void close() {
-        operator.close();
+        super.close();
         if (group != world) {
             group.close();
         }

@@ -2,8 +2,6 @@ package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -22,12 +20,10 @@ import java.util.Arrays;
  * <p>Sums are fp32; the output has the type of the inputs (fp32 where A's and B's differ), and is
  * bitwise the unfused product. Collective; one thread at a time uses it.
  */
-public final class RingAllGatherMatmul implements AutoCloseable {
-
-    private final AllGatherMatmul operator;
+public final class RingAllGatherMatmul extends PreparedRing {
 
     private RingAllGatherMatmul(AllGatherMatmul operator) {
-        this.operator = operator;
+        super(operator);
     }
 
     /**
@@ -58,30 +54,5 @@ public final class RingAllGatherMatmul implements AutoCloseable {
      */
     public Matrix call(Matrix shard) {
         return operator.call(shard).product();
-    }
-
-    /** From the latest call's start until this rank's permutes and products were done. */
-    public long elapsedNs() {
-        return operator.lastResult().elapsedNs();
-    }
-
-    /** What the latest call did on this rank, span by span. */
-    public Timeline timeline() {
-        return operator.lastResult().timeline();
-    }
-
-    /** The steps as data: permutes and the order of products. */
-    public RankPlan plan() {
-        return operator.plan();
-    }
-
-    /** Bytes that this rank keeps where peers can reach them. */
-    public long reachableBytes() {
-        return operator.reachableBytes();
-    }
-
-    @Override
-    public void close() {
-        operator.close();
     }
 }

@@ -58,17 +58,13 @@ public final class Sb2sb implements AutoCloseable {
      * @param tpDegree ranks of one group
      */
     public static Matrix allgatherSb2sb(Fabric world, Matrix inp, int replicaGroups, int tpDegree) {
-        try (Sb2sb gather = untiled(world, inp, replicaGroups, tpDegree)) {
-            return gather.fresh(inp);
-        }
+        return untiled(world, inp, replicaGroups, tpDegree).once(inp, null);
     }
 
     /** As {@link #allgatherSb2sb(Fabric, Matrix, int, int)}, into {@code out}. */
     public static void allgatherSb2sb(
             Fabric world, Matrix inp, int replicaGroups, int tpDegree, Matrix out) {
-        try (Sb2sb gather = untiled(world, inp, replicaGroups, tpDegree)) {
-            gather.call(inp, out);
-        }
+        untiled(world, inp, replicaGroups, tpDegree).once(inp, out);
     }
 
     /**
@@ -81,38 +77,36 @@ public final class Sb2sb implements AutoCloseable {
      */
     public static Matrix allgatherSb2sbTiled(
             Fabric world, Matrix inp, int replicaGroups, int tpDegree, int lnc) {
-        try (Sb2sb gather = tiled(world, inp, replicaGroups, tpDegree, lnc)) {
-            return gather.fresh(inp);
-        }
+        return tiled(world, inp, replicaGroups, tpDegree, lnc).once(inp, null);
     }
 
     /** As {@link #allgatherSb2sbTiled(Fabric, Matrix, int, int, int)}, into {@code out}. */
     public static void allgatherSb2sbTiled(
             Fabric world, Matrix inp, int replicaGroups, int tpDegree, int lnc, Matrix out) {
-        try (Sb2sb gather = tiled(world, inp, replicaGroups, tpDegree, lnc)) {
-            gather.call(inp, out);
-        }
+        tiled(world, inp, replicaGroups, tpDegree, lnc).once(inp, out);
     }
 
     /** The sibling that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
     public static Matrix allgatherRows(Fabric world, Matrix inp, int replicaGroups, int tpDegree) {
-        try (Sb2sb gather = rows(world, inp, replicaGroups, tpDegree)) {
-            return gather.fresh(inp);
-        }
+        return rows(world, inp, replicaGroups, tpDegree).once(inp, null);
     }
 
     /** As {@link #allgatherRows(Fabric, Matrix, int, int)}, into {@code out}. */
     public static void allgatherRows(
             Fabric world, Matrix inp, int replicaGroups, int tpDegree, Matrix out) {
-        try (Sb2sb gather = rows(world, inp, replicaGroups, tpDegree)) {
-            gather.call(inp, out);
-        }
+        rows(world, inp, replicaGroups, tpDegree).once(inp, out);
     }
 
-    private Matrix fresh(Matrix inp) {
-        Matrix out = Matrix.allocate(Arena.ofAuto(), inp.dtype(), outRows(), outCols());
-        call(inp, out);
-        return out;
+    /** Gathers into {@code outOrNull}, or into fresh memory, and closes. */
+    private Matrix once(Matrix inp, Matrix outOrNull) {
+        try (Sb2sb gather = this) {
+            Matrix out =
+                    outOrNull == null
+                            ? Matrix.allocate(Arena.ofAuto(), shape.dtype(), outRows(), outCols())
+                            : outOrNull;
+            gather.call(inp, out);
+            return out;
+        }
     }
 
     private static Sb2sb untiled(Fabric world, Matrix inp, int groups, int tpDegree) {

@@ -271,9 +271,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         if (linked != null) {
             linked.awaitReuse(call, view(call - 1) == View.COMPUTE_ONLY, stream);
         }
-        DeviceMatrix slot = buffers.shard(plan().rank(), call & 1);
-        if (shard.address() != slot.address() && shard.rows() > 0) {
-            slot.copyFrom(shard, stream);
+        DeviceMatrix place = buffers.shard(plan().rank(), call & 1);
+        if (shard.address() != place.address() && shard.rows() > 0) {
+            place.copyFrom(shard, stream);
         }
         begin(view);
         if (linked != null) {

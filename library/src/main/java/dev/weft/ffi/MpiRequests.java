@@ -28,7 +28,7 @@ public final class MpiRequests implements AutoCloseable {
     /** What the latest test has found: how many requests, which ones, and a status for each. */
     private final MemorySegment completedCount;
 
-    private final MemorySegment completedSlots;
+    private final MemorySegment completedIndices;
     private final MemorySegment statuses;
 
     private final MemorySegment scratch;
@@ -47,7 +47,7 @@ public final class MpiRequests implements AutoCloseable {
         this.handleBytes = family.handleLayout().byteSize();
         this.handles = arena.allocate(capacity * handleBytes, Long.BYTES);
         this.completedCount = arena.allocate(JAVA_INT);
-        this.completedSlots = arena.allocate(JAVA_INT, capacity);
+        this.completedIndices = arena.allocate(JAVA_INT, capacity);
         this.statuses = arena.allocate((long) capacity * family.statusBytes(), Long.BYTES);
         this.scratch = arena.allocate(JAVA_LONG);
         for (int request = 0; request < capacity; request++) {
@@ -112,7 +112,7 @@ public final class MpiRequests implements AutoCloseable {
                         capacity,
                         handles.address(),
                         completedCount.address(),
-                        completedSlots.address(),
+                        completedIndices.address(),
                         statuses.address());
         // The statuses hold codes only where the call says so.
         errorsInStatuses = code != 0 && MpiCalls.errorClass(code) == family.errorInStatus();
@@ -130,7 +130,7 @@ public final class MpiRequests implements AutoCloseable {
      * @param i from 0 to below what {@link #testSome} has returned
      */
     public int completed(int i) {
-        return completedSlots.get(JAVA_INT, checked(i) * (long) Integer.BYTES);
+        return completedIndices.get(JAVA_INT, checked(i) * (long) Integer.BYTES);
     }
 
     /** The code with which that transfer has ended, 0 for success. */

@@ -171,11 +171,11 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         checkUsable();
         state.startNs = System.nanoTime();
         staging.clear();
-        Matrix slot = awaitNextShard();
-        if (shard != null && shard.data().address() != slot.data().address()) {
-            slot.copyFrom(shard);
+        Matrix place = awaitNextShard();
+        if (shard != null && shard.data().address() != place.data().address()) {
+            place.copyFrom(shard);
             int rank = plan().rank();
-            staging.add(Timeline.Kind.STAGE, rank, rank, 0, slot.rows(), state.startNs);
+            staging.add(Timeline.Kind.STAGE, rank, rank, 0, place.rows(), state.startNs);
         }
         // Only now: a copy that throws has started nothing, and the peers still wait for this call.
         state.call = begin(view);
@@ -184,7 +184,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         state.nextBlock.set(0);
         releases.begin(state.call, view);
         // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
-        // and of peers that want to reuse the other slot.
+        // and of peers that want to reuse the other half.
         fabric.publish(memory.region(), OperatorMemory.START_AT, state.call);
         team.start();
     }

@@ -11,7 +11,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Part;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Wiring;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
@@ -21,9 +21,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The model of the machine that a group runs on: the calibrated host, the group's part of its cores
- * and, over several hosts, links with the latency, the cost of a chunk and the rate that make the
- * simulator agree with three small gathers. Collective; only the first rank gets a model.
+ * The model of the machine that a group runs on: the calibrated host, the group's share of its
+ * cores and, over several hosts, links with the latency, the cost of a chunk and the rate that make
+ * the simulator agree with three small gathers. Collective; only the first rank gets a model.
  */
 record AutoMachine(Fabric fabric) {
 
@@ -40,7 +40,7 @@ record AutoMachine(Fabric fabric) {
     /** Null on ranks other than the first. */
     Machine measure(Gemm gemm, DType aType) {
         boolean first = fabric.rank() == 0;
-        Machine host = first ? ownPart(HostModel.machine(gemm, aType, fabric::worked)) : null;
+        Machine host = first ? ownShare(HostModel.machine(gemm, aType, fabric::worked)) : null;
         if (fabric.hosts().count() == 1) {
             return host;
         }
@@ -50,12 +50,12 @@ record AutoMachine(Fabric fabric) {
         return first ? withNetwork(host, smallNs, manyNs, largeNs) : null;
     }
 
-    /** Other groups of the world have their part of the cores. */
-    private Machine ownPart(Machine host) {
+    /** Other groups of the world have their share of the cores. */
+    private Machine ownShare(Machine host) {
         CoreEngine engine = (CoreEngine) host.engine();
         int onHost = fabric.hosts().size(fabric.hosts().hostOf(fabric.rank()));
-        double part = Math.min(1, (double) onHost / Transport.of(fabric).cores().sharers());
-        return host.withEngine(engine.withCapacity(engine.capacity() * part));
+        double share = Math.min(1, (double) onHost / Transport.of(fabric).cores().sharers());
+        return host.withEngine(engine.withCapacity(engine.capacity() * share));
     }
 
     private double gatherNs(long rows, long chunkRows) {
@@ -110,7 +110,7 @@ record AutoMachine(Fabric fabric) {
                         hosts,
                         Map.of());
         PlanSearch search = new PlanSearch(machine, gather);
-        return search.price(search.candidate(Algorithm.MESH_PUSH), Part.GATHER).ns();
+        return search.price(search.candidate(Algorithm.MESH_PUSH), SimulatedView.COMM_ONLY).ns();
     }
 
     private Machine withLinks(Machine host, double latencyUs, double chunkNs, double gbps) {

@@ -27,7 +27,7 @@ final class HostResult implements Result<Matrix> {
             List<SpanLog> logs) {
         this.rank = rank;
         this.products = products;
-        // Made once, by slot: reading a result allocates nothing.
+        // Made once, by half: reading a result allocates nothing.
         this.gathered =
                 keepGathered
                         ? List.of(
@@ -51,7 +51,7 @@ final class HostResult implements Result<Matrix> {
     public Optional<Matrix> gathered() {
         return gathered.isEmpty() || state.view != View.PIPELINED
                 ? Optional.empty()
-                : gathered.get(OperatorMemory.slot(state.call));
+                : gathered.get(OperatorMemory.half(state.call));
     }
 
     @Override

@@ -20,11 +20,11 @@
  * }
  * }
  *
- * <p>Invariants. Calls are numbered; call e uses slot e mod 2 of every buffer (ping-pong buffers,
+ * <p>Invariants. Calls are numbered; call e uses half e mod 2 of every buffer (ping-pong buffers,
  * which are given back within a call, excepted). A rank's start word says which call it has
  * started: by then its shard of that call lies in place, and it has finished with everything of the
  * calls before. Hence the <em>reuse rule</em>: a rank starts call e only once every peer has
- * started call e-1; whatever lies in slot e mod 2 belongs to call e-2, which all have finished. So
+ * started call e-1; whatever lies in half e mod 2 belongs to call e-2, which all have finished. So
  * a fast rank may be one whole call ahead, and nobody overwrites what a peer still reads. Progress
  * flags hold the number of the call that set them; they are never reset.
  */

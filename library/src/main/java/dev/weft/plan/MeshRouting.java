@@ -63,10 +63,10 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) i
     }
 
     private void addPushed(List<Delivery> deliveries, int owner, int rank, int peer) {
-        for (int part = 0; part < lanesPerPeer(); part++) {
+        for (int share = 0; share < lanesPerPeer(); share++) {
             List<Hop> hops = new ArrayList<>();
-            addSegments(hops, owner, rank, part);
-            int lane = isShared() ? peer % lanes : peer * lanesPerPeer() + part;
+            addSegments(hops, owner, rank, share);
+            int lane = isShared() ? peer % lanes : peer * lanesPerPeer() + share;
             long turnsBefore = isShared() ? peer / lanes : 0;
             addDelivery(deliveries, lane, turnsBefore * chunks.shards().rows(owner), hops);
         }
@@ -79,27 +79,27 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) i
         }
     }
 
-    /** Adds one lane's part of what {@code rank} exchanges with the host at {@code distance}. */
-    private void addHops(List<Hop> hops, int rank, int distance, int part) {
+    /** Adds one lane's share of what {@code rank} exchanges with the host at {@code distance}. */
+    private void addHops(List<Hop> hops, int rank, int distance, int share) {
         int peer = peer(rank, distance);
         if (initiator == Initiator.SENDER) {
-            addSegments(hops, rank, hosts.gateway(rank, peer), part);
+            addSegments(hops, rank, hosts.gateway(rank, peer), share);
         } else {
             for (int owner : hosts.sources(rank, peer)) {
-                addSegments(hops, owner, rank, part);
+                addSegments(hops, owner, rank, share);
             }
         }
     }
 
-    private void addSegments(List<Hop> hops, int owner, int to, int part) {
-        int end = firstSegmentOfPart(owner, part + 1);
-        for (int segment = firstSegmentOfPart(owner, part); segment < end; segment++) {
+    private void addSegments(List<Hop> hops, int owner, int to, int share) {
+        int end = firstSegmentOfShare(owner, share + 1);
+        for (int segment = firstSegmentOfShare(owner, share); segment < end; segment++) {
             hops.add(new Hop(owner, to, owner, segment));
         }
     }
 
-    private int firstSegmentOfPart(int source, int part) {
-        return Math.toIntExact((long) chunks.segments(source) * part / lanesPerPeer());
+    private int firstSegmentOfShare(int source, int share) {
+        return Math.toIntExact((long) chunks.segments(source) * share / lanesPerPeer());
     }
 
     /** The host that lies {@code distance} hosts after that of {@code rank}. */

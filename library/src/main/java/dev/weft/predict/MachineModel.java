@@ -11,9 +11,9 @@ import dev.weft.search.MachinePlans;
 import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
-import dev.weft.sim.Part;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -105,11 +105,11 @@ public final class MachineModel {
                         false,
                         0,
                         Map.of());
-        Prediction whole = Simulator.run(machine, scenario, Part.WHOLE);
+        Prediction whole = Simulator.run(machine, scenario, SimulatedView.PIPELINED);
         return new PredictedCall(
                 whole.ns(),
-                Simulator.run(machine, scenario, Part.GATHER).ns(),
-                Simulator.run(machine, scenario, Part.PRODUCT).ns(),
+                Simulator.run(machine, scenario, SimulatedView.COMM_ONLY).ns(),
+                Simulator.run(machine, scenario, SimulatedView.COMPUTE_ONLY).ns(),
                 whole.bounds().ns());
     }
 

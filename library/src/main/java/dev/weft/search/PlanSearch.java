@@ -12,9 +12,9 @@ import dev.weft.plan.cut.Cut;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Engine;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Part;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
@@ -281,12 +281,12 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** The candidate with what a call takes. */
     public Candidate priced(Candidate candidate) {
-        return candidate.priced(price(candidate, Part.WHOLE).ns());
+        return candidate.priced(price(candidate, SimulatedView.PIPELINED).ns());
     }
 
-    /** What the simulator says of a part of a call. */
-    public Prediction price(Candidate candidate, Part part) {
-        return Simulator.run(machine, scenario(candidate), part);
+    /** What the simulator says of a view of a call. */
+    public Prediction price(Candidate candidate, SimulatedView view) {
+        return Simulator.run(machine, scenario(candidate), view);
     }
 
     /** A call as the machine runs it, for the simulator. */

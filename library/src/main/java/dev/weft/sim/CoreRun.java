@@ -22,7 +22,8 @@ final class CoreRun extends ProductRun {
         super(simulation, rank);
         this.engine = (CoreEngine) simulation.machine.engine();
         Scenario scenario = simulation.scenario;
-        this.stepRows = simulation.part == Part.WHOLE ? rank.plan.pacing().stepRows() : 0;
+        this.stepRows =
+                simulation.view == SimulatedView.PIPELINED ? rank.plan.pacing().stepRows() : 0;
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
         for (int i = 0; i < count; i++) {
@@ -61,7 +62,10 @@ final class CoreRun extends ProductRun {
         RankPlan plan = rank.plan;
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
         double copyGbps = simulation.machine.node().coreGbps();
-        if (scenario.keepGathered() && fromShard && copyGbps > 0 && simulation.part == Part.WHOLE) {
+        if (scenario.keepGathered()
+                && fromShard
+                && copyGbps > 0
+                && simulation.view == SimulatedView.PIPELINED) {
             work += (double) rows * k * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;

@@ -27,7 +27,8 @@ abstract class ProductRun {
         this.simulation = simulation;
         this.rank = rank;
         this.order = rank.plan.consumption();
-        this.gatherFirst = rank.plan.pacing().gatherFirst() && simulation.part == Part.WHOLE;
+        this.gatherFirst =
+                rank.plan.pacing().gatherFirst() && simulation.view == SimulatedView.PIPELINED;
         this.slowness = simulation.wires.slowness(rank.plan.rank());
     }
 

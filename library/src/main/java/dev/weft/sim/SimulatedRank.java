@@ -40,7 +40,7 @@ final class SimulatedRank {
 
     int released;
 
-    SimulatedRank(RankPlan plan, Part part, boolean multiplies) {
+    SimulatedRank(RankPlan plan, SimulatedView view, boolean multiplies) {
         this.plan = plan;
         this.chunks = plan.chunks();
         this.arrivedNs = new double[chunks.total()];
@@ -48,7 +48,7 @@ final class SimulatedRank {
         Arrays.fill(arrivedNs, NEVER);
         int own = plan.rank();
         Arrays.fill(arrivedNs, chunks.tag(own, 0), chunks.tag(own, chunks.count(own)), 0);
-        if (part == Part.PRODUCT || plan.storage() == RankPlan.Storage.IN_PLACE) {
+        if (view == SimulatedView.COMPUTE_ONLY || plan.storage() == RankPlan.Storage.IN_PLACE) {
             Arrays.fill(arrivedNs, 0);
         } else {
             for (Lane lane : plan.arrivals()) {

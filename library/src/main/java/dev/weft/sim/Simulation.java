@@ -11,7 +11,7 @@ final class Simulation {
 
     final Machine machine;
     final Scenario scenario;
-    final Part part;
+    final SimulatedView view;
     private final SymmetricRanks like;
 
     /** Null where nobody wants to know. */
@@ -27,10 +27,15 @@ final class Simulation {
 
     private long transfers;
 
-    Simulation(Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
+    Simulation(
+            Machine machine,
+            Scenario scenario,
+            SimulatedView view,
+            SymmetricRanks like,
+            SpanSink sink) {
         this.machine = machine;
         this.scenario = scenario;
-        this.part = part;
+        this.view = view;
         this.like = like;
         this.sink = sink;
         this.wires = new Wires(events, machine, scenario, like);
@@ -39,12 +44,13 @@ final class Simulation {
 
     Prediction run() {
         List<LaneRun> lanes = new ArrayList<>();
-        boolean multiplies = part != Part.GATHER && !scenario.columns().isEmpty();
+        boolean multiplies = view != SimulatedView.COMM_ONLY && !scenario.columns().isEmpty();
         for (int r = 0; r < like.count(); r++) {
-            SimulatedRank rank = new SimulatedRank(scenario.plans().get(r), part, multiplies);
+            SimulatedRank rank = new SimulatedRank(scenario.plans().get(r), view, multiplies);
             rank.busyUntil(startNs);
             ranks.add(rank);
-            for (Lane lane : part == Part.PRODUCT ? List.<Lane>of() : rank.plan.lanes()) {
+            for (Lane lane :
+                    view == SimulatedView.COMPUTE_ONLY ? List.<Lane>of() : rank.plan.lanes()) {
                 lanes.add(new LaneRun(this, rank, lane));
                 transfers += lane.transfers().size();
             }

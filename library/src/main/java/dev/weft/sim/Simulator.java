@@ -12,29 +12,34 @@ public final class Simulator {
     private Simulator() {}
 
     /**
-     * Prices one part of a call. Where the ranks are alike, one of each class is simulated, which
+     * Prices one view of a call. Where the ranks are alike, one of each class is simulated, which
      * gives the same times as if all were; they are not where shards or hosts are unequal or some
      * rank is slow.
      */
-    public static Prediction run(Machine machine, Scenario scenario, Part part) {
-        return run(machine, scenario, part, null);
+    public static Prediction run(Machine machine, Scenario scenario, SimulatedView view) {
+        return run(machine, scenario, view, null);
     }
 
     /** Simulates every rank, and tells {@code sink} what each does (null for none). */
     public static Prediction runEveryRank(
-            Machine machine, Scenario scenario, Part part, SpanSink sink) {
+            Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
         check(machine, scenario);
-        return run(machine, scenario, part, SymmetricRanks.none(scenario.ranks()), sink);
+        return run(machine, scenario, view, SymmetricRanks.none(scenario.ranks()), sink);
     }
 
     /** As {@link #run}, with the simulated ranks told to {@code sink}. */
-    public static Prediction run(Machine machine, Scenario scenario, Part part, SpanSink sink) {
+    public static Prediction run(
+            Machine machine, Scenario scenario, SimulatedView view, SpanSink sink) {
         check(machine, scenario);
-        return run(machine, scenario, part, SymmetricRanks.of(machine, scenario), sink);
+        return run(machine, scenario, view, SymmetricRanks.of(machine, scenario), sink);
     }
 
     private static Prediction run(
-            Machine machine, Scenario scenario, Part part, SymmetricRanks like, SpanSink sink) {
+            Machine machine,
+            Scenario scenario,
+            SimulatedView view,
+            SymmetricRanks like,
+            SpanSink sink) {
         long transfers = (long) scenario.chunks().total() * like.count();
         if (transfers > MAX_TRANSFERS) {
             throw new IllegalArgumentException(
@@ -43,7 +48,7 @@ public final class Simulator {
                     %s; with equal shards and no slow rank one of each class would do"""
                             .formatted(transfers, like.count(), MAX_TRANSFERS));
         }
-        return new Simulation(machine, scenario, part, like, sink).run();
+        return new Simulation(machine, scenario, view, like, sink).run();
     }
 
     private static void check(Machine machine, Scenario scenario) {

@@ -114,7 +114,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return Math.ceilDiv(rows, engine.tileRows()) * Math.ceilDiv(n, engine.tileCols());
     }
 
-    /** The longer of a tile's operations and its part of what the block moves to and fro. */
+    /** The longer of a tile's operations and its share of what the block moves to and fro. */
     private double tileNs(long rows, long n) {
         Scenario scenario = simulation.scenario;
         Machine.Memory memory = simulation.machine.memory();

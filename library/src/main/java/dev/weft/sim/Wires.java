@@ -42,7 +42,7 @@ final class Wires {
 
     private Station ofHost(Kind kind, int rank, double capacity) {
         int first = hosts.first(hosts.hostOf(rank));
-        // Where the ranks of the one host are alike, each simulated one has its part of it.
+        // Where the ranks of the one host are alike, each simulated one has its share of it.
         int alike = hosts.count() == 1 ? like.ranks() / like.count() : 1;
         return station(kind, true, like.standIn(first), 0, capacity / alike);
     }

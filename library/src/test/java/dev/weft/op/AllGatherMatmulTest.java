@@ -254,7 +254,7 @@ class AllGatherMatmulTest {
                             Result<Matrix> compute = op.callInPlace(View.COMPUTE_ONLY);
                             assertTrue(
                                     problem.unfused().bitwiseEquals(compute.product()),
-                                    "both slots hold the same rows by now");
+                                    "both halves hold the same rows by now");
                             Result<Matrix> comm = op.callInPlace(View.COMM_ONLY);
                             assertTrue(comm.gatherNs() > 0, "gather time is recorded");
                             Result<Matrix> all = op.callInPlace(View.PIPELINED);

@@ -80,7 +80,7 @@ class PingPongTest {
                             }
                         });
         for (long reachable : bytes) {
-            // Two slots of the own shard, two buffers, and under 32 KiB of words.
+            // Two places of the own shard, two buffers, and under 32 KiB of words.
             assertTrue(reachable >= 4 * shardBytes, "got " + reachable);
             assertTrue(reachable <= 4 * shardBytes + (32 << 10), "got " + reachable);
         }

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class ReuseRuleTest {
 
-    /** Odd and more than the slots: neither the last call nor the one before has the same rows. */
+    /** Odd and more than two: neither the last call nor the one before has the same rows. */
     private static final int INPUTS = 31;
 
     private static final long K = 20;

@@ -13,7 +13,7 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machines;
-import dev.weft.sim.Part;
+import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +69,7 @@ class PlanSearchTest {
         List<Candidate> candidates = search.candidates(Budget.THOROUGH);
         for (int i = 0; i < candidates.size(); i++) {
             Candidate one = candidates.get(i);
-            assertEquals(search.price(one, Part.WHOLE).ns(), one.predictedNs());
+            assertEquals(search.price(one, SimulatedView.PIPELINED).ns(), one.predictedNs());
             assertTrue(Double.isNaN(one.measuredNs()) && !one.chosen());
             assertTrue(one.predictedNs() >= candidates.getFirst().predictedNs());
             for (Candidate before : candidates.subList(0, i)) {

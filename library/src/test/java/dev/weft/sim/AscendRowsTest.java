@@ -45,7 +45,9 @@ class AscendRowsTest {
         }
 
         double predictedMs(Machine machine) {
-            return Simulator.run(machine, scenario(machine).on(machine), Part.WHOLE).ns() / 1e6;
+            return Simulator.run(machine, scenario(machine).on(machine), SimulatedView.PIPELINED)
+                            .ns()
+                    / 1e6;
         }
 
         double error(Machine machine) {

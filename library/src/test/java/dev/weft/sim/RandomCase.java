@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Random;
 
 /** A small machine and a small call on it, all of one seed. */
-record RandomCase(Machine machine, TestCall scenario, Part part) {
+record RandomCase(Machine machine, TestCall scenario, SimulatedView view) {
 
     private static final int MAX_RANKS = 9;
 
@@ -40,21 +40,24 @@ record RandomCase(Machine machine, TestCall scenario, Part part) {
                                 hosts.size(0)),
                         wiring(random, true, hosts.count()),
                         Machine.Copies.PLAIN);
-        Part part = random.nextInt(3) > 0 ? Part.WHOLE : Part.values()[random.nextInt(3)];
+        SimulatedView view =
+                random.nextInt(3) > 0
+                        ? SimulatedView.PIPELINED
+                        : SimulatedView.values()[random.nextInt(3)];
         boolean inOrder = machine.consumption() == Machine.Consumption.AS_PLANNED;
-        return new RandomCase(machine, scenario(random, hosts, inOrder), part);
+        return new RandomCase(machine, scenario(random, hosts, inOrder), view);
     }
 
     Prediction run() {
-        return Simulator.run(machine, scenario.on(machine), part);
+        return Simulator.run(machine, scenario.on(machine), view);
     }
 
     Prediction runEveryRank(SpanSink sink) {
-        return Simulator.runEveryRank(machine, scenario.on(machine), part, sink);
+        return Simulator.runEveryRank(machine, scenario.on(machine), view, sink);
     }
 
     RandomCase on(Machine other) {
-        return new RandomCase(other, scenario, part);
+        return new RandomCase(other, scenario, view);
     }
 
     private static TestCall scenario(Random random, Hosts hosts, boolean inOrder) {

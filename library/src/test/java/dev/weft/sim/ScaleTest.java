@@ -39,7 +39,8 @@ class ScaleTest {
                         false,
                         0,
                         Map.of());
-        Prediction prediction = Simulator.run(machine, scenario.on(machine), Part.WHOLE);
+        Prediction prediction =
+                Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
         assertEquals(8, prediction.simulatedRanks());
         // A rank of a node gets all that the other 4,095 have.
         assertEquals(8L * CHUNKS * (RANKS - 1), prediction.transfers());

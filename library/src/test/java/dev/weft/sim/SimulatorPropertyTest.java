@@ -23,7 +23,7 @@ class SimulatorPropertyTest {
 
     /**
      * What faster links or a faster engine may cost where cores are shared: to hurry one rank's
-     * rows is to give it a part of the cores that the slowest rank had. Of 7,859 random calls on
+     * rows is to give it a view of the cores that the slowest rank had. Of 7,859 random calls on
      * shared cores 31 were slower with faster links, the worst by 1.9%, and 3 with a faster engine,
      * the worst by 4.3%; of 7,695 on tiles none.
      */
@@ -82,7 +82,8 @@ class SimulatorPropertyTest {
         double before = random.run().ns();
         double after = random.on(faster).run().ns();
         boolean sharesCores =
-                random.machine().engine() instanceof CoreEngine && random.part() == Part.WHOLE;
+                random.machine().engine() instanceof CoreEngine
+                        && random.view() == SimulatedView.PIPELINED;
         double slack = sharesCores ? SHARED_CORES : ROUNDING;
         assertTrue(after <= before * (1 + slack), "seed " + seed + ": " + before + " to " + after);
     }
@@ -142,7 +143,8 @@ class SimulatorPropertyTest {
             RandomCase random = RandomCase.of(seed);
             List<Span> products = spans(random, SpanSink.Kind.COMPUTE);
             boolean multiplies =
-                    random.part() != Part.GATHER && !random.scenario().columns().isEmpty();
+                    random.view() != SimulatedView.COMM_ONLY
+                            && !random.scenario().columns().isEmpty();
             if (!multiplies) {
                 assertEquals(List.of(), products, "seed " + seed);
                 continue;
@@ -183,7 +185,8 @@ class SimulatorPropertyTest {
                 arrivals.merge(List.of(to, (long) span.source(), span.firstRow()), 1, Integer::sum);
             }
             boolean transfers =
-                    random.part() != Part.PRODUCT && scenario.writer() != Algorithm.DIRECT;
+                    random.view() != SimulatedView.COMPUTE_ONLY
+                            && scenario.writer() != Algorithm.DIRECT;
             Map<List<Long>, Integer> expected = transfers ? allArrivals(scenario) : Map.of();
             assertEquals(expected, arrivals, "seed " + seed);
         }

@@ -78,10 +78,14 @@ class SimulatorRefusalsTest {
     }
 
     private static void refuses(String reason, Machine machine, TestCall scenario) {
-        refuses(reason, () -> Simulator.run(machine, scenario.on(machine), Part.WHOLE));
         refuses(
                 reason,
-                () -> Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null));
+                () -> Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED));
+        refuses(
+                reason,
+                () ->
+                        Simulator.runEveryRank(
+                                machine, scenario.on(machine), SimulatedView.PIPELINED, null));
     }
 
     private static void refuses(String reason, Executable call) {

@@ -37,9 +37,14 @@ class SimulatorTest {
     void theWholeIsOfTransfersAndProducts() {
         Machine machine = machine(tiles(1), wires(MESH));
         TestCall scenario = Toy.call(Algorithm.MESH_PUSH, 1, 4, 4);
-        assertNs(6250, Simulator.run(machine, scenario.on(machine), Part.GATHER).ns());
-        assertNs(5200, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
-        assertEquals(0, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).transfers());
+        assertNs(6250, Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).ns());
+        assertNs(
+                5200,
+                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
+        assertEquals(
+                0,
+                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY)
+                        .transfers());
     }
 
     /** What arrives at 6250 is forwarded then, and arrives at 6250 + 1250. */
@@ -204,7 +209,9 @@ class SimulatorTest {
     void everyHostHasItsOwnCores() {
         Machine machine = machine(cores(1, 1), wires(BUS), wires(SWITCH));
         TestCall scenario = Toy.call(Algorithm.RING, 1, Hosts.apart(2), 4, 4, 4);
-        assertNs(5200, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
+        assertNs(
+                5200,
+                Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
     }
 
     /**
@@ -228,8 +235,12 @@ class SimulatorTest {
             Prediction call = run(machine, scenario);
             assertNs(7450, call.gatherNs());
             assertNs(7450 + 400, call.ns());
-            assertNs(7450, Simulator.run(machine, scenario.on(machine), Part.GATHER).ns());
-            assertNs(5400, Simulator.run(machine, scenario.on(machine), Part.PRODUCT).ns());
+            assertNs(
+                    7450,
+                    Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).ns());
+            assertNs(
+                    5400,
+                    Simulator.run(machine, scenario.on(machine), SimulatedView.COMPUTE_ONLY).ns());
         }
     }
 
@@ -274,7 +285,9 @@ class SimulatorTest {
     void pingPongWithoutProductsWaitsForForwardsAlone() {
         Machine machine = machine(tiles(1), wires(SWITCH));
         TestCall scenario = Toy.pingPong(80, 4, 4, 4, 4);
-        assertNs(8750, Simulator.run(machine, scenario.on(machine), Part.GATHER).gatherNs());
+        assertNs(
+                8750,
+                Simulator.run(machine, scenario.on(machine), SimulatedView.COMM_ONLY).gatherNs());
     }
 
     /**
@@ -359,11 +372,11 @@ class SimulatorTest {
     }
 
     private static Prediction run(Machine machine, TestCall scenario) {
-        return Simulator.run(machine, scenario.on(machine), Part.WHOLE);
+        return Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
     }
 
     private static Prediction everyRank(Machine machine, TestCall scenario) {
-        return Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null);
+        return Simulator.runEveryRank(machine, scenario.on(machine), SimulatedView.PIPELINED, null);
     }
 
     private static void assertNs(double expected, double actual) {

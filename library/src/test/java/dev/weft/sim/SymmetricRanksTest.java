@@ -17,7 +17,7 @@ class SymmetricRanksTest {
 
     private static final int RANKS = 64;
 
-    /** Where ranks share a bus or cores, a class has its part of them: equal but for rounding. */
+    /** Where ranks share a bus or cores, a class has its view of them: equal but for rounding. */
     private static final double ROUNDING = 1e-9;
 
     @Test
@@ -63,17 +63,24 @@ class SymmetricRanksTest {
         rows[17]++;
         TestCall uneven = scenario(Algorithm.RING, false, Hosts.one(RANKS), rows, Map.of());
         assertEquals(
-                RANKS, Simulator.run(machine, uneven.on(machine), Part.WHOLE).simulatedRanks());
+                RANKS,
+                Simulator.run(machine, uneven.on(machine), SimulatedView.PIPELINED)
+                        .simulatedRanks());
         TestCall slow =
                 scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of(3, 2.0));
-        assertEquals(RANKS, Simulator.run(machine, slow.on(machine), Part.WHOLE).simulatedRanks());
+        assertEquals(
+                RANKS,
+                Simulator.run(machine, slow.on(machine), SimulatedView.PIPELINED).simulatedRanks());
         Machine network =
                 machine(
                         tiles(),
                         wires(Wiring.Topology.SWITCH, 8),
                         wires(Wiring.Topology.SWITCH, 8));
         TestCall hosts = scenario(Algorithm.RING, false, Hosts.of(30, 34), evenRows(), Map.of());
-        assertEquals(RANKS, Simulator.run(network, hosts.on(network), Part.WHOLE).simulatedRanks());
+        assertEquals(
+                RANKS,
+                Simulator.run(network, hosts.on(network), SimulatedView.PIPELINED)
+                        .simulatedRanks());
     }
 
     /** The link between two ranks that both turn to: who comes first in rank order owns it. */
@@ -94,7 +101,7 @@ class SymmetricRanksTest {
                         false);
         TestCall ring = scenario(Algorithm.RING, false, Hosts.one(RANKS), evenRows(), Map.of());
         Machine machine = machine(tiles(), half, null);
-        Prediction call = Simulator.run(machine, ring.on(machine), Part.WHOLE);
+        Prediction call = Simulator.run(machine, ring.on(machine), SimulatedView.PIPELINED);
         assertEquals(RANKS, call.simulatedRanks());
     }
 
@@ -114,8 +121,10 @@ class SymmetricRanksTest {
                         + ", "
                         + scenario.writer().label()
                         + (scenario.writer() instanceof Algorithm ? "" : " ping-pong");
-        Prediction some = Simulator.run(machine, scenario.on(machine), Part.WHOLE);
-        Prediction every = Simulator.runEveryRank(machine, scenario.on(machine), Part.WHOLE, null);
+        Prediction some = Simulator.run(machine, scenario.on(machine), SimulatedView.PIPELINED);
+        Prediction every =
+                Simulator.runEveryRank(
+                        machine, scenario.on(machine), SimulatedView.PIPELINED, null);
         assertEquals(classes, some.simulatedRanks(), name);
         assertEquals(RANKS, every.simulatedRanks(), name);
         assertEquals(every.transfers(), some.transfers() * (RANKS / classes), name);

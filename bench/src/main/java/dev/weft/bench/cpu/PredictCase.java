@@ -7,8 +7,8 @@ import dev.weft.bench.measure.Interleaved;
 import dev.weft.fabric.World;
 import dev.weft.gemm.Gemms;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Part;
 import dev.weft.sim.Scenario;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.tune.Calibration;
 import dev.weft.tune.Effort;
@@ -104,7 +104,7 @@ final class PredictCase implements BenchCase {
         Interleaved.Outcome outcome = measured.outcome();
         Prediction prediction =
                 new Prediction(
-                        Simulator.run(machine, scenario, Part.WHOLE).ns(),
+                        Simulator.run(machine, scenario, SimulatedView.PIPELINED).ns(),
                         outcome.medianNs(which),
                         measured.gatherOverProduct());
         Map<String, Double> figures = new LinkedHashMap<>();

@@ -82,7 +82,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                 operands.copyShard(peer, ((CudaAllGatherMatmul) operator).peerShard(peer));
             }
         }
-        for (int slot = 0; slot < 2; slot++) {
+        for (int half = 0; half < 2; half++) {
             RankSite.together(world);
             operator.nextShard().upload(operands.shard(rank), stream);
             call(operator);

@@ -64,7 +64,7 @@ record HostRank(
 
     @Override
     public void place(Operator<Matrix> operator) {
-        for (int slot = 0; slot < 2; slot++) {
+        for (int half = 0; half < 2; half++) {
             operator.call(shard());
         }
     }

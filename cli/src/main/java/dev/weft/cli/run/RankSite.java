@@ -20,7 +20,7 @@ interface RankSite<M> extends AutoCloseable {
     /** Collective; a GPU keeps gathered A anyway, unless it reads rows in place. */
     Operator<M> prepare(PlanWriter algorithm, boolean keepGathered);
 
-    /** Both slots of the operator get the shard, by a call each. Collective. */
+    /** Both halves of the operator's memory get the shard, by a call each. Collective. */
     void place(Operator<M> operator);
 
     /**

@@ -26,8 +26,8 @@ import dev.weft.search.PlanSearch.Budget;
 import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Part;
 import dev.weft.sim.Prediction;
+import dev.weft.sim.SimulatedView;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -133,10 +133,10 @@ final class SimRun {
 
     /** Prices the views that a real run measures. */
     private static Views views(PlanSearch search, Candidate chosen, Prediction call) {
-        Prediction sequential = search.price(baseline(search, chosen), Part.WHOLE);
+        Prediction sequential = search.price(baseline(search, chosen), SimulatedView.PIPELINED);
         return new Views(
-                samples(search.price(chosen, Part.PRODUCT).ns()),
-                samples(search.price(chosen, Part.GATHER).ns()),
+                samples(search.price(chosen, SimulatedView.COMPUTE_ONLY).ns()),
+                samples(search.price(chosen, SimulatedView.COMM_ONLY).ns()),
                 samples(sequential.ns()),
                 samples(sequential.gatherNs()),
                 samples(sequential.ns() - sequential.gatherNs()),
@@ -183,7 +183,7 @@ final class SimRun {
     /** Says what it took, since that depends on the ranks being alike. */
     private static Prediction simulated(PlanSearch search, Candidate chosen, Console console) {
         long start = System.nanoTime();
-        Prediction call = search.price(chosen, Part.WHOLE);
+        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         double seconds = (System.nanoTime() - start) / 1e9;
         console.info(
                 text(

@@ -8,7 +8,7 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.sim.Machine;
-import dev.weft.sim.Part;
+import dev.weft.sim.SimulatedView;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -114,7 +114,7 @@ record PlanAnswer(
                 cheapest,
                 unoverlappedNs(search, candidates),
                 limitFraction(search, cheapest),
-                search.price(cheapest, Part.PRODUCT).ns() / cheapest.predictedNs());
+                search.price(cheapest, SimulatedView.COMPUTE_ONLY).ns() / cheapest.predictedNs());
     }
 
     /**
@@ -129,8 +129,8 @@ record PlanAnswer(
                 least = Math.min(least, one.predictedNs());
             }
             if (one.algorithm() != Algorithm.DIRECT) {
-                double gather = search.price(one, Part.GATHER).gatherNs();
-                double product = search.price(one, Part.PRODUCT).ns();
+                double gather = search.price(one, SimulatedView.COMM_ONLY).gatherNs();
+                double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
                 least = Math.min(least, gather + product);
             }
         }
@@ -143,8 +143,8 @@ record PlanAnswer(
 
     /** The larger of product alone and transfers alone, over the whole call: 1 is perfect. */
     static double limitFraction(PlanSearch search, Candidate one) {
-        double product = search.price(one, Part.PRODUCT).ns();
-        double gather = search.price(one, Part.GATHER).ns();
+        double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
+        double gather = search.price(one, SimulatedView.COMM_ONLY).ns();
         return Math.max(product, gather) / one.predictedNs();
     }
 

@@ -5,8 +5,8 @@ import dev.weft.plan.Chunks;
 import dev.weft.report.RunRecord;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
-import dev.weft.sim.Part;
 import dev.weft.sim.Scenario;
+import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.SpanSink;
 import java.util.ArrayList;
@@ -45,11 +45,11 @@ public final class SimTimelines implements SpanSink {
         Scenario scenario = search.scenario(chosen);
         if (ranks > MOST_RANKS_WITH_SPANS) {
             SimTimelines timelines = new SimTimelines(1);
-            Simulator.run(search.machine(), scenario, Part.WHOLE, timelines);
+            Simulator.run(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
             return timelines;
         }
         SimTimelines timelines = new SimTimelines(ranks);
-        Simulator.runEveryRank(search.machine(), scenario, Part.WHOLE, timelines);
+        Simulator.runEveryRank(search.machine(), scenario, SimulatedView.PIPELINED, timelines);
         return timelines;
     }
 

@@ -87,11 +87,12 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         /** Whether rows wait for flags; otherwise they are multiplied after everything. */
         private final boolean gated;
 
-        private final Map<Integer, List<Part>> parts = new HashMap<>();
+        private final Map<Integer, List<MultipliedRows>> byTag = new HashMap<>();
         private final List<Origin> origins = new ArrayList<>();
 
         /** Rows of a chunk that are multiplied together, and the pieces that bring them. */
-        private record Part(long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
+        private record MultipliedRows(
+                long firstRow, long rows, List<Piece> pieces, boolean narrow) {}
 
         Writer(RankPlan plan) {
             this.plan = plan;
@@ -114,7 +115,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                     if (cut == null) {
                         copies.add(copy(transfer));
                     } else {
-                        addCut(copies, transfer, cut.chunks().get(parts.size()));
+                        addCut(copies, transfer, cut.chunks().get(byTag.size()));
                     }
                 }
                 lanes.add(copies);
@@ -159,13 +160,13 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
 
         private void addCut(List<Copy> copies, Transfer transfer, List<Block> blocks) {
             long row = chunks.chunk(transfer.source(), transfer.chunk()).firstRow();
-            List<Part> cutParts = new ArrayList<>();
+            List<MultipliedRows> cutRows = new ArrayList<>();
             for (Block block : blocks) {
                 List<Piece> pieces = new ArrayList<>();
                 long col = 0;
                 for (long cols : block.cols()) {
                     // The first piece takes the chunk's own flag.
-                    boolean first = cutParts.isEmpty() && pieces.isEmpty();
+                    boolean first = cutRows.isEmpty() && pieces.isEmpty();
                     int flag = first ? transfer.tag() : origins.size();
                     if (!first) {
                         origins.add(new Origin(transfer.source(), transfer.chunk()));
@@ -175,25 +176,26 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                     pieces.add(piece);
                     col += cols;
                 }
-                cutParts.add(new Part(row, block.rows(), pieces, block.narrow()));
+                cutRows.add(new MultipliedRows(row, block.rows(), pieces, block.narrow()));
                 row += block.rows();
             }
-            parts.put(transfer.tag(), cutParts);
+            byTag.put(transfer.tag(), cutRows);
         }
 
         private List<RowRange> ranges() {
             List<RowRange> ranges = new ArrayList<>();
             for (RowBlock block : plan.consumption()) {
-                List<Part> cutParts = parts.get(chunks.tag(block.source(), block.firstChunk()));
-                if (cutParts == null || block.source() == plan.rank()) {
+                List<MultipliedRows> cutRows =
+                        byTag.get(chunks.tag(block.source(), block.firstChunk()));
+                if (cutRows == null || block.source() == plan.rank()) {
                     ranges.add(
                             range(
                                     block.source(),
-                                    new Part(
+                                    new MultipliedRows(
                                             block.firstRow(), block.rows(), pieces(block), false)));
                 } else {
-                    for (Part part : cutParts) {
-                        ranges.add(range(block.source(), part));
+                    for (MultipliedRows rows : cutRows) {
+                        ranges.add(range(block.source(), rows));
                     }
                 }
             }
@@ -220,14 +222,14 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         }
 
         /** Rows are counted within their shard: that is how sources hold them. */
-        private RowRange range(int source, Part part) {
+        private RowRange range(int source, MultipliedRows rows) {
             return new RowRange(
                     source,
-                    part.firstRow(),
-                    chunks.shards().firstRow(source) + part.firstRow(),
-                    part.rows(),
-                    part.pieces(),
-                    part.narrow());
+                    rows.firstRow(),
+                    chunks.shards().firstRow(source) + rows.firstRow(),
+                    rows.rows(),
+                    rows.pieces(),
+                    rows.narrow());
         }
     }
 }

@@ -20,7 +20,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
-import dev.weft.sim.Part;
+import dev.weft.sim.SimulatedView;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -115,7 +115,7 @@ public record CudaPlanning(
         if (oneGpu) {
             // Nothing travels: what is left is the product.
             Candidate product = all.getLast();
-            double ns = search.price(product, Part.PRODUCT).ns();
+            double ns = search.price(product, SimulatedView.COMPUTE_ONLY).ns();
             all.add(Candidate.of(Algorithm.DIRECT, product.cut(), 0, lanes()).priced(ns));
         }
         all.sort(Comparator.comparingDouble(Candidate::predictedNs));

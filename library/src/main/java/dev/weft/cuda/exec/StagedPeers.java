@@ -11,7 +11,7 @@ import dev.weft.tensor.DType;
  * pinned host memory, which {@link StagedCopies} fills and empties. Only this rank touches its
  * device memory, so the order of its streams and the end of its calls are enough to protect it.
  *
- * <p>Both slots of the host memory are free again when they are needed. A rank that announces call
+ * <p>Both halves of the host memory are free again when they are needed. A rank that announces call
  * e has awaited call e-2, so what arrived in that call is on its device. It has also returned from
  * starting call e-1, so all that it sent or fetched up to then is done.
  */

@@ -66,7 +66,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         this.credits = new Awaited[transfers.length];
         this.places = new int[transfers.length];
         this.counts = new int[workspace.plan().ranks()];
-        this.moves = new Move[OperatorMemory.SLOTS][transfers.length];
+        this.moves = new Move[OperatorMemory.HALVES][transfers.length];
         this.startNs = new long[transfers.length];
         this.waitStartNs = new long[2 * transfers.length];
         this.waitEndNs = new long[2 * transfers.length];
@@ -81,8 +81,8 @@ public final class LaneWorker extends Worker implements AutoCloseable {
                     transfer.isForward() && isPut(transfer) ? arrivals.slot(transfer.source()) : 0;
             credits[i] = Awaited.of(Awaited.BUFFER, transfer.to()).within(releases.mostAhead());
             places[i] = ++counts[transfer.to()];
-            for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
-                moves[slot][i] = memory.move(transfer, chunks[i], fromBuffer, slot, counterAt);
+            for (int half = 0; half < OperatorMemory.HALVES; half++) {
+                moves[half][i] = memory.move(transfer, chunks[i], fromBuffer, half, counterAt);
             }
         }
         this.mover = fabric.mover(this::ended);
@@ -181,7 +181,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         startNs[i] = System.nanoTime();
         mover.move(
                 i,
-                moves[OperatorMemory.slot(state.call)][i],
+                moves[OperatorMemory.half(state.call)][i],
                 state.call,
                 Summaries.value(state.call, places[i], counts[transfers[i].to()]));
     }
@@ -206,7 +206,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
             int peer = transfer.to() == fabric.rank() ? transfer.from() : transfer.to();
             long from = Math.max(startNs[i], free);
             free = Math.max(from, endNs[i]);
-            Move move = moves[OperatorMemory.slot(state.call)][i];
+            Move move = moves[OperatorMemory.half(state.call)][i];
             long bytes = move.rows() * move.rowBytes();
             log(i, Timeline.Kind.TRANSFER, peer, transfer.to(), bytes, from, free);
         }

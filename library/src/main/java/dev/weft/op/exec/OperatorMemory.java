@@ -19,7 +19,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
- * byte 64     4 bytes       staged word: chunks of its shard that this rank has put into its slots,
+ * byte 64     4 bytes       staged word: chunks of its shard that this rank has put into its halves,
  *                           over all calls (only where they come one by one, from a GPU)
  * byte 128    4 bytes       release word: shards that this rank is done with, over all calls (only
  *                           where shards land in ping-pong buffers)
@@ -27,8 +27,8 @@ import java.lang.foreign.MemorySegment;
  *                           it arrived; each source's flags are aligned to 128 bytes
  * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only
  *                           where they are wanted)
- * page        2 slots       this rank's shard, [rows, K]
- * page        2 slots       what lands here: gathered A, or two ping-pong buffers, or nothing
+ * page        2 halves      this rank's shard, [rows, K]
+ * page        2 halves      what lands here: gathered A, or two ping-pong buffers, or nothing
  * </pre>
  *
  * Bytes 32 and 48 hold words of operators on GPUs. The owner writes its own words and its shards; a
@@ -39,7 +39,7 @@ public final class OperatorMemory {
     public static final long START_AT = 0;
     public static final long STAGED_AT = 64;
     public static final long RELEASED_AT = 128;
-    public static final int SLOTS = 2;
+    public static final int HALVES = 2;
 
     private static final long FLAGS_AT = 256;
     private static final long FLAG_ROW_BYTES = 128;
@@ -58,9 +58,9 @@ public final class OperatorMemory {
     private final long landingCols;
     private final long pitchBytes;
     private final long landingPitchBytes;
-    private final long landingSlotBytes;
+    private final long landingHalfBytes;
 
-    /** By slot and rank; null where the rank is on another host. */
+    /** By half and rank; null where the rank is on another host. */
     private final Matrix[][] shards;
 
     private final Matrix[][] landings;
@@ -108,32 +108,32 @@ public final class OperatorMemory {
         boolean beside = landing == ArrivalPlace.COLUMNS;
         landingCols = beside ? Math.multiplyExact(cols, ranks) : cols;
         landingPitchBytes = beside ? landingCols * dtype.bytes() : pitchBytes;
-        landingSlotBytes = slotBytes(landingRows, landingPitchBytes);
-        long ownSlot = slotBytes(rows.rows(fabric.rank()), pitchBytes);
-        region = fabric.allocate(shardsAt + SLOTS * (ownSlot + landingSlotBytes));
+        landingHalfBytes = halfBytes(landingRows, landingPitchBytes);
+        long ownHalf = halfBytes(rows.rows(fabric.rank()), pitchBytes);
+        region = fabric.allocate(shardsAt + HALVES * (ownHalf + landingHalfBytes));
 
-        shards = new Matrix[SLOTS][ranks];
-        landings = new Matrix[SLOTS][ranks];
+        shards = new Matrix[HALVES][ranks];
+        landings = new Matrix[HALVES][ranks];
         Hosts hosts = fabric.hosts();
-        for (int slot = 0; slot < SLOTS; slot++) {
+        for (int half = 0; half < HALVES; half++) {
             for (int r = 0; r < ranks; r++) {
                 if (hosts.shareMemory(r, fabric.rank())) {
-                    shards[slot][r] = view(r, shardAt(r, slot), rows.rows(r), cols, pitchBytes);
-                    long at = landingAt(r, slot);
-                    landings[slot][r] = view(r, at, landingRows, landingCols, landingPitchBytes);
+                    shards[half][r] = view(r, shardAt(r, half), rows.rows(r), cols, pitchBytes);
+                    long at = landingAt(r, half);
+                    landings[half][r] = view(r, at, landingRows, landingCols, landingPitchBytes);
                 }
             }
         }
     }
 
-    /** Where a slot of {@code rank}'s shard begins in its part. */
-    public long shardAt(int rank, int slot) {
-        return shardsAt + slot * slotBytes(rows.rows(rank), pitchBytes);
+    /** Where a half of {@code rank}'s shard begins in its part. */
+    public long shardAt(int rank, int half) {
+        return shardsAt + half * halfBytes(rows.rows(rank), pitchBytes);
     }
 
-    /** Where a slot of what lands at {@code rank} begins in its part. */
-    public long landingAt(int rank, int slot) {
-        return shardAt(rank, SLOTS) + slot * landingSlotBytes;
+    /** Where a half of what lands at {@code rank} begins in its part. */
+    public long landingAt(int rank, int half) {
+        return shardAt(rank, HALVES) + half * landingHalfBytes;
     }
 
     private long landingRows() {
@@ -150,7 +150,7 @@ public final class OperatorMemory {
     }
 
     /** Host memory of a GPU is pinned, so that there must be some. */
-    private long slotBytes(long rowCount, long pitch) {
+    private long halfBytes(long rowCount, long pitch) {
         long counted = staged ? Math.max(1, rowCount) : rowCount;
         return roundUp(Math.multiplyExact(counted, pitch), PAGE_BYTES);
     }
@@ -178,18 +178,18 @@ public final class OperatorMemory {
         return first + FLAG_ROW_BYTES * ((long) initiator * lanes + lane);
     }
 
-    /** The slot that a call uses. */
-    public static int slot(int call) {
+    /** The half that a call uses. */
+    public static int half(int call) {
         return call & 1;
     }
 
     public Matrix shard(int rank, int call) {
-        return shards[slot(call)][rank];
+        return shards[half(call)][rank];
     }
 
     /** Gathered A at {@code rank}; empty where none is kept. */
     public Matrix gathered(int rank, int call) {
-        return landings[slot(call)][rank];
+        return landings[half(call)][rank];
     }
 
     /** Where chunks land at {@code rank}: in that buffer where they are ping-pong buffers. */
@@ -198,12 +198,12 @@ public final class OperatorMemory {
     }
 
     /**
-     * The transfer of one chunk in the calls that use {@code slot}.
+     * The transfer of one chunk in the calls that use {@code half}.
      *
      * @param fromBuffer the ping-pong buffer that a forward comes from
      * @param counterAt where the lane counts what it has brought there, or -1
      */
-    public Move move(Transfer transfer, Chunk chunk, int fromBuffer, int slot, long counterAt) {
+    public Move move(Transfer transfer, Chunk chunk, int fromBuffer, int half, long counterAt) {
         boolean forward = transfer.isForward();
         boolean pingPong = landing == ArrivalPlace.PING_PONG;
         long inLanding = inLanding(chunk);
@@ -211,11 +211,11 @@ public final class OperatorMemory {
                 region,
                 transfer.from(),
                 forward
-                        ? landingAt(transfer.from(), pingPong ? fromBuffer : slot) + inLanding
-                        : shardAt(transfer.from(), slot) + inShard(chunk),
+                        ? landingAt(transfer.from(), pingPong ? fromBuffer : half) + inLanding
+                        : shardAt(transfer.from(), half) + inShard(chunk),
                 forward ? landingPitchBytes : pitchBytes,
                 transfer.to(),
-                landingAt(transfer.to(), pingPong ? transfer.slot() : slot) + inLanding,
+                landingAt(transfer.to(), pingPong ? transfer.slot() : half) + inLanding,
                 landingPitchBytes,
                 chunk.rows(),
                 // With what pads them, whole rows travel in one piece.
@@ -256,8 +256,8 @@ public final class OperatorMemory {
         for (int r = 0; r < counts.length; r++) {
             counts[r] = rows.rows(r);
         }
-        int slot = slot(call);
-        gather.gather(region, shardAt(rank, slot), landingAt(rank, slot), pitchBytes, counts);
+        int half = half(call);
+        gather.gather(region, shardAt(rank, half), landingAt(rank, half), pitchBytes, counts);
     }
 
     /** The row at which the shard of {@code source} starts where it lands. */

@@ -25,7 +25,7 @@ public record OperatorTrial<M, O extends Operator<M>>(
     public O prepare(Candidate candidate) {
         O operator = operators.apply(candidate);
         try {
-            for (int slot = 0; slot < OperatorMemory.SLOTS; slot++) {
+            for (int half = 0; half < OperatorMemory.HALVES; half++) {
                 fill.accept(operator.nextShard());
                 callNs(operator);
             }

@@ -38,7 +38,7 @@ class StagedMemoryTest {
             int to,
             int source,
             int c,
-            int slot,
+            int half,
             BiConsumer<OperatorMemory, Move> check) {
         int tag = chunks.tag(source, c);
         Transfer transfer =
@@ -49,11 +49,11 @@ class StagedMemoryTest {
                 memory ->
                         check.accept(
                                 memory,
-                                memory.move(transfer, chunks.chunk(source, c), 0, slot, -1)));
+                                memory.move(transfer, chunks.chunk(source, c), 0, half, -1)));
     }
 
     @Test
-    void wordsFlagsAndSlotsFollowEachOtherOnPages() {
+    void wordsFlagsAndHalvesFollowEachOtherOnPages() {
         for (long chunkRows : new long[] {1, 7, 256}) {
             Chunks chunks = Chunks.byRows(SHARDS, 77, chunkRows, chunkRows);
             with(

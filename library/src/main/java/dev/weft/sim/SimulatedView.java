@@ -1,11 +1,11 @@
 package dev.weft.sim;
 
 /** What of a call is priced. */
-public enum Part {
+public enum SimulatedView {
     /** Transfers and products, overlapped or one after the other as the algorithm has it. */
-    WHOLE,
+    PIPELINED,
     /** The products alone, as if every chunk were there. */
-    PRODUCT,
+    COMPUTE_ONLY,
     /** The transfers alone. */
-    GATHER
+    COMM_ONLY
 }
