@@ -1,6 +1,5 @@
 package dev.weft.stress;
 
-import dev.weft.fabric.World;
 import dev.weft.plan.Algorithm;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -72,14 +71,9 @@ record Case(
         }
     }
 
-    /**
-     * From the fault to the last error: the deadline and a second. Ranks that MPI starts come when
-     * they come, so that the wait for all of them is never shorter than the usual deadline.
-     */
+    /** From the fault to the last error: the deadline and a second. */
     long promisedMs() {
-        boolean starting = launcher.isMpi() && fault.phase() == Fault.Phase.RENDEZVOUS;
-        long deadline = starting ? World.DEFAULT_DEADLINE.toMillis() : 0;
-        return Math.max(deadlineMs, deadline) + 1_000;
+        return deadlineMs + 1_000;
     }
 
     /**
