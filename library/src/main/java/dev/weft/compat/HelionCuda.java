@@ -6,6 +6,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
+import java.util.Objects;
 
 /**
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
@@ -145,6 +146,8 @@ public final class HelionCuda {
             int rank,
             GpuStream stream) {
         HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
+        // Words of its own would be written by nobody.
+        Objects.requireNonNull(progress, "progress");
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
         return HelionDeviceResult.prepare(a, shared, b, bTransposed, progress, splitsPerRank, rank)
                 .launch(stream);

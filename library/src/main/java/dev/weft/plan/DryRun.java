@@ -22,6 +22,9 @@ final class DryRun {
     private final List<RankPlan> plans;
     private final Chunks chunks;
 
+    /** The same on all ranks. */
+    private final Storage storage;
+
     /** Workers: the lanes of all ranks, and after them one consumer per rank. */
     private final List<Lane> lanes = new ArrayList<>();
 
@@ -46,6 +49,7 @@ final class DryRun {
     private DryRun(List<RankPlan> plans) {
         this.plans = plans;
         this.chunks = plans.getFirst().chunks();
+        this.storage = plans.getFirst().storage();
         plans.forEach(plan -> lanes.addAll(plan.lanes()));
         int ranks = plans.size();
         int workers = lanes.size() + ranks;
@@ -121,7 +125,7 @@ final class DryRun {
 
     /** The first arrival that the block still needs, or -1. */
     private int missingArrival(int rank, RowBlock block) {
-        if (block.source() == rank || plans.get(rank).storage() == Storage.IN_PLACE) {
+        if (block.source() == rank || storage == Storage.IN_PLACE) {
             return -1;
         }
         for (; chunksSeen[rank] < block.chunkCount(); chunksSeen[rank]++) {

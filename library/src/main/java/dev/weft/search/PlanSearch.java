@@ -272,11 +272,12 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** Rows of a chunk of the largest shard. */
     public long chunkRows(Candidate candidate) {
         Chunks chunks = chunks(candidate);
-        return IntStream.range(0, problem.ranks())
-                .mapToLong(chunks::chunkRows)
-                .map(rows -> Math.min(rows, Math.max(1, problem.shards().maxRows())))
-                .max()
-                .orElseThrow();
+        long most =
+                IntStream.range(0, problem.ranks())
+                        .mapToLong(chunks::chunkRows)
+                        .max()
+                        .orElseThrow();
+        return Math.min(most, Math.max(1, problem.shards().maxRows()));
     }
 
     /** The candidate with what a call takes. */

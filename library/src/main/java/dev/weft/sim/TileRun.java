@@ -130,7 +130,9 @@ final class TileRun extends ProductRun implements Events.Action {
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
     }
 
-    /** B stays on the chip where that holds it; otherwise units that run at once share it. */
+    /**
+     * B stays on the chip where half of that holds it; otherwise units that run at once share it.
+     */
     private double bBytes(long rows, long n, Machine.Memory memory) {
         double b =
                 (double) simulation.scenario.chunks().cols()

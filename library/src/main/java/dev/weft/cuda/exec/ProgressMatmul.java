@@ -83,6 +83,7 @@ public final class ProgressMatmul implements AutoCloseable {
         this.gpu = gpu;
         this.splits = splitsPerRank;
         this.empty = schedule.tileCount() == 0;
+        this.end = new DeviceEvent();
         this.stall = new StallWord();
         try {
             this.product =
@@ -97,10 +98,10 @@ public final class ProgressMatmul implements AutoCloseable {
                             stall,
                             WaitTime.nanoseconds(group.deadline()));
         } catch (RuntimeException | Error e) {
+            end.close();
             stall.close();
             throw e;
         }
-        this.end = new DeviceEvent();
     }
 
     public static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {
