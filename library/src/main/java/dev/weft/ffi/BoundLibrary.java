@@ -109,8 +109,16 @@ record BoundLibrary(
                 symbol,
                 parameters
                         .chars()
-                        .mapToObj(letter -> letter == 'P' ? JAVA_LONG : JAVA_INT)
+                        .mapToObj(letter -> layout(symbol, (char) letter))
                         .toArray(MemoryLayout[]::new));
+    }
+
+    private static MemoryLayout layout(String symbol, char letter) {
+        return switch (letter) {
+            case 'P' -> JAVA_LONG;
+            case 'I' -> JAVA_INT;
+            default -> throw new IllegalArgumentException(symbol + " with " + letter + ": P or I");
+        };
     }
 
     NativeFunction function(String symbol, MemoryLayout... parameters) {

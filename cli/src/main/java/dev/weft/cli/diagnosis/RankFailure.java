@@ -25,7 +25,7 @@ public record RankFailure(int rank, Kind kind, String message, Optional<FailureR
 
     /** Where a rank leaves its failure for its starter. */
     public static final RankFile<RankFailure> FILE =
-            new RankFile<>("WEFT_END_FILE", "end", RankFailure.class);
+            new RankFile<>("WEFT_END_FILE", "end", RankFailure.class, 1 << 21);
 
     /** Environment variable: the command has started this rank by mpirun, and listens. */
     public static final String MPI_STARTED = "WEFT_MPI_STARTED";

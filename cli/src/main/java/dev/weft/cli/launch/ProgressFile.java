@@ -11,7 +11,7 @@ public final class ProgressFile {
     private record Measured(long done, long total) {}
 
     private static final RankFile<Measured> FILE =
-            new RankFile<>("WEFT_PROGRESS", "progress", Measured.class);
+            new RankFile<>("WEFT_PROGRESS", "progress", Measured.class, 64);
 
     private ProgressFile() {}
 

@@ -12,10 +12,10 @@ import java.util.Optional;
  *
  * @param variable of the environment, by which a rank is asked for it
  * @param name of the file, before the rank's number
+ * @param mostBytes that are read: any program may be started as a rank, and write there
  */
-public record RankFile<R extends Record>(String variable, String name, Class<R> type) {
-
-    private static final int MOST_BYTES = Integer.MAX_VALUE;
+public record RankFile<R extends Record>(
+        String variable, String name, Class<R> type, int mostBytes) {
 
     public Path path(Path folder, int rank) {
         return folder.resolve(name + "-" + rank);
@@ -56,11 +56,14 @@ public record RankFile<R extends Record>(String variable, String name, Class<R> 
 
     /** What a rank has left. */
     public R read(Path folder, int rank) throws IOException {
-        return RecordBytes.read(type, path(folder, rank), MOST_BYTES);
+        return RecordBytes.read(type, path(folder, rank), mostBytes);
     }
 
     /** What a rank has left; empty where there is none, it was cut off, or is something else. */
     public Optional<R> readable(Path folder, int rank) {
+        if (!Files.exists(path(folder, rank))) {
+            return Optional.empty();
+        }
         try {
             return Optional.of(read(folder, rank));
         } catch (IOException e) {
@@ -79,7 +82,7 @@ public record RankFile<R extends Record>(String variable, String name, Class<R> 
         try {
             Path taken = file.resolveSibling(file.getFileName() + ".taken");
             Files.move(file, taken, StandardCopyOption.ATOMIC_MOVE);
-            R record = RecordBytes.read(type, taken, MOST_BYTES);
+            R record = RecordBytes.read(type, taken, mostBytes);
             Files.delete(taken);
             return Optional.of(record);
         } catch (IOException e) {

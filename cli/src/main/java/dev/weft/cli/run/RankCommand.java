@@ -19,10 +19,11 @@ import picocli.CommandLine.Mixin;
 public final class RankCommand implements Callable<Integer> {
 
     static final RankFile<RankReport> REPORT =
-            new RankFile<>("WEFT_REPORT", "report", RankReport.class);
+            new RankFile<>("WEFT_REPORT", "report", RankReport.class, Integer.MAX_VALUE);
 
     /** What has been measured so far, where somebody watches. */
-    static final RankFile<RankReport> LIVE = new RankFile<>("WEFT_LIVE", "live", RankReport.class);
+    static final RankFile<RankReport> LIVE =
+            new RankFile<>("WEFT_LIVE", "live", RankReport.class, Integer.MAX_VALUE);
 
     @Mixin RunOptions options;
 

@@ -38,8 +38,8 @@ final class StallEvent extends Event {
         }
         StallEvent event = new StallEvent();
         event.rank = fabric.worldRank(fabric.rank());
-        event.awaited = fabric.errors().describe(what, value);
         event.blockedNs = System.nanoTime() - beganNs;
+        event.awaited = fabric.errors().describe(what, value);
         event.commit();
     }
 }
