@@ -9,7 +9,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
 
@@ -35,13 +34,13 @@ public final class Sb2sb implements AutoCloseable {
     private final Fabric world;
     private final Fabric group;
     private final Shape shape;
-    private final AllGather[] programs;
+    private final List<AllGather<Matrix>> programs;
     private final Sb2sbPrograms runner;
 
     /** What each rank gives and gets. */
     private record Shape(long rows, long cols, DType dtype, long outRows, long outCols) {}
 
-    private Sb2sb(Fabric world, Fabric group, Shape shape, AllGather[] programs) {
+    private Sb2sb(Fabric world, Fabric group, Shape shape, List<AllGather<Matrix>> programs) {
         this.world = world;
         this.group = group;
         this.shape = shape;
@@ -144,9 +143,10 @@ public final class Sb2sb implements AutoCloseable {
                     Sb2sbRules.capacity(h, w, dtype, config.onChipBytes());
                 },
                 group -> {
-                    AllGather all = AllGather.columns(group, h, w, dtype, config.algorithm(), h);
+                    AllGather<Matrix> all =
+                            AllGather.columns(group, h, w, dtype, config.algorithm(), h);
                     Shape shape = new Shape(h, w, dtype, h, w * tpDegree);
-                    return new Sb2sb(world, group, shape, new AllGather[] {all});
+                    return new Sb2sb(world, group, shape, List.of(all));
                 });
     }
 
@@ -169,17 +169,18 @@ public final class Sb2sb implements AutoCloseable {
                     Sb2sbRules.tiles(m, lnc);
                 },
                 group -> {
-                    AllGather[] programs = new AllGather[Sb2sbRules.programs(m, lnc)];
+                    int count = Sb2sbRules.programs(m, lnc);
+                    List<AllGather<Matrix>> programs = new ArrayList<>();
                     try {
-                        for (int p = 0; p < programs.length; p++) {
-                            programs[p] =
+                        for (int p = 0; p < count; p++) {
+                            programs.add(
                                     AllGather.columns(
                                             group,
-                                            m / programs.length,
+                                            m / count,
                                             k,
                                             dtype,
                                             config.algorithm(),
-                                            Sb2sbRules.tileRows(m));
+                                            Sb2sbRules.tileRows(m)));
                         }
                         Shape shape = new Shape(m, k, dtype, m, k * tpDegree);
                         return new Sb2sb(world, group, shape, programs);
@@ -206,9 +207,10 @@ public final class Sb2sb implements AutoCloseable {
                 () -> Sb2sbRules.sizes(Math.max(1, rows), cols),
                 group -> {
                     Shards shards = Shards.of(group.exchange(rows));
-                    AllGather all = AllGather.rows(group, shards, cols, dtype, config.algorithm());
+                    AllGather<Matrix> all =
+                            AllGather.rows(group, shards, cols, dtype, config.algorithm());
                     Shape shape = new Shape(rows, cols, dtype, shards.totalRows(), cols);
-                    return new Sb2sb(world, group, shape, new AllGather[] {all});
+                    return new Sb2sb(world, group, shape, List.of(all));
                 });
     }
 
@@ -247,36 +249,36 @@ public final class Sb2sb implements AutoCloseable {
 
     /** Programs of this rank that have tiles. */
     public int programs() {
-        return programs.length;
+        return programs.size();
     }
 
     /** What every call of a program does on this rank; its chunks are its tiles. */
     public RankPlan plan(int program) {
-        return programs[program].plan();
+        return programs.get(program).plan();
     }
 
     /** What the latest call did on this rank; of several programs, each with tracks of its own. */
     public Timeline timeline() {
-        if (programs.length == 1) {
-            return programs[0].timeline();
+        if (programs.size() == 1) {
+            return programs.getFirst().timeline();
         }
         List<Timeline.Track> tracks = new ArrayList<>();
         long startNs = Long.MAX_VALUE;
-        for (AllGather program : programs) {
+        for (AllGather<Matrix> program : programs) {
             startNs = Math.min(startNs, program.timeline().startNs());
         }
-        long rowsOfOne = shape.rows() / programs.length;
-        int chunksOfOne = programs[0].plan().chunks().count(0);
+        long rowsOfOne = shape.rows() / programs.size();
+        int chunksOfOne = programs.getFirst().plan().chunks().count(0);
         long elapsedNs = 0;
-        for (int p = 0; p < programs.length; p++) {
-            Timeline own = programs[p].timeline();
+        for (int p = 0; p < programs.size(); p++) {
+            Timeline own = programs.get(p).timeline();
             long lateNs = own.startNs() - startNs;
             elapsedNs = Math.max(elapsedNs, lateNs + own.elapsedNs());
             for (Timeline.Track track : own.tracks()) {
                 tracks.add(track.asPartOf("program-" + p, lateNs, p * rowsOfOne, p * chunksOfOne));
             }
         }
-        return new Timeline(programs[0].timeline().rank(), startNs, elapsedNs, tracks);
+        return new Timeline(programs.getFirst().timeline().rank(), startNs, elapsedNs, tracks);
     }
 
     /** Gathers. Collective. The result is a view of own memory that holds until the next call. */
@@ -310,8 +312,8 @@ public final class Sb2sb implements AutoCloseable {
         }
     }
 
-    private static void closeAll(AllGather[] programs) {
-        Arrays.stream(programs).filter(program -> program != null).forEach(AllGather::close);
+    private static void closeAll(List<AllGather<Matrix>> programs) {
+        programs.forEach(AllGather::close);
     }
 
     /** Ends the workers and frees all memory. */

@@ -18,20 +18,20 @@ import java.util.concurrent.Executors;
  */
 final class Sb2sbPrograms implements AutoCloseable {
 
-    private final AllGather[] programs;
+    private final List<AllGather<Matrix>> programs;
     private final Arena arena = Arena.ofShared();
     private final Matrix joined;
     private final ExecutorService others;
 
-    Sb2sbPrograms(AllGather[] programs, DType dtype, long outRows, long outCols) {
+    Sb2sbPrograms(List<AllGather<Matrix>> programs, DType dtype, long outRows, long outCols) {
         this.programs = programs;
-        boolean alone = programs.length == 1;
+        boolean alone = programs.size() == 1;
         this.joined = alone ? null : Matrix.allocate(arena, dtype, outRows, outCols);
         this.others =
                 alone
                         ? null
                         : Executors.newFixedThreadPool(
-                                programs.length - 1,
+                                programs.size() - 1,
                                 Thread.ofPlatform().daemon().name("weft-program-", 1).factory());
     }
 
@@ -39,12 +39,12 @@ final class Sb2sbPrograms implements AutoCloseable {
      * @param out the caller's, or null: then the result holds until the next call
      */
     Matrix call(Matrix inp, Matrix out) {
-        if (programs.length == 1 && out == null) {
-            return programs[0].call(inp);
+        if (programs.size() == 1 && out == null) {
+            return programs.getFirst().call(inp);
         }
         Matrix target = out == null ? joined : out;
         List<CompletableFuture<Void>> running = new ArrayList<>();
-        for (int p = 1; p < programs.length; p++) {
+        for (int p = 1; p < programs.size(); p++) {
             int program = p;
             running.add(CompletableFuture.runAsync(() -> gather(program, inp, target), others));
         }
@@ -65,9 +65,9 @@ final class Sb2sbPrograms implements AutoCloseable {
     }
 
     private void gather(int program, Matrix inp, Matrix target) {
-        long inpRows = inp.rows() / programs.length;
-        long outRows = target.rows() / programs.length;
-        Matrix gathered = programs[program].call(inp.rows(program * inpRows, inpRows));
+        long inpRows = inp.rows() / programs.size();
+        long outRows = target.rows() / programs.size();
+        Matrix gathered = programs.get(program).call(inp.rows(program * inpRows, inpRows));
         target.rows(program * outRows, outRows).copyFrom(gathered);
     }
 

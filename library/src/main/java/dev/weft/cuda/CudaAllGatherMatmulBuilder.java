@@ -159,7 +159,7 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private CudaAllGatherMatmul prepareAgreed() {
-        Description wanted = description(0);
+        Description wanted = description();
         checkOperands(wanted);
         gpu.bind();
         CudaPlanning planning = new CudaPlanning(fabric, isStaged(), gpu, rank, engine, wanted);

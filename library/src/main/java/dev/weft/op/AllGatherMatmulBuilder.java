@@ -9,6 +9,7 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
@@ -33,11 +34,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private final List<RightHandSide> sides = new ArrayList<>();
     private Gemm gemm;
     private boolean pinned;
-    private boolean keepGathered;
-    private boolean pingPong;
-    private boolean summaries;
-    private boolean gatherColumns;
-    private long gatherOnlyCols;
 
     private record RightHandSide(Matrix matrix, boolean transposed) {}
 
@@ -83,31 +79,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
      * chunks' flags: one word to block on instead of several, and one signal more per chunk.
      */
     public AllGatherMatmulBuilder waitForSummary() {
-        this.summaries = true;
-        return this;
-    }
-
-    /** Leaves gathered A in {@link Result#gathered}. */
-    public AllGatherMatmulBuilder keepGathered() {
-        this.keepGathered = true;
-        return this;
-    }
-
-    /**
-     * A ring whose arriving shards live only in two buffers of one shard each, used in turn: no
-     * gathered A is stored anywhere. Sets the algorithm; there is one lane, whatever {@link
-     * #commWorkers} says.
-     */
-    public AllGatherMatmulBuilder pingPong() {
-        this.pingPong = true;
-        return algorithm(Algorithm.pingPongRing());
-    }
-
-    /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
-    AllGatherMatmulBuilder gatherOnly(long cols, boolean besideEachOther) {
-        this.gatherOnlyCols = positive("columns", cols);
-        this.gatherColumns = besideEachOther;
-        return keepGathered();
+        return feature(Feature.SUMMARIES);
     }
 
     /**
@@ -125,8 +97,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     private AllGatherMatmul prepareAgreed() {
-        Description wanted = description(gatherOnlyCols);
-        checkKept(wanted);
+        Description wanted = description();
         agree(wanted);
         Gemm engine = gemm == null ? Gemms.auto() : gemm;
         Arena arena = Arena.ofShared();
@@ -135,7 +106,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             List<Product> products = products(wanted, engine, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
-            Planning planning = Planning.of(fabric, engine, wanted, workers, keepGathered);
+            Planning planning = Planning.of(fabric, engine, wanted, workers);
             Prepared prepared = new Prepared(wanted, engine, products, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
@@ -162,6 +133,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     private AutoChoice.Choice<AllGatherMatmul> choose(Planning planning, Prepared prepared) {
         Gemm engine = prepared.engine();
+        boolean summaries = prepared.wanted().wants(Feature.SUMMARIES);
         String settings = "%s %s %s %s".formatted(engine.name(), fabric.cores(), summaries, pinned);
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
@@ -199,13 +171,15 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private AllGatherMatmul operator(
             Prepared prepared, List<RankPlan> plans, Arena arena, List<Region> regions) {
         RankPlan plan = plans.get(fabric.rank());
-        checkRuns(plan);
+        Description wanted = prepared.wanted();
+        boolean summaries = wanted.wants(Feature.SUMMARIES);
+        checkRuns(plan, wanted);
         OperatorMemory memory =
                 new OperatorMemory(
                         fabric,
                         plan.chunks(),
-                        prepared.wanted().aType(),
-                        landing(plan),
+                        wanted.aType(),
+                        landing(plan, wanted),
                         summaries ? plan.lanes().size() : 0);
         regions.add(memory.region());
         int workers = prepared.workers();
@@ -213,21 +187,22 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 fabric,
                 plans,
                 prepared.engine(),
-                prepared.wanted().aType(),
+                wanted.aType(),
                 memory,
                 prepared.products(),
                 new Settings(
-                        keepGathered,
+                        wanted.wants(Feature.KEPT),
                         summaries,
                         workers,
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
-                        rowGather(plan)),
+                        rowGather(plan, wanted)),
                 new OperatorResources(arena, List.copyOf(regions)));
     }
 
     /** What the checker cannot know: what is wanted besides the plan. */
-    private void checkRuns(RankPlan plan) {
-        if (keepGathered && plan.storage() == RankPlan.Storage.PING_PONG) {
+    private static void checkRuns(RankPlan plan, Description wanted) {
+        boolean summaries = wanted.wants(Feature.SUMMARIES);
+        if (wanted.wants(Feature.KEPT) && plan.storage() == RankPlan.Storage.PING_PONG) {
             throw new IllegalArgumentException(
                     "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
                             .formatted(plan.name()));
@@ -241,40 +216,26 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         }
     }
 
-    private ArrivalPlace landing(RankPlan plan) {
+    private static ArrivalPlace landing(RankPlan plan, Description wanted) {
         if (plan.storage() == RankPlan.Storage.PING_PONG) {
             return ArrivalPlace.PING_PONG;
         }
-        if (gatherColumns) {
+        if (wanted.wants(Feature.SIDE_BY_SIDE)) {
             return ArrivalPlace.COLUMNS;
         }
         boolean arrives = plan.storage() == RankPlan.Storage.GATHERED && plan.ranks() > 1;
-        boolean gathered = keepGathered || arrives;
-        return gathered ? ArrivalPlace.ROWS : ArrivalPlace.NONE;
+        return wanted.wants(Feature.KEPT) || arrives ? ArrivalPlace.ROWS : ArrivalPlace.NONE;
     }
 
     /** The fabric's own all-gather, where the plan leaves the gather to it; else null. */
-    private RowGather rowGather(RankPlan plan) {
-        boolean any = plan.pacing().anyGather() && landing(plan) == ArrivalPlace.ROWS;
+    private RowGather rowGather(RankPlan plan, Description wanted) {
+        boolean any = plan.pacing().anyGather() && landing(plan, wanted) == ArrivalPlace.ROWS;
         return any ? fabric.rowGather() : null;
-    }
-
-    private void checkKept(Description wanted) {
-        if (pingPong && (keepGathered || wanted.algorithm() instanceof Algorithm)) {
-            throw new IllegalArgumentException(
-                    "ping-pong buffers with %s: expected a ring that keeps none"
-                            .formatted(
-                                    keepGathered ? "gathered A kept" : wanted.algorithm().label()));
-        }
     }
 
     private void agree(Description wanted) {
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
-        agreement.on("keeping gathered A", keepGathered ? 1 : 0);
-        agreement.on("ping-pong buffers", pingPong ? 1 : 0);
-        agreement.on("gathering side by side", gatherColumns ? 1 : 0);
-        agreement.on("waiting for summaries", summaries ? 1 : 0);
         agreement.settle();
     }
 

@@ -15,6 +15,7 @@ import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Wiring;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import dev.weft.tune.HostModel;
 import java.util.Arrays;
 import java.util.List;
@@ -60,7 +61,7 @@ record AutoMachine(Fabric fabric) {
 
     private double gatherNs(long rows, long chunkRows) {
         Shards shards = Shards.even(rows * fabric.size(), fabric.size());
-        try (AllGather gather =
+        try (AllGather<Matrix> gather =
                 AllGather.rows(fabric, shards, COLS, DType.FP32, Algorithm.MESH_PUSH, chunkRows)) {
             double[] ns = new double[ROUNDS];
             for (int round = -1; round < ROUNDS; round++) {

@@ -1,6 +1,7 @@
 package dev.weft.op;
 
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
@@ -8,7 +9,9 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Takes the description of an operator, for CPUs or GPUs, and prepares it. All ranks describe the
@@ -33,6 +36,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     private long chunkCols;
     private int computeWorkers;
     private int commWorkers;
+    private final Set<Feature> features = EnumSet.noneOf(Feature.class);
+    private long gatherOnlyCols;
 
     /** The shape of one B. */
     private record Side(String text, DType dtype, long k, long n) {}
@@ -45,6 +50,11 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     }
 
     protected abstract B self();
+
+    /** Of the group; 0 where the shards say how many there are. */
+    final int ranks() {
+        return ranks;
+    }
 
     /** How the rows of A lie on the ranks, and the type of A's elements. */
     public B a(Shards shards, DType dtype) {
@@ -152,6 +162,43 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return self();
     }
 
+    /** Leaves gathered A in {@link Result#gathered}. */
+    public final B keepGathered() {
+        features.add(Feature.KEPT);
+        return self();
+    }
+
+    /**
+     * A ring whose arriving shards live only in two buffers of one shard each, used in turn: no
+     * gathered A is stored anywhere. Sets the algorithm; the ring has {@link #commWorkers} lanes,
+     * one unless said otherwise.
+     */
+    public final B pingPong() {
+        features.add(Feature.PING_PONG);
+        return algorithm(Algorithm.pingPongRing());
+    }
+
+    /** As {@link #pingPong()}, with so many lanes, which move parts of a shard at the same time. */
+    public final B pingPong(int lanes) {
+        return pingPong().commWorkers(lanes);
+    }
+
+    /** No product: A of {@code cols} columns is gathered, shard below shard or beside it. */
+    final B gatherOnly(long cols, boolean besideEachOther) {
+        this.gatherOnlyCols = positive("columns", cols);
+        if (besideEachOther) {
+            features.add(Feature.SIDE_BY_SIDE);
+        }
+        return keepGathered();
+    }
+
+    /** Asks for something that only some operators can do. */
+    @SuppressWarnings("exports")
+    protected final B feature(Feature feature) {
+        features.add(feature);
+        return self();
+    }
+
     protected static long positive(String what, long value) {
         if (value < 1) {
             throw new IllegalArgumentException(value + " " + what + ": expected at least one");
@@ -170,23 +217,25 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return outType == null ? DType.promote(aType, sides.get(index).dtype()) : outType;
     }
 
-    /**
-     * All of the above, checked as far as it is the same everywhere.
-     *
-     * @param gatherCols columns of an A that is gathered only; 0 for a product
-     */
+    /** All of the above, checked as far as it is the same everywhere. */
     @SuppressWarnings("exports")
-    protected final Description description(long gatherCols) {
-        if (shards == null || sides.isEmpty() && gatherCols == 0) {
+    protected final Description description() {
+        if (shards == null || sides.isEmpty() && gatherOnlyCols == 0) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
-        long k = sides.isEmpty() ? gatherCols : sides.getFirst().k();
+        long k = sides.isEmpty() ? gatherOnlyCols : sides.getFirst().k();
         for (int i = 0; i < sides.size(); i++) {
             if (sides.get(i).k() != k || k < 1) {
                 throw new IllegalArgumentException(
                         "B number %d is %s: expected K = %d as of B number 0"
                                 .formatted(i, sides.get(i).text(), Math.max(k, 1)));
             }
+        }
+        boolean kept = features.contains(Feature.KEPT);
+        if (features.contains(Feature.PING_PONG) && (kept || algorithm instanceof Algorithm)) {
+            throw new IllegalArgumentException(
+                    "ping-pong buffers with %s: expected a ring that keeps none"
+                            .formatted(kept ? "gathered A kept" : algorithm.label()));
         }
         Description description =
                 new Description(
@@ -200,7 +249,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
                         engine,
                         new Cut(chunkRows, splitsPerRank, chunkCols),
                         computeWorkers,
-                        commWorkers);
+                        commWorkers,
+                        features);
         description.checkGiven();
         return description;
     }

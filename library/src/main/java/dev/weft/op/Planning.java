@@ -4,6 +4,7 @@ import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.PlanWriter;
@@ -21,22 +22,15 @@ import java.util.List;
  * @param workers threads that multiply
  */
 record Planning(
-        Transport fabric,
-        Description wanted,
-        int workers,
-        boolean keepGathered,
-        int rowQuantum,
-        long mostBlockRows) {
+        Transport fabric, Description wanted, int workers, int rowQuantum, long mostBlockRows) {
 
     /** Collective. */
-    static Planning of(
-            Transport fabric, Gemm gemm, Description wanted, int workers, boolean keepGathered) {
+    static Planning of(Transport fabric, Gemm gemm, Description wanted, int workers) {
         Agreement agreement = new Agreement(fabric);
         return new Planning(
                 fabric,
                 wanted,
                 (int) agreement.ofFirst(workers),
-                keepGathered,
                 (int) agreement.ofFirst(gemm.rowQuantum()),
                 agreement.ofFirst(gemm.blockRows()));
     }
@@ -70,6 +64,7 @@ record Planning(
 
     /** What is to be done, for the search for a plan. */
     Problem problem() {
-        return wanted.problem(keepGathered, workers, wanted.commWorkers(), fabric.hosts());
+        return wanted.problem(
+                wanted.wants(Feature.KEPT), workers, wanted.commWorkers(), fabric.hosts());
     }
 }

@@ -41,8 +41,8 @@ public enum Algorithm implements PlanWriter {
     }
 
     /**
-     * A ring of one lane, whatever the lanes that are wanted, which keeps no gathered A: shards
-     * arrive in two buffers in turn.
+     * A ring in one direction that keeps no gathered A: shards arrive in two buffers in turn. Every
+     * lane carries its part of each shard.
      */
     public static PlanWriter pingPongRing() {
         return Planner.pingPongRing();

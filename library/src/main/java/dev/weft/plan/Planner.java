@@ -27,7 +27,7 @@ final class Planner {
                 rank -> plan(algorithm, chunks, lanes, rank, hosts));
     }
 
-    /** The plans of all ranks for {@link #pingPongRing}, whatever the lanes. */
+    /** The plans of all ranks for a ring that lands in two buffers. */
     static PlanWriter pingPongRing() {
         return new PlanWriter() {
             @Override
@@ -40,8 +40,8 @@ final class Planner {
                 return new WrittenPlans(
                         chunks.shards().ranks(),
                         hosts,
-                        Objects.hash("ping-pong", chunks),
-                        rank -> pingPongRing(chunks, rank, hosts));
+                        Objects.hash("ping-pong", lanes, chunks),
+                        rank -> pingPongRing(chunks, lanes, rank, hosts));
             }
 
             @Override
@@ -129,21 +129,24 @@ final class Planner {
     }
 
     /**
-     * A ring in one lane that keeps no gathered A: the shard that arrives in step 1, 2, ... R-1
-     * lands in buffer {@code step % 2}, and from step 3 on only after the receiver has released the
-     * shard of two steps before. The operator guarantees that both buffers are free when the call
-     * starts. It goes over all ranks one by one, whatever hosts they lie on.
+     * A ring that keeps no gathered A: the shard that arrives in step 1, 2, ... R-1 lands in buffer
+     * {@code step % 2}, and from step 3 on only after the receiver has released the shard of two
+     * steps before. The operator guarantees that both buffers are free when the call starts. It
+     * goes over all ranks one by one, whatever hosts they lie on. Each lane carries its segments of
+     * every shard, and no lane waits for another one of the same rank.
      */
-    static RankPlan pingPongRing(Chunks chunks, int rank, Hosts hosts) {
+    static RankPlan pingPongRing(Chunks chunks, int lanes, int rank, Hosts hosts) {
         int ranks = chunks.shards().ranks();
         checkRank(rank, ranks);
+        int laneCount = lanes(Algorithm.RING, Hosts.apart(ranks), lanes);
         String name = Algorithm.RING.label();
         Pacing pacing = pacing(Algorithm.RING, hosts);
         if (ranks == 1) {
             return withoutTransfers(name, Storage.PING_PONG, chunks, rank, pacing);
         }
-        Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), 1);
-        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, pacing).write(rank, 1);
+        Routing routing = RingRouting.oneWay(chunks, Hosts.apart(ranks), laneCount);
+        return new RoutedPlan(name, Storage.PING_PONG, chunks, routing, pacing)
+                .write(rank, laneCount);
     }
 
     /**

@@ -1,5 +1,7 @@
 package dev.weft.plan;
 
+import static java.util.Comparator.comparingInt;
+
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
@@ -21,10 +23,19 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
         for (Delivery delivery : deliveries) {
             arrivals.add(lane(delivery.lane(), delivery.hops()));
         }
+        int ranks = chunks.shards().ranks();
         List<RowBlock> consumption =
                 pacing.gatherFirst()
                         ? ConsumptionOrder.natural(chunks)
                         : routing.consumption(chunks, rank, deliveries);
+        if (storage == Storage.PING_PONG) {
+            // A lane with fewer rows may be a step ahead of another one: a block of its next step
+            // must not hold back those whose buffer that step waits for.
+            consumption =
+                    consumption.stream()
+                            .sorted(comparingInt(b -> Math.floorMod(rank - b.source(), ranks)))
+                            .toList();
+        }
         return new RankPlan(
                 name,
                 storage,
@@ -33,7 +44,7 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
                 lanes,
                 arrivals,
                 consumption,
-                releases(storage, rank, chunks.shards().ranks()),
+                releases(storage, rank, ranks),
                 pacing);
     }
 

@@ -52,7 +52,8 @@ class CudaPlanningTest {
                             engine.label(),
                             new Cut(chunkRows, splits, chunkCols),
                             0,
-                            streams);
+                            streams,
+                            Set.of());
             return new CudaPlanning(fabric, staged, null, rank, engine, wanted);
         }
     }

@@ -163,8 +163,9 @@ final class MpiRank {
         int rank = fabric.rank();
         int cols = 33;
         try (Arena arena = Arena.ofShared();
-                AllGather rows = AllGather.rows(fabric, shards, cols, type, algorithm);
-                AllGather columns = AllGather.columns(fabric, 11, cols, type, algorithm, 4)) {
+                AllGather<Matrix> rows = AllGather.rows(fabric, shards, cols, type, algorithm);
+                AllGather<Matrix> columns =
+                        AllGather.columns(fabric, 11, cols, type, algorithm, 4)) {
             for (int call = 0; call < CONTENTS; call++) {
                 Matrix below = Matrix.allocate(arena, type, shards.totalRows(), cols);
                 new NormalData(call, 1).fill(below);

@@ -28,6 +28,7 @@ class PingPongTest {
             long[] rows = sizes.longs(ranks, 0, 70).map(r -> r % 3 == 0 ? 0 : r).toArray();
             Shards shards = Shards.of(rows);
             String what = "shards " + shards + ", seed " + seed;
+            int lanes = 1 + ranks % 3;
             Arena arena = Arena.ofAuto();
             Problem problem = Problem.create(arena, shards, 40, 30, DType.BF16, seed);
             Ranks.run(
@@ -36,7 +37,7 @@ class PingPongTest {
                         Random pauses = new Random(seed + fabric.rank());
                         try (AllGatherMatmul op =
                                 problem.on(fabric)
-                                        .pingPong()
+                                        .pingPong(lanes)
                                         .chunkRows(7)
                                         .computeWorkers(2)
                                         .prepare()) {
@@ -124,9 +125,9 @@ class PingPongTest {
                 ranks,
                 fabric -> {
                     int rank = fabric.rank();
-                    try (AllGather rows =
+                    try (AllGather<Matrix> rows =
                                     AllGather.rows(fabric, shards, 11, DType.FP16, algorithm);
-                            AllGather columns =
+                            AllGather<Matrix> columns =
                                     AllGather.columns(fabric, 13, 7, DType.FP16, algorithm, 4)) {
                         for (int call = 0; call < 3; call++) {
                             Matrix shard = below.rows(shards.firstRow(rank), shards.rows(rank));

@@ -16,7 +16,14 @@ public final class PlanCases {
     }
 
     static RankPlan pingPongRing(Chunks chunks, int rank) {
-        return Planner.pingPongRing(chunks, rank, Hosts.one(chunks.shards().ranks()));
+        return pingPongPlans(chunks, 1).get(rank);
+    }
+
+    static List<RankPlan> pingPongPlans(Chunks chunks, int lanes) {
+        int ranks = chunks.shards().ranks();
+        return IntStream.range(0, ranks)
+                .mapToObj(rank -> Planner.pingPongRing(chunks, lanes, rank, Hosts.one(ranks)))
+                .toList();
     }
 
     /** The plans of all ranks, in rank order. */
@@ -33,9 +40,7 @@ public final class PlanCases {
     }
 
     static List<RankPlan> pingPongPlans(Chunks chunks) {
-        return IntStream.range(0, chunks.shards().ranks())
-                .mapToObj(rank -> pingPongRing(chunks, rank))
-                .toList();
+        return pingPongPlans(chunks, 1);
     }
 
     /** Algorithms that have plans of their own. */

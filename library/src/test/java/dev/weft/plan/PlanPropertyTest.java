@@ -3,6 +3,7 @@ package dev.weft.plan;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
@@ -83,6 +84,25 @@ class PlanPropertyTest {
         assertEquals(PlanCases.pingPongPlans(chunks), PlanCases.pingPongPlans(again));
     }
 
+    @Test
+    void pingPongRingsOfAnyLanesAreFreeOfDeadlock() {
+        for (int ranks = 2; ranks <= 6; ranks++) {
+            for (int lanes = 1; lanes <= 4; lanes++) {
+                long[] uneven = new long[ranks];
+                Arrays.setAll(uneven, r -> (5 * r + 3) % 8);
+                for (Shards shards : List.of(Shards.even(7L * ranks, ranks), Shards.of(uneven))) {
+                    Chunks chunks = Chunks.byRows(shards, 4, 1, 1);
+                    List<RankPlan> plans = PlanCases.pingPongPlans(chunks, lanes);
+                    int wanted = lanes;
+                    plans.forEach(plan -> assertEquals(wanted, plan.lanes().size()));
+                    accepts(
+                            () -> AlgorithmCheck.check(Algorithm.RING, plans),
+                            ranks + " ranks, " + lanes + " lanes, " + shards);
+                }
+            }
+        }
+    }
+
     private static void checkAll(Chunks chunks, int lanes, long seed) {
         int ranks = chunks.shards().ranks();
         for (Algorithm algorithm : PlanCases.algorithms()) {
@@ -92,10 +112,10 @@ class PlanPropertyTest {
             int expected = Planner.lanes(algorithm, Hosts.one(ranks), lanes);
             plans.forEach(plan -> assertEquals(expected, plan.lanes().size(), name));
         }
-        List<RankPlan> pingPong = PlanCases.pingPongPlans(chunks);
+        List<RankPlan> pingPong = PlanCases.pingPongPlans(chunks, lanes);
         accepts(
                 () -> AlgorithmCheck.check(Algorithm.RING, pingPong),
-                "seed " + seed + ", ping-pong ring, " + chunks);
+                "seed " + seed + ", ping-pong ring, " + lanes + " lanes, " + chunks);
     }
 
     static void accepts(Runnable check, String name) {

@@ -138,6 +138,20 @@ class PlannerTest {
     }
 
     @Test
+    void lanesOfAPingPongRingCarryTheirSegmentsOfEveryShard() {
+        RankPlan plan = PlanCases.pingPongPlans(chunks(4, 3), 2).get(1);
+        assertEquals(
+                List.of(
+                        "1.0 1>2, 1.2 1>2, 0.0 1>2, 0.2 1>2, 3.0 1>2, 3.2 1>2",
+                        "1.1 1>2, 0.1 1>2, 3.1 1>2"),
+                transfers(plan.lanes()));
+        // Lane 1 is ahead of lane 0, but no step is consumed before the one whose buffer it takes.
+        assertEquals(
+                List.of(1, 1, 1, 0, 0, 0, 3, 3, 3, 2, 2, 2),
+                plan.consumption().stream().map(RankPlan.RowBlock::source).toList());
+    }
+
+    @Test
     void anEmptyShardKeepsItsStepInThePingPongRing() {
         RankPlan plan = PlanCases.pingPongRing(Chunks.byRows(Shards.of(1, 0, 1, 1), 1, 1, 1), 2);
         List<Transfer> sent = plan.lanes().getFirst().transfers();
@@ -186,7 +200,10 @@ class PlannerTest {
         refuses("algorithm auto", () -> Planner.lanes(Algorithm.AUTO, Hosts.one(2), 1));
         refuses("0 lanes", () -> PlanCases.plan(Algorithm.RING, chunks(2, 1), 0, 0));
         refuses("rank 2 of 2 ranks", () -> PlanCases.plan(Algorithm.RING, chunks(2, 1), 1, 2));
-        refuses("rank -1 of 2 ranks", () -> PlanCases.pingPongRing(chunks(2, 1), -1));
+        refuses(
+                "rank -1 of 2 ranks",
+                () -> Planner.pingPongRing(chunks(2, 1), 1, -1, Hosts.one(2)));
+        refuses("0 lanes", () -> PlanCases.pingPongPlans(chunks(2, 1), 0));
     }
 
     static void refuses(String message, Runnable call) {

@@ -11,8 +11,11 @@ import dev.weft.plan.cut.Cut;
 import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
 import java.lang.System.Logger.Level;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What a caller wants of an operator, on CPUs or GPUs. It is the same on all ranks, except for B.
@@ -20,11 +23,12 @@ import java.util.Map;
  *
  * @param k columns of A
  * @param outType of the products
- * @param columns N of each product
+ * @param columns N of each product; none where A is gathered only
  * @param plans of all ranks, in place of an algorithm, a cut and lanes
  * @param engine the name of what multiplies
  * @param computeWorkers threads or thread blocks of a rank that multiply
  * @param commWorkers threads or streams of a rank that move chunks
+ * @param features what is wanted besides
  */
 public record Description(
         Shards shards,
@@ -37,9 +41,43 @@ public record Description(
         String engine,
         Cut cut,
         int computeWorkers,
-        int commWorkers) {
+        int commWorkers,
+        Set<Feature> features) {
 
     private static final System.Logger LOG = System.getLogger("dev.weft");
+
+    /** What not every operator does. */
+    public enum Feature {
+        /** Gathered A is left for the caller. */
+        KEPT("keeping gathered A"),
+        /** Shards arrive in two buffers in turn, and no gathered A exists. */
+        PING_PONG("ping-pong buffers"),
+        /** Shards land beside each other, along the last dimension. */
+        SIDE_BY_SIDE("gathering side by side"),
+        /** Rows wait for a counter of the lane that brings them before they look at flags. */
+        SUMMARIES("waiting for summaries");
+
+        private final String text;
+
+        Feature(String text) {
+            this.text = text;
+        }
+    }
+
+    public Description {
+        Set<Feature> all = EnumSet.noneOf(Feature.class);
+        all.addAll(features);
+        features = Collections.unmodifiableSet(all);
+    }
+
+    public boolean wants(Feature feature) {
+        return features.contains(feature);
+    }
+
+    /** Whether there is nothing to multiply. */
+    public boolean gathersOnly() {
+        return columns.isEmpty();
+    }
 
     /** What all ranks must have in common, to be settled before anything is planned. */
     public void agree(Agreement agreement, Fabric fabric) {
@@ -55,9 +93,12 @@ public record Description(
         agreement.on("chunk columns", cut.chunkCols());
         agreement.on("communication workers", commWorkers);
         agreement.on("being given plans", plans == null ? 0 : 1);
+        for (Feature feature : Feature.values()) {
+            agreement.on(feature.text, wants(feature) ? 1 : 0);
+        }
     }
 
-    /** What is to be done, for the search for a plan, and whether gathered A is kept. */
+    /** What is to be done, for the search for a plan, and whether gathered A is there after. */
     public Problem problem(boolean keeps, int workers, int lanes, Hosts hosts) {
         return new Problem(
                 shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of());
