@@ -38,7 +38,15 @@ public interface Fabric extends AutoCloseable {
     Duration deadline();
 
     /** Collective: the fabric of this rank's subgroup, when this group is cut into equal ones. */
-    Fabric split(int groups);
+    default Fabric split(int groups) {
+        return split(ReplicaGroups.equal(size(), groups));
+    }
+
+    /**
+     * Collective: the fabric of this rank's group. Every rank of this fabric gives the same groups,
+     * of ranks of this fabric. A rank that is in none of them is a group of its own afterwards.
+     */
+    Fabric split(ReplicaGroups groups);
 
     /** Collective: the values of all ranks, in rank order. */
     long[] exchange(long value);

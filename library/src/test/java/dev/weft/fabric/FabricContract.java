@@ -13,6 +13,7 @@ import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
@@ -275,6 +276,69 @@ abstract class FabricContract {
                         }
                         fabric.barrier();
                     }
+                });
+    }
+
+    @Test
+    void anyListsOfRanksAreGroups() {
+        ReplicaGroups groups = ReplicaGroups.parse("4,0/5,1,3");
+        run(
+                6,
+                fabric -> {
+                    try (Transport part = fabric.split(groups)) {
+                        List<Integer> members =
+                                switch (fabric.rank()) {
+                                    case 0, 4 -> List.of(4, 0);
+                                    case 2 -> List.of(2);
+                                    default -> List.of(5, 1, 3);
+                                };
+                        assertEquals(members.size(), part.size());
+                        for (int r = 0; r < part.size(); r++) {
+                            assertEquals(members.get(r), part.worldRank(r));
+                        }
+                        assertOwnRanks(fabric, part, 1);
+                        try (Region region = part.allocate(64)) {
+                            int next = (part.rank() + 1) % part.size();
+                            int previous = (part.rank() + part.size() - 1) % part.size();
+                            region.part(part.rank()).set(ValueLayout.JAVA_INT, 32, fabric.rank());
+                            part.signal(region, next, 0, 1);
+                            Awaited what = Awaited.chunk(previous, previous, 0);
+                            part.await(region, part.rank(), 0, 1, what);
+                            assertEquals(
+                                    part.worldRank(previous),
+                                    region.part(previous).get(ValueLayout.JAVA_INT, 32));
+                            part.barrier();
+                        }
+                        fabric.barrier();
+                    }
+                });
+    }
+
+    @Test
+    void groupsThatTheFabricDoesNotHaveAreRefused() {
+        run(
+                2,
+                fabric -> {
+                    String missing = messageOf(() -> fabric.split(ReplicaGroups.parse("0,1/2")));
+                    assertEquals(
+                            "rank 2 in replica groups 0,1/2: expected ranks 0 to 1, which the world has",
+                            missing);
+                    fabric.barrier();
+                });
+    }
+
+    @Test
+    void ranksThatGiveUnlikeGroupsAreNamed() {
+        run(
+                2,
+                fabric -> {
+                    String own = fabric.rank() == 0 ? "0,1" : "1,0";
+                    String message = messageOf(() -> fabric.split(ReplicaGroups.parse(own)));
+                    assertEquals(
+                            "ranks 0 and 1 give unlike replica groups, this rank %s: expected the same on every rank"
+                                    .formatted(own),
+                            message);
+                    fabric.barrier();
                 });
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.stress;
 
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
@@ -84,7 +85,7 @@ final class FaultyFabric implements Transport {
     }
 
     @Override
-    public Transport split(int groups) {
+    public Transport split(ReplicaGroups groups) {
         return new FaultyFabric(below.split(groups), injector);
     }
 

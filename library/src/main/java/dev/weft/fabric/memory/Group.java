@@ -1,43 +1,65 @@
 package dev.weft.fabric.memory;
 
-/** Ranks that gather together: {@code size} ranks of the world from {@code first} on. */
-public record Group(int first, int size) {
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Ranks of the world that gather together; a group's rank, the member, is its place in them. */
+public final class Group {
+
+    private final int[] worldRanks;
+
+    /** By world rank, as far as the group has any; -1 for ranks of other groups. */
+    private final int[] members;
+
+    private Group(int[] worldRanks) {
+        this.worldRanks = worldRanks;
+        this.members = new int[Arrays.stream(worldRanks).max().orElse(-1) + 1];
+        Arrays.fill(members, -1);
+        for (int member = 0; member < worldRanks.length; member++) {
+            members[worldRanks[member]] = member;
+        }
+    }
 
     /** The whole world as one group. */
     public static Group world(int worldSize) {
-        return new Group(0, worldSize);
+        return new Group(IntStream.range(0, worldSize).toArray());
     }
 
-    /** The group of {@code worldRank} when the world is cut into {@code groups} equal groups. */
-    public static Group containing(int worldRank, int worldSize, int groups) {
-        if (groups < 1 || worldSize % groups != 0) {
-            throw new IllegalArgumentException(
-                    ("%s ranks cannot form %s equal groups: the number of groups must divide"
-                                    + " the ranks")
-                            .formatted(worldSize, groups));
-        }
-        int size = worldSize / groups;
-        return new Group(worldRank / size * size, size);
+    /** These members of this group, in this order, as a group. */
+    Group of(List<Integer> some) {
+        return new Group(some.stream().mapToInt(this::worldRank).toArray());
+    }
+
+    public int size() {
+        return worldRanks.length;
+    }
+
+    /** Whether each of the group's ranks has the same number in a world of {@code worldSize}. */
+    public boolean isWorld(int worldSize) {
+        return size() == worldSize
+                && IntStream.range(0, worldSize).allMatch(rank -> worldRanks[rank] == rank);
     }
 
     /** The rank within this group of the world's rank {@code worldRank}. */
     public int memberOf(int worldRank) {
-        if (worldRank < first || worldRank >= first + size) {
+        int member = worldRank < 0 || worldRank >= members.length ? -1 : members[worldRank];
+        if (member < 0) {
             throw new IllegalArgumentException(
-                    "rank %s is not in the group of ranks %s to %s"
-                            .formatted(worldRank, first, first + size - 1));
+                    "rank %s is not in the group of ranks %s"
+                            .formatted(worldRank, Arrays.toString(worldRanks)));
         }
-        return worldRank - first;
+        return member;
     }
 
     /** The world's rank of this group's rank {@code member}. */
     public int worldRank(int member) {
-        if (member < 0 || member >= size) {
+        if (member < 0 || member >= worldRanks.length) {
             throw new IllegalArgumentException(
                     ("member %s of a group of %s ranks: expected zero or more and less than"
                                     + " the ranks")
-                            .formatted(member, size));
+                            .formatted(member, worldRanks.length));
         }
-        return first + member;
+        return worldRanks[member];
     }
 }

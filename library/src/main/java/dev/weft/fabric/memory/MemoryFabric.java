@@ -1,6 +1,7 @@
 package dev.weft.fabric.memory;
 
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
@@ -11,6 +12,7 @@ import dev.weft.time.WaitTime;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
@@ -131,22 +133,31 @@ public abstract class MemoryFabric implements Transport {
     }
 
     @Override
-    public final Transport split(int groups) {
-        Group local = Group.containing(rank, size(), groups);
-        long[] wanted = exchange(groups);
-        for (int r = 1; r < wanted.length; r++) {
-            if (wanted[r] != wanted[0]) {
+    public final Transport split(ReplicaGroups groups) {
+        List<Integer> members = groups.in(size()).with(rank);
+        long[] digests = exchange(digest(groups.toString()));
+        for (int r = 1; r < digests.length; r++) {
+            if (digests[r] != digests[0]) {
                 throw new IllegalArgumentException(
-                        "rank %s splits into %s groups, rank %s into %s: expected the same"
-                                .formatted(worldRank(0), wanted[0], worldRank(r), wanted[r]));
+                        "ranks %s and %s give unlike replica groups, this rank %s: expected the same on every rank"
+                                .formatted(worldRank(0), worldRank(r), groups));
             }
         }
         MemoryRegion blocks = allocateRegion(ControlBlock.BYTES);
         return subgroup(
-                id + "." + splits++ + "-" + local.first() / local.size(),
-                new Group(worldRank(local.first()), local.size()),
-                local.memberOf(rank),
-                blocks.subset(local.first(), local.size()));
+                id + "." + splits++ + "-" + members.getFirst(),
+                group.of(members),
+                members.indexOf(rank),
+                blocks.subset(members));
+    }
+
+    /** A 64-bit hash (FNV-1a) of a text. */
+    protected static long digest(String text) {
+        long hash = 0xCBF2_9CE4_8422_2325L;
+        for (int i = 0; i < text.length(); i++) {
+            hash = (hash ^ text.charAt(i)) * 0x100_0000_01B3L;
+        }
+        return hash;
     }
 
     @Override

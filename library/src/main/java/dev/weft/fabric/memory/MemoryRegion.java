@@ -4,6 +4,8 @@ import dev.weft.fabric.transport.Region;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
 
 /**
  * A region as one rank sees it. The parts of its host's ranks are mapped; for the others it has
@@ -23,8 +25,7 @@ public final class MemoryRegion implements Region {
     private static final long WAITERS = 0;
 
     private final long key;
-    private final int firstMapped;
-    private final int endMapped;
+    private final BitSet mapped;
     private final MemorySegment[] whole;
     private final MemorySegment[] words;
     private final Runnable release;
@@ -33,20 +34,17 @@ public final class MemoryRegion implements Region {
 
     /** A region whose parts are all mapped. */
     public MemoryRegion(MemorySegment[] whole, Runnable release) {
-        this(0, 0, whole.length, whole, release);
+        this(0, all(whole.length), whole, release);
     }
 
     /**
      * @param key identifies the region between hosts
-     * @param firstMapped the first rank whose part is mapped
-     * @param endMapped the first rank after it whose part is not mapped
+     * @param mapped the ranks whose parts are mapped
      * @param whole each rank's header and part, or mirror
      */
-    public MemoryRegion(
-            long key, int firstMapped, int endMapped, MemorySegment[] whole, Runnable release) {
+    public MemoryRegion(long key, BitSet mapped, MemorySegment[] whole, Runnable release) {
         this.key = key;
-        this.firstMapped = firstMapped;
-        this.endMapped = endMapped;
+        this.mapped = mapped;
         this.whole = whole;
         this.release = release;
         this.words = new MemorySegment[whole.length];
@@ -78,15 +76,15 @@ public final class MemoryRegion implements Region {
     }
 
     public boolean isMapped(int rank) {
-        return rank >= firstMapped && rank < endMapped;
+        return mapped.get(rank);
     }
 
     @Override
     public MemorySegment part(int rank) {
         if (!isMapped(rank)) {
             throw new IllegalStateException(
-                    "the part of rank %s is on another host: mapped are those of ranks %s to %s"
-                            .formatted(rank, firstMapped, endMapped - 1));
+                    "the part of rank %s is on another host: mapped are those of ranks %s"
+                            .formatted(rank, mapped));
         }
         return words[rank];
     }
@@ -96,14 +94,21 @@ public final class MemoryRegion implements Region {
         return words[rank];
     }
 
-    /** The parts of {@code size} consecutive ranks from {@code first} on, as a region. */
-    public MemoryRegion subset(int first, int size) {
-        return new MemoryRegion(
-                key,
-                Math.max(0, firstMapped - first),
-                Math.min(size, endMapped - first),
-                Arrays.copyOfRange(whole, first, first + size),
-                this::close);
+    /** The parts of these ranks, in this order, as a region. */
+    public MemoryRegion subset(List<Integer> ranks) {
+        MemorySegment[] parts = new MemorySegment[ranks.size()];
+        BitSet reached = new BitSet();
+        for (int r = 0; r < parts.length; r++) {
+            parts[r] = whole[ranks.get(r)];
+            reached.set(r, isMapped(ranks.get(r)));
+        }
+        return new MemoryRegion(key, reached, parts, this::close);
+    }
+
+    private static BitSet all(int ranks) {
+        BitSet all = new BitSet();
+        all.set(0, ranks);
+        return all;
     }
 
     int waiters(int rank) {

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.BitSet;
 
 /**
  * The parts of one region as files in shared memory. Each rank creates its own, maps those of its
@@ -35,12 +36,12 @@ public final class SharedParts {
         return folder.resolve(name + "-" + rank);
     }
 
-    /** Collective: maps the parts of ranks {@code first} to {@code end} - 1 into {@code whole}. */
-    public void map(long bytes, int first, int end, MemorySegment[] whole, Arena arena) {
+    /** Collective: maps the parts of {@code ranks} into {@code whole}. */
+    public void map(long bytes, BitSet ranks, MemorySegment[] whole, Arena arena) {
         try {
             reserve(file(fabric.rank()), bytes, fabric::worked);
             fabric.barrier();
-            for (int r = first; r < end; r++) {
+            for (int r = ranks.nextSetBit(0); r >= 0; r = ranks.nextSetBit(r + 1)) {
                 whole[r] = mapPart(file(r), arena);
             }
             fabric.barrier();

@@ -3,6 +3,7 @@ package dev.weft.fabric.memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -51,7 +52,9 @@ final class ShmFabric extends MemoryFabric {
         try {
             MemorySegment[] whole = new MemorySegment[size()];
             SharedParts parts = new SharedParts(this, folder, name);
-            parts.map(bytesWithHeader, 0, size(), whole, arena);
+            BitSet all = new BitSet();
+            all.set(0, size());
+            parts.map(bytesWithHeader, all, whole, arena);
             mapped.add(arena);
             return new MemoryRegion(whole, () -> unmap(arena));
         } catch (RuntimeException e) {

@@ -12,9 +12,9 @@ import dev.weft.fabric.transport.RowGather;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 
 /**
  * Ranks that MPI has started, on one host or many. Those of one host share memory, as processes do.
@@ -25,8 +25,10 @@ public final class MpiFabric extends MemoryFabric {
     private final MpiProcess process;
     private final MpiTransport transport;
     private final Hosts hosts;
-    private final int firstLocal;
-    private final int endLocal;
+
+    /** The ranks of the group whose memory this one shares. */
+    private final BitSet local = new BitSet();
+
     private boolean left;
 
     private MpiFabric(
@@ -41,9 +43,10 @@ public final class MpiFabric extends MemoryFabric {
         this.process = process;
         this.transport = transport;
         this.hosts = hostsOf(process.hosts(), group);
-        int host = hosts.hostOf(rank);
-        this.firstLocal = hosts.first(host);
-        this.endLocal = firstLocal + hosts.size(host);
+        Hosts world = process.hosts();
+        for (int r = 0; r < group.size(); r++) {
+            local.set(r, world.shareMemory(group.worldRank(r), group.worldRank(rank)));
+        }
     }
 
     /** The world's fabric. */
@@ -59,10 +62,13 @@ public final class MpiFabric extends MemoryFabric {
                 transport);
     }
 
-    /** The hosts of a group's ranks. */
+    /**
+     * The hosts of a group's ranks. Where those of one host do not follow each other in the group,
+     * plans take them for several hosts, which costs time but not correctness.
+     */
     private static Hosts hostsOf(Hosts world, Group group) {
-        LongStream ranks = LongStream.range(group.first(), group.first() + group.size());
-        return MpiBootstrap.hosts(ranks.map(rank -> world.hostOf((int) rank)).toArray(), 0);
+        IntStream ranks = IntStream.range(0, group.size()).map(group::worldRank);
+        return MpiBootstrap.hosts(ranks.mapToLong(world::hostOf).toArray(), 0);
     }
 
     @Override
@@ -95,7 +101,7 @@ public final class MpiFabric extends MemoryFabric {
         Arena arena = Arena.ofShared();
         MemorySegment[] whole = new MemorySegment[size()];
         try {
-            if (endLocal - firstLocal == 1) {
+            if (local.cardinality() == 1) {
                 whole[rank()] = arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
                 worked();
                 // As ranks do that share their host with others.
@@ -103,9 +109,9 @@ public final class MpiFabric extends MemoryFabric {
                 barrier();
             } else {
                 new SharedParts(this, process.folder(), name)
-                        .map(bytesWithHeader, firstLocal, endLocal, whole, arena);
+                        .map(bytesWithHeader, local, whole, arena);
             }
-            mirror(whole, firstLocal, endLocal, arena);
+            mirror(whole, arena);
         } catch (RuntimeException | Error e) {
             arena.close();
             throw e;
@@ -116,8 +122,7 @@ public final class MpiFabric extends MemoryFabric {
     private MemoryRegion register(long key, MemorySegment[] whole, Arena arena) {
         MpiRegion[] known = new MpiRegion[1];
         MemoryRegion region =
-                new MemoryRegion(
-                        key, firstLocal, endLocal, whole, () -> transport.release(known[0]));
+                new MemoryRegion(key, local, whole, () -> transport.release(known[0]));
         known[0] = new MpiRegion(region, group, worldRank(rank()), arena::close);
         transport.regions.register(known[0]);
         try {
@@ -132,9 +137,9 @@ public final class MpiFabric extends MemoryFabric {
     }
 
     /** Allocates mirrors for the words of ranks on other hosts. */
-    static void mirror(MemorySegment[] whole, int firstLocal, int endLocal, Arena arena) {
+    static void mirror(MemorySegment[] whole, Arena arena) {
         for (int r = 0; r < whole.length; r++) {
-            if (r < firstLocal || r >= endLocal) {
+            if (whole[r] == null) {
                 whole[r] =
                         arena.allocate(
                                 MemoryRegion.HEADER_BYTES + Region.WORDS_BYTES,
@@ -143,13 +148,9 @@ public final class MpiFabric extends MemoryFabric {
         }
     }
 
-    /** A 64-bit hash (FNV-1a) of a name. */
+    /** By which ranks on several hosts know the region of this name. */
     static long key(String name) {
-        long hash = 0xCBF2_9CE4_8422_2325L;
-        for (int i = 0; i < name.length(); i++) {
-            hash = (hash ^ name.charAt(i)) * 0x100_0000_01B3L;
-        }
-        return hash;
+        return digest(name);
     }
 
     @Override
@@ -183,7 +184,8 @@ public final class MpiFabric extends MemoryFabric {
     protected int silentPeer() {
         long mostMs = health.deadlineNs() / 2_000_000;
         int[] silent =
-                IntStream.range(group.first(), group.first() + size())
+                IntStream.range(0, size())
+                        .map(group::worldRank)
                         .filter(worldRank -> silentMs(worldRank) > mostMs)
                         .toArray();
         return silent.length == 1 ? silent[0] : -1;
@@ -201,8 +203,8 @@ public final class MpiFabric extends MemoryFabric {
 
     @Override
     public RowGather rowGather() {
-        // For the world alone: a subgroup would need a communicator of its own.
-        return size() == worldSize() ? process.rowGather(this) : null;
+        // For the world in its own order alone: a subgroup would need another communicator.
+        return group.isWorld(worldSize()) ? process.rowGather(this) : null;
     }
 
     @Override

@@ -14,6 +14,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -66,10 +67,10 @@ final class MpiHost implements AutoCloseable {
         }
         bootstrap.barrier();
         Files.delete(ShmJob.controlFile(folder, rank));
-        MpiFabric.mirror(whole, first, first + size, arena);
-        this.control =
-                new MemoryRegion(
-                        MpiFabric.key("control"), first, first + size, whole, arena::close);
+        MpiFabric.mirror(whole, arena);
+        BitSet mapped = new BitSet();
+        mapped.set(first, first + size);
+        this.control = new MemoryRegion(MpiFabric.key("control"), mapped, whole, arena::close);
         for (int r = 0; r < hosts.ranks(); r++) {
             if (r == rank || !control.isMapped(r)) {
                 ControlBlock.initialise(control.words(r), hosts.ranks());

@@ -2,6 +2,7 @@ package dev.weft.fabric.transport;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
+import dev.weft.fabric.ReplicaGroups;
 import java.util.function.IntConsumer;
 
 /**
@@ -25,7 +26,12 @@ public interface Transport extends Fabric {
     }
 
     @Override
-    Transport split(int groups);
+    default Transport split(int groups) {
+        return split(ReplicaGroups.equal(size(), groups));
+    }
+
+    @Override
+    Transport split(ReplicaGroups groups);
 
     /** How this rank shares cores with others. */
     CoreShare cores();

@@ -1,41 +1,41 @@
 package dev.weft.fabric.memory;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class GroupTest {
 
+    private static final Group WORLD = Group.world(8);
+
     @Test
-    void theWorldIsOneGroup() {
-        assertEquals(new Group(0, 6), Group.world(6));
-        assertEquals(Group.world(6), Group.containing(5, 6, 1));
+    void membersKeepTheOrderOfTheirList() {
+        Group group = WORLD.of(List.of(6, 0, 3));
+        assertEquals(3, group.size());
+        assertEquals(6, group.worldRank(0));
+        assertEquals(2, group.memberOf(3));
+        Group part = group.of(List.of(2, 0));
+        assertEquals(3, part.worldRank(0));
+        assertEquals(1, part.memberOf(6));
     }
 
     @Test
-    void groupsAreConsecutiveRanks() {
-        assertEquals(new Group(0, 4), Group.containing(3, 8, 2));
-        assertEquals(new Group(4, 4), Group.containing(4, 8, 2));
-        assertEquals(new Group(7, 1), Group.containing(7, 8, 8));
+    void onlyAllRanksInTheirOrderAreTheWorld() {
+        assertTrue(WORLD.isWorld(8));
+        assertFalse(WORLD.isWorld(9));
+        assertFalse(Group.world(2).of(List.of(1, 0)).isWorld(2));
     }
 
     @Test
-    void memberAndWorldRankAreInverse() {
-        for (int worldRank = 0; worldRank < 12; worldRank++) {
-            Group group = Group.containing(worldRank, 12, 3);
-            assertEquals(worldRank, group.worldRank(group.memberOf(worldRank)));
-            assertEquals(worldRank % 4, group.memberOf(worldRank));
-        }
-    }
-
-    @Test
-    void refusesWhatIsNoGroup() {
-        refuses("8 ranks cannot form 3 equal groups", () -> Group.containing(0, 8, 3));
-        refuses("8 ranks cannot form 0 equal groups", () -> Group.containing(0, 8, 0));
-        refuses("rank 4 is not in the group of ranks 0 to 3", () -> new Group(0, 4).memberOf(4));
-        refuses("member 4 of a group of 4", () -> new Group(4, 4).worldRank(4));
+    void refusesRanksThatItDoesNotHave() {
+        Group group = WORLD.of(List.of(4, 2));
+        refuses("rank 3 is not in the group of ranks [4, 2]", () -> group.memberOf(3));
+        refuses("rank 7 is not in the group of ranks [4, 2]", () -> group.memberOf(7));
+        refuses("member 2 of a group of 2 ranks", () -> group.worldRank(2));
     }
 
     private static void refuses(String message, Runnable call) {

@@ -2,6 +2,7 @@ package dev.weft.fabric.mpi;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.ThreadGroupRun;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Awaited;
@@ -12,9 +13,13 @@ import dev.weft.fabric.transport.Transport;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * One rank under mpirun that tries out what {@link Transport} promises, for {@link MpiFabricIT}.
@@ -66,6 +71,7 @@ final class MpiFabricChild {
         countsMovesFromSeveralRanks();
         letsPeersUseWhatItLetGoOf();
         splits();
+        splitsIntoAnyGroups();
     }
 
     private void knowsItsWorld(String hosts) {
@@ -353,11 +359,11 @@ final class MpiFabricChild {
             MemorySegment there = region.part(after);
             throw new AssertionError("the part of rank " + after + ": " + there);
         } catch (IllegalStateException e) {
+            BitSet here = new BitSet();
+            here.set(0, fabric.hosts().size(0));
             String expected =
-                    "the part of rank "
-                            + after
-                            + " is on another host: mapped are those of ranks 0 to "
-                            + (fabric.hosts().size(0) - 1);
+                    "the part of rank %s is on another host: mapped are those of ranks %s"
+                            .formatted(after, here);
             require(e.getMessage().equals(expected), e.getMessage());
         }
     }
@@ -378,6 +384,48 @@ final class MpiFabricChild {
             fabric.barrier();
         }
         passed++;
+    }
+
+    /** Even ranks backwards and odd ranks but the last, which is alone; then hosts in turns. */
+    private void splitsIntoAnyGroups() {
+        List<Integer> even = IntStream.range(0, size).filter(r -> r % 2 == 0).boxed().toList();
+        List<Integer> odd = IntStream.range(0, size).filter(r -> r % 2 == 1).boxed().toList();
+        List<Integer> fewer = odd.subList(0, odd.size() - 1);
+        movesIn(
+                new ReplicaGroups(
+                        fewer.isEmpty()
+                                ? List.of(even.reversed())
+                                : List.of(even.reversed(), fewer)));
+        movesIn(
+                new ReplicaGroups(
+                        List.of(Stream.concat(even.stream(), odd.reversed().stream()).toList())));
+        passed++;
+    }
+
+    private void movesIn(ReplicaGroups groups) {
+        try (Transport part = fabric.split(groups)) {
+            List<Integer> members = groups.with(rank);
+            require(part.size() == members.size(), "a group of " + part.size());
+            for (int r = 0; r < part.size(); r++) {
+                require(part.worldRank(r) == members.get(r), "rank " + r + " of the group");
+            }
+            exchangesAndBarriersMix(part, 50);
+            try (Region region = part.allocate(DATA_AT + 128)) {
+                int self = part.rank();
+                int next = (self + 1) % part.size();
+                int previous = (self + part.size() - 1) % part.size();
+                region.part(self).asSlice(DATA_AT, 64).fill((byte) rank);
+                ChunkMover mover = part.mover(index -> {});
+                mover.move(0, move(region, self, DATA_AT, next, DATA_AT + 64, 64, 0), 1, 0);
+                part.await(region, self, 0, 1, Awaited.chunk(previous, previous, 0));
+                requireFilled(
+                        region.part(self).asSlice(DATA_AT + 64, 64), part.worldRank(previous));
+                mover.awaitAll();
+                part.barrier();
+                mover.close();
+            }
+            fabric.barrier();
+        }
     }
 
     private static Move move(

@@ -29,7 +29,7 @@ class MpiFabricIT {
     @CsvSource({"OPEN_MPI, 4, 2, 2+2", "MPICH, 3, 1, 1+1+1"})
     void itKeepsWhatEveryFabricPromises(MpiFamily family, int ranks, int perHost, String hosts) {
         MpiRanks start = MpiRanks.of(family, ranks).perHost(perHost);
-        assertEquals("passed 10", start.run("passed ", MpiFabricChild.class, hosts));
+        assertEquals("passed 13", start.run("passed ", MpiFabricChild.class, hosts));
     }
 
     @ParameterizedTest

@@ -9,6 +9,7 @@ import dev.weft.fabric.memory.MemoryRegion;
 import dev.weft.fabric.transport.Move;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 import org.junit.jupiter.api.Test;
 
 class MpiMessageTest {
@@ -18,7 +19,7 @@ class MpiMessageTest {
 
     private MemoryRegion region(long key) {
         MemorySegment[] whole = {arena.allocate(2 * MemoryRegion.HEADER_BYTES)};
-        return new MemoryRegion(key, 0, 1, whole, () -> {});
+        return new MemoryRegion(key, BitSet.valueOf(new long[] {1}), whole, () -> {});
     }
 
     private MpiMessage received() {

@@ -68,7 +68,7 @@ public final class Slots {
      * @param blocks a {@link ControlBlock} for each slot
      */
     static Health health(MemoryRegion blocks, int slot) {
-        return new Health(blocks.subset(slot, 1), 1, 0, peer -> true, DEADLINE);
+        return new Health(blocks.subset(List.of(slot)), 1, 0, peer -> true, DEADLINE);
     }
 
     private static MemorySegment part(long bytes) {

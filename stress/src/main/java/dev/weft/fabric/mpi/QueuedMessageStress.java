@@ -11,6 +11,7 @@ import dev.weft.fabric.transport.Region;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
@@ -38,7 +39,8 @@ public class QueuedMessageStress extends Experiment {
     public QueuedMessageStress() {
         channel = new MpiChannel(1, 0, new OnePlace(slot));
         MemorySegment[] part = {ROWS.part(0), ROWS.part(0)};
-        MemoryRegion region = new MemoryRegion(epoch, 0, 1, part, () -> {});
+        MemoryRegion region =
+                new MemoryRegion(epoch, BitSet.valueOf(new long[] {1}), part, () -> {});
         move = new Move(region, 0, row, 8, 1, row, 8, 1, 8, 0, -1);
     }
 

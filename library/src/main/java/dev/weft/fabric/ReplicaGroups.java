@@ -1,0 +1,145 @@
+package dev.weft.fabric;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * Which ranks gather together: any lists of ranks that share none. They may be of unlike length,
+ * leave out ranks and name them in any order: a group's rank i is the i-th of its list. Immutable.
+ *
+ * {@snippet :
+ * ReplicaGroups evenAndOdd = ReplicaGroups.parse("0,2,4,6/1,3,5,7");
+ * ReplicaGroups halves = ReplicaGroups.consecutive(2, 4); // 0,1,2,3/4,5,6,7
+ * }
+ *
+ * @param groups the ranks of each group
+ */
+public record ReplicaGroups(List<List<Integer>> groups) {
+
+    /** Refuses no groups, groups without ranks, and a rank that is in two places. */
+    public ReplicaGroups {
+        groups = groups.stream().map(List::copyOf).toList();
+        if (groups.isEmpty()) {
+            throw new IllegalArgumentException("no replica groups: expected at least one");
+        }
+        Set<Integer> seen = new HashSet<>();
+        for (List<Integer> group : groups) {
+            if (group.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "replica group %s of %s has no ranks: expected at least one"
+                                .formatted(groups.indexOf(group), groups.size()));
+            }
+            for (int rank : group) {
+                if (rank < 0) {
+                    throw new IllegalArgumentException(
+                            "rank %s in replica groups %s: expected zero or more"
+                                    .formatted(rank, text(groups)));
+                }
+                if (!seen.add(rank)) {
+                    throw new IllegalArgumentException(
+                            "rank %s is twice in replica groups %s: expected each rank once"
+                                    .formatted(rank, text(groups)));
+                }
+            }
+        }
+    }
+
+    /** So many groups of so many consecutive ranks each. */
+    public static ReplicaGroups consecutive(int groups, int ranksEach) {
+        if (groups < 1 || ranksEach < 1) {
+            throw new IllegalArgumentException(
+                    "%s replica groups of %s ranks: expected at least one of each"
+                            .formatted(groups, ranksEach));
+        }
+        return new ReplicaGroups(
+                IntStream.range(0, groups)
+                        .mapToObj(g -> range(Math.multiplyExact(g, ranksEach), ranksEach))
+                        .toList());
+    }
+
+    private static List<Integer> range(int first, int size) {
+        return IntStream.range(first, Math.addExact(first, size)).boxed().toList();
+    }
+
+    /** All {@code ranks} of a world in so many equal groups of consecutive ones. */
+    public static ReplicaGroups equal(int ranks, int groups) {
+        if (groups < 1 || ranks % groups != 0) {
+            throw new IllegalArgumentException(
+                    ("%s ranks cannot form %s equal groups: the number of groups must divide"
+                                    + " the ranks")
+                            .formatted(ranks, groups));
+        }
+        return consecutive(groups, ranks / groups);
+    }
+
+    /** Reads ranks with commas between them and groups with slashes: {@code 0,2,4,6/1,3,5,7}. */
+    public static ReplicaGroups parse(String text) {
+        List<List<Integer>> groups = new ArrayList<>();
+        for (String group : text.split("/", -1)) {
+            try {
+                groups.add(
+                        Arrays.stream(group.split(",", -1))
+                                .map(rank -> Integer.valueOf(rank.strip()))
+                                .toList());
+            } catch (NumberFormatException e) {
+                throw new IllegalArgumentException(
+                        "replica group \"%s\": expected ranks with commas between them, and slashes between groups, as in 0,2,4,6/1,3,5,7"
+                                .formatted(group),
+                        e);
+            }
+        }
+        return new ReplicaGroups(groups);
+    }
+
+    /** The number of groups. */
+    public int count() {
+        return groups.size();
+    }
+
+    /** The number of the group that {@code rank} is in, or -1. */
+    public int groupOf(int rank) {
+        for (int g = 0; g < groups.size(); g++) {
+            if (groups.get(g).contains(rank)) {
+                return g;
+            }
+        }
+        return -1;
+    }
+
+    /** The ranks that gather with {@code rank}: the rank alone where no group has it. */
+    public List<Integer> with(int rank) {
+        int group = groupOf(rank);
+        return group < 0 ? List.of(rank) : groups.get(group);
+    }
+
+    /** Refuses ranks that a world of {@code ranks} does not have. */
+    public ReplicaGroups in(int ranks) {
+        for (List<Integer> group : groups) {
+            for (int rank : group) {
+                if (rank >= ranks) {
+                    throw new IllegalArgumentException(
+                            "rank %s in replica groups %s: expected ranks 0 to %s, which the world has"
+                                    .formatted(rank, this, ranks - 1));
+                }
+            }
+        }
+        return this;
+    }
+
+    /** As {@link #parse} reads it. */
+    @Override
+    public String toString() {
+        return text(groups);
+    }
+
+    private static String text(List<List<Integer>> groups) {
+        return groups.stream()
+                .map(group -> group.stream().map(String::valueOf).collect(Collectors.joining(",")))
+                .collect(Collectors.joining("/"));
+    }
+}
