@@ -27,13 +27,7 @@ public final class RunRecordJson {
         json.writeStringField("label", record.label());
         json.writeBooleanField("simulated", record.simulated());
         RecordJson.field(json, "problem", record.problem());
-        RecordJson.fields(json, record.execution());
-        views(record.views());
-        json.writeNumberField("speedup", record.views().speedup());
-        Json.numberOrNull(
-                json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
-        json.writeNumberField("limitFraction", record.views().limitFraction());
-        json.writeNumberField("tflops", record.tflops());
+        measured(record);
         verification(record.verification());
         json.writeArrayFieldStart("ranks");
         for (RunRecord.Rank rank : record.ranks()) {
@@ -41,6 +35,21 @@ public final class RunRecordJson {
         }
         json.writeEndArray();
         RecordJson.field(json, "environment", record.environment());
+    }
+
+    /** Writes how a record came about, its views and what they come to into the open object. */
+    public static void measured(RunRecord record, JsonGenerator json) throws IOException {
+        new RunRecordJson(json).measured(record);
+    }
+
+    private void measured(RunRecord record) throws IOException {
+        RecordJson.fields(json, record.execution());
+        views(record.views());
+        json.writeNumberField("speedup", record.views().speedup());
+        Json.numberOrNull(
+                json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
+        json.writeNumberField("limitFraction", record.views().limitFraction());
+        json.writeNumberField("tflops", record.tflops());
     }
 
     private void views(Views views) throws IOException {

@@ -1,6 +1,7 @@
 package dev.weft.cli.console;
 
 import java.io.PrintWriter;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -18,6 +19,12 @@ public abstract class WeftCommand implements Callable<Integer> {
 
     protected PrintWriter err() {
         return spec.commandLine().getErr();
+    }
+
+    /** The subcommand and its options as they were given, for a process that parses them again. */
+    protected List<String> arguments() {
+        List<String> all = spec.commandLine().getParent().getParseResult().originalArgs();
+        return all.subList(all.indexOf(spec.name()), all.size());
     }
 
     protected Console console(boolean quiet) {

@@ -18,7 +18,7 @@ import java.util.TreeSet;
  *
  * @param hostfile null where mpirun is given none
  * @param mpiArgs more options of mpirun, or null
- * @param arguments the options of run, which every rank parses again
+ * @param arguments the subcommand and its options, which every rank parses again
  */
 public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<String> arguments) {
 
@@ -112,7 +112,6 @@ public record MpiCommandLine(String hostfile, String mpiArgs, int ranks, List<St
                 home == null
                         ? RankProcesses.command(List.of()).command()
                         : new ArrayList<>(List.of(Path.of(home, "weft").toString()));
-        command.add("run");
         command.addAll(arguments);
         return command;
     }

@@ -3,14 +3,12 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
-import dev.weft.ffi.MpiEnvironment;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.sim.Machines;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 import java.util.stream.Stream;
 import picocli.CommandLine.Mixin;
@@ -50,29 +48,7 @@ public final class ExecutionOptions {
 
     @Mixin AlgorithmOption algorithm;
 
-    @Option(
-            names = "--launcher",
-            paramLabel = "KIND",
-            description =
-                    "What the ranks are: threads of one JVM, processes of this host, or mpi:"
-                            + " processes that mpirun starts on this host and others. Under mpirun"
-                            + " or srun each process is a rank by itself (default: threads, under"
-                            + " mpirun or srun mpi).")
-    String launcher;
-
-    @Option(
-            names = "--hostfile",
-            paramLabel = "FILE",
-            description = "With --launcher mpi: the hosts, for mpirun.")
-    public String hostfile;
-
-    @Option(
-            names = "--mpi-args",
-            paramLabel = "ARGS",
-            description =
-                    "With --launcher mpi: further arguments for mpirun, split at blanks, for"
-                            + " example \"--map-by ppr:2:node\".")
-    public String mpiArgs;
+    @Mixin public LauncherOptions launch;
 
     @Option(
             names = "--engine",
@@ -174,7 +150,7 @@ public final class ExecutionOptions {
                     "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
                             + " --splits-per-rank");
         }
-        Launcher start = start();
+        Launcher start = launch.start();
         checkPeers(cuda, start);
         if (cuda) {
             checkGpuOptions(ascend);
@@ -221,22 +197,6 @@ public final class ExecutionOptions {
         // Made here once, so that a missing library is told before any file is written.
         Gemms.byName(engine);
         return engine;
-    }
-
-    private Launcher start() {
-        boolean launched = MpiEnvironment.current().launched();
-        String otherwise = launched ? "mpi" : "threads";
-        String kind =
-                launcher == null
-                        ? otherwise
-                        : OptionValues.oneOf("--launcher", launcher, "threads", "processes", "mpi");
-        if (!kind.equals("mpi") && (hostfile != null || mpiArgs != null)) {
-            throw new UsageException(
-                    (hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile)
-                            + " is for mpirun: it needs --launcher mpi, not "
-                            + kind);
-        }
-        return Launcher.valueOf(kind.toUpperCase(Locale.ROOT));
     }
 
     private void checkPeers(boolean cuda, Launcher start) {

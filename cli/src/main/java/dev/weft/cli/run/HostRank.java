@@ -1,6 +1,7 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge;

@@ -6,30 +6,21 @@ import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FolderLock;
-import dev.weft.cli.diagnosis.RankFailure;
-import dev.weft.cli.launch.MpiRankMessages;
-import dev.weft.cli.launch.MpiStart;
-import dev.weft.cli.launch.RankProcesses;
-import dev.weft.cli.launch.RankStart;
-import dev.weft.cli.launch.TerminationSignal;
-import dev.weft.cli.message.RankLines;
+import dev.weft.cli.launch.Collected;
+import dev.weft.cli.launch.Heartbeat;
+import dev.weft.cli.launch.MpiRank;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
-import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Hosts;
 import dev.weft.report.Verification;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.lang.foreign.Arena;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 
 /**
  * One rank of a run that MPI has started. Every rank runs the same command line. The first rank of
@@ -37,9 +28,6 @@ import java.util.concurrent.TimeUnit;
  * its host; the first of all collects all reports and is the only one that prints.
  */
 final class MpiRun {
-
-    /** How often the first rank says that it runs. */
-    private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
 
     /**
      * What a rank tells the first one.
@@ -52,9 +40,6 @@ final class MpiRun {
     private final RunOptions options;
     private final ExecutionSpec execution;
 
-    /** Null until the ranks have met. */
-    private volatile Fabric world;
-
     MpiRun(RunSteps steps) {
         this.steps = steps;
         this.options = steps.options();
@@ -62,94 +47,10 @@ final class MpiRun {
     }
 
     int call() {
-        Thread hook = new Thread(MpiRun::tellOfSignal, "weft-told-to-end");
-        Runtime.getRuntime().addShutdownHook(hook);
-        boolean tells = RankFailure.isHeardByStarter() && rank() == 0;
-        int code = ExitCode.FAILED;
-        try {
-            if (RankFailure.isHeardByStarter()) {
-                RankLines.tell(rank(), RankStart.current());
-            }
-            if (tells) {
-                daemon("weft-starter-watch", this::watchStarter);
-                daemon("weft-alive", this::tellOfLife);
-            }
-            try (World world = World.mpi(execution.deadline())) {
-                code = world.call(this::asRank).getFirst();
-            }
-            return code;
-        } catch (IllegalArgumentException | UsageException e) {
-            code = ExitCode.USAGE;
-            throw e;
-        } finally {
-            RankProcesses.removeHook(hook);
-            if (tells) {
-                RankLines.tell(0, new MpiRankMessages.Exit(code));
-            }
-        }
-    }
-
-    private static int rank() {
-        return MpiEnvironment.current().rank().orElse(0);
-    }
-
-    private static void daemon(String name, Runnable work) {
-        Thread.ofPlatform().daemon().name(name).start(work);
-    }
-
-    /** Launchers end all ranks when one dies, and leave no time for more than this. */
-    private static void tellOfSignal() {
-        String signal = TerminationSignal.received().orElse("a signal");
-        if (RankFailure.isHeardByStarter()) {
-            RankLines.tell(rank(), new MpiRankMessages.Signal(signal));
-        } else {
-            System.err.println(
-                    "weft: rank %s: ended by %s before the run was over; has another rank died?"
-                            .formatted(rank(), signal));
-        }
-    }
-
-    /**
-     * The input that mpirun hands to the first rank ends when the command that started mpirun does,
-     * or wants the run to end: nobody would read what the ranks report. An mpirun that hands on
-     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
-     */
-    private void watchStarter() {
-        try {
-            if (System.in.transferTo(OutputStream.nullOutputStream()) == 0) {
-                return;
-            }
-            Fabric joined = world;
-            if (joined == null) {
-                // The others have not even met this rank: mpirun ends them.
-                System.exit(ExitCode.FAILED);
-            } else {
-                joined.fail(new IllegalStateException(MpiRankMessages.STARTER_GONE));
-            }
-        } catch (IOException e) {
-            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
-        }
-    }
-
-    /**
-     * The command cannot look at ranks on other hosts, but it hears whether this one runs. A rank
-     * that has not met the others in time is not said to run: it should have given up by itself.
-     */
-    private void tellOfLife() {
-        long deadlineMs = execution.deadline().toMillis();
-        long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
-        try {
-            for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
-                RankLines.tell(0, new MpiRankMessages.Alive());
-                TimeUnit.MILLISECONDS.sleep(everyMs);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        return MpiRank.call(execution.deadline(), this::asRank);
     }
 
     private int asRank(Fabric world) throws IOException {
-        this.world = world;
         options.problem.ranks = world.size();
         boolean first = world.rank() == 0;
         RunOutputs outputs = first ? steps.outputs() : null;
@@ -183,10 +84,7 @@ final class MpiRun {
                 code =
                         Heartbeat.during(
                                 world, () -> finish(world.hosts(), inputs, told, outputs, page));
-                if (RankFailure.isHeardByStarter()) {
-                    // Told before the ranks leave: what may go wrong there spoils no result.
-                    RankLines.tell(0, new MpiRankMessages.Exit(code));
-                }
+                MpiRank.tellExit(code);
             }
             if (page != null) {
                 // Whoever looks at it may take some seconds, while the other ranks wait.

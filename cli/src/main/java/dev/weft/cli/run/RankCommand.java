@@ -14,7 +14,7 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** One rank of a run with processes; started by {@link ProcessLauncher}, not by people. */
+/** One rank of a run with processes; started by the command, not by people. */
 @Command(name = "rank", hidden = true, description = "One rank of a run with processes.")
 public final class RankCommand implements Callable<Integer> {
 

@@ -1,7 +1,9 @@
 package dev.weft.cli.run;
 
+import dev.weft.op.Operator;
 import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
+import dev.weft.plan.RankPlan;
 import java.util.List;
 import java.util.Objects;
 
@@ -18,7 +20,7 @@ import java.util.Objects;
  *     other where it differs, lay within the bound of plain sums on the device
  * @param candidates what auto looked at; none where the algorithm was asked for
  */
-record RankReport(
+public record RankReport(
         String algorithm,
         String device,
         String engine,
@@ -32,8 +34,32 @@ record RankReport(
         List<Candidate> candidates,
         Timeline timeline) {
 
-    RankReport {
+    public RankReport {
         Objects.requireNonNull(times, "no times");
         Objects.requireNonNull(timeline, "no timeline");
+    }
+
+    /** Of an operator that has been measured, with what was found of its gathered A and product. */
+    public static RankReport of(
+            String device,
+            Operator<?> fused,
+            ViewRounds.Measured measured,
+            boolean gatheredExact,
+            boolean keptEqual,
+            boolean keptWithinBound) {
+        RankPlan plan = fused.plan();
+        return new RankReport(
+                plan.name(),
+                device,
+                fused.engine(),
+                fused.computeWorkers(),
+                plan.lanes().size(),
+                plan.chunks().chunkRows(plan.rank()),
+                measured.times(),
+                gatheredExact,
+                keptEqual,
+                keptWithinBound,
+                fused.candidates(),
+                measured.timeline());
     }
 }

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /** Makes a run record out of what the ranks reported, or what was predicted. */
-final class Records {
+public final class Records {
 
     private Records() {}
 
@@ -97,7 +97,8 @@ final class Records {
                 problem.seed());
     }
 
-    private static RunRecord.Execution execution(
+    /** How reports came about. */
+    public static RunRecord.Execution execution(
             ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
         RankReport first = reports.getFirst();
         return new RunRecord.Execution(
@@ -125,7 +126,8 @@ final class Records {
         return execution.cuda() && hosts.count() > 1 ? "staged" : execution.peers();
     }
 
-    private static Views views(List<RankReport> reports) {
+    /** The slowest rank's times of every round. */
+    public static Views views(List<RankReport> reports) {
         return new Views(
                 slowest(reports, ViewTimes::computeOnly),
                 slowest(reports, ViewTimes::commOnly),
@@ -164,7 +166,8 @@ final class Records {
         return ranks;
     }
 
-    private static RunRecord.Environment environment() {
+    /** This process. */
+    public static RunRecord.Environment environment() {
         return new RunRecord.Environment(
                 Version.number(),
                 Runtime.version().toString(),

@@ -91,10 +91,10 @@ public final class RunCommand extends WeftCommand {
         int ranks = options.problem.ranks;
         MpiCommandLine command =
                 new MpiCommandLine(
-                        options.execution.hostfile,
-                        options.execution.mpiArgs,
+                        options.execution.launch.hostfile,
+                        options.execution.launch.mpiArgs,
                         ranks,
-                        steps.arguments());
+                        arguments());
         return new MpiStart(command, ranks, steps.execution().deadline(), out()).run();
     }
 
@@ -112,11 +112,6 @@ public final class RunCommand extends WeftCommand {
         if (!options.fromFiles()) {
             options.problem.spec();
         }
-    }
-
-    private List<String> arguments() {
-        List<String> arguments = spec.commandLine().getParent().getParseResult().originalArgs();
-        return arguments.subList(arguments.indexOf("run") + 1, arguments.size());
     }
 
     private int run(RunSteps steps) throws IOException {

@@ -90,7 +90,7 @@ final class RunOptions {
                 new CommandFiles()
                         .reads("--a", a)
                         .reads("--b", b)
-                        .reads("--hostfile", execution.hostfile);
+                        .reads("--hostfile", execution.launch.hostfile);
         return files.readsMachine(execution.socVersion).writes("--json", json).writes(reports);
     }
 

@@ -6,6 +6,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
+import dev.weft.cli.launch.ProcessLauncher;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.ProblemSpec;
@@ -26,11 +27,12 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * What all kinds of run have in common: inputs, ranks, the verdict on their products.
  *
- * @param arguments the options of run, which every rank's process parses again
+ * @param arguments the subcommand and its options, which every rank's process parses again
  */
 record RunSteps(
         RunOptions options,
@@ -229,7 +231,16 @@ record RunSteps(
         if (execution.start() == Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
-            return new ProcessLauncher(ranks, execution, arguments, progress, listener).run();
+            return new ProcessLauncher<>(
+                            Stream.concat(Stream.of("rank"), arguments.stream().skip(1)).toList(),
+                            ranks,
+                            execution.deadline(),
+                            RankCommand.REPORT,
+                            listener == null
+                                    ? null
+                                    : new ProcessLauncher.Live<>(RankCommand.LIVE, listener::round),
+                            progress)
+                    .run();
         }
         if (execution.hostPeers()) {
             return List.of(new RankRun(inputs, execution, progress, listener).run(null));

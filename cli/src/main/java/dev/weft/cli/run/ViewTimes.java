@@ -8,7 +8,7 @@ import java.util.stream.Stream;
  *
  * @param progressCpu CPU time of the fabric's own thread in each pipelined call
  */
-record ViewTimes(
+public record ViewTimes(
         long[] computeOnly,
         long[] commOnly,
         long[] sequential,
@@ -16,7 +16,7 @@ record ViewTimes(
         long[] pipelined,
         long[] progressCpu) {
 
-    ViewTimes {
+    public ViewTimes {
         int rounds = computeOnly.length;
         Stream.of(commOnly, sequential, sequentialGather, pipelined, progressCpu)
                 .filter(view -> view.length != rounds)
@@ -29,7 +29,7 @@ record ViewTimes(
     }
 
     /** To be filled in. */
-    static ViewTimes of(int rounds) {
+    public static ViewTimes of(int rounds) {
         return new ViewTimes(
                 new long[rounds],
                 new long[rounds],

@@ -30,6 +30,12 @@ public record Summary(Console console) {
                             + (passed ? "PASSED." : "FAILED."));
             verification(verification);
         }
+        views(record, "AllGather GEMM");
+    }
+
+    /** The views and what they come to, under a heading that says whether it was right. */
+    public void views(RunRecord record, String what) {
+        boolean passed = record.verification() == null || record.verification().passed();
         Views views = record.views();
         String kind =
                 "%s, %s, %s engine, %s"
@@ -38,7 +44,7 @@ public record Summary(Console console) {
                                 record.execution().algorithm(),
                                 record.execution().engine(),
                                 workers(record.execution()));
-        console.print((passed ? "[SUCCESS]" : "[FAILED]") + " AllGather GEMM (" + kind + ")");
+        console.print((passed ? "[SUCCESS] " : "[FAILED] ") + what + " (" + kind + ")");
         line("Compute-only:", time(views, views.computeOnly()));
         line("Comm-only:", time(views, views.commOnly()));
         line(

@@ -1,4 +1,4 @@
-package dev.weft.cli.run;
+package dev.weft.cli.launch;
 
 import dev.weft.cli.message.RecordBytes;
 import dev.weft.fabric.Fabric;
@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Records of every rank, brought to the first one over whatever fabric there is. */
-final class Collected {
+public final class Collected {
 
     /** Words of arrival, one per rank, come first. */
     private static final long WORD_BYTES = 128;
@@ -23,7 +23,7 @@ final class Collected {
 
     /** Collective: every rank's record, by rank, on rank 0; an empty list elsewhere. */
     @SuppressWarnings("unchecked")
-    static <R extends Record> List<R> atFirst(Fabric world, R record) throws IOException {
+    public static <R extends Record> List<R> atFirst(Fabric world, R record) throws IOException {
         List<R> all = new ArrayList<>();
         for (byte[] one : bytesAtFirst(world, RecordBytes.of(record))) {
             all.add((R) RecordBytes.read(record.getClass(), one));

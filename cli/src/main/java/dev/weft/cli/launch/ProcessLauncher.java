@@ -1,32 +1,38 @@
-package dev.weft.cli.run;
+package dev.weft.cli.launch;
 
 import dev.weft.cli.console.Progress;
-import dev.weft.cli.launch.ProgressFile;
-import dev.weft.cli.launch.RankProcesses;
-import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.message.RankFile;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiConsumer;
 
 /**
  * Runs every rank in a JVM of its own, started like this one, and collects the reports. However it
  * ends, no process and no file in shared memory stays behind.
  *
- * @param arguments the options of run, which every rank parses again
- * @param listener null where nobody listens
+ * @param command of a rank's process: a subcommand and its arguments
+ * @param report where a rank leaves its report
+ * @param live null where nobody listens
  */
-record ProcessLauncher(
+public record ProcessLauncher<R extends Record>(
+        List<String> command,
         int ranks,
-        ExecutionSpec execution,
-        List<String> arguments,
-        Progress progress,
-        RoundListener listener) {
+        Duration deadline,
+        RankFile<R> report,
+        Live<R> live,
+        Progress progress) {
 
-    List<RankReport> run() throws IOException {
+    /** What ranks tell while they run, and who listens. */
+    public record Live<R extends Record>(RankFile<R> file, BiConsumer<Integer, R> listener) {}
+
+    /** The reports, in rank order. */
+    public List<R> run() throws IOException {
         ShmJob job = ShmJob.create();
-        try (RankProcesses processes = new RankProcesses(job, execution.deadline())) {
+        try (RankProcesses processes = new RankProcesses(job, deadline)) {
             for (int rank = 0; rank < ranks; rank++) {
                 processes.start(process(job, rank), ranks);
             }
@@ -46,29 +52,29 @@ record ProcessLauncher(
     }
 
     private ProcessBuilder process(ShmJob job, int rank) {
-        List<String> command = new ArrayList<>(List.of("rank"));
-        command.addAll(arguments);
         ProcessBuilder builder = RankProcesses.command(command);
-        RankCommand.REPORT.askFor(builder, job.folder(), rank);
+        report.askFor(builder, job.folder(), rank);
         ProgressFile.askFor(builder, job);
-        if (listener != null) {
-            RankCommand.LIVE.askFor(builder, job.folder(), rank);
+        if (live != null) {
+            live.file().askFor(builder, job.folder(), rank);
         }
         return builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
     }
 
-    /** Passes on what the ranks have told of their rounds since the last time. */
+    /** Passes on what the ranks have told since the last time. */
     private void showRounds(Path folder) {
-        for (int rank = 0; listener != null && rank < ranks; rank++) {
+        for (int rank = 0; live != null && rank < ranks; rank++) {
             int one = rank;
-            RankCommand.LIVE.take(folder, rank).ifPresent(soFar -> listener.round(one, soFar));
+            live.file()
+                    .take(folder, rank)
+                    .ifPresent(soFar -> live.listener().accept(one, soFar));
         }
     }
 
-    private List<RankReport> reports(ShmJob job) throws IOException {
-        List<RankReport> reports = new ArrayList<>();
+    private List<R> reports(ShmJob job) throws IOException {
+        List<R> reports = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
-            reports.add(RankCommand.REPORT.read(job.folder(), rank));
+            reports.add(report.read(job.folder(), rank));
         }
         return reports;
     }

@@ -1,4 +1,4 @@
-package dev.weft.cli.run;
+package dev.weft.cli.launch;
 
 import dev.weft.fabric.Fabric;
 import java.io.IOException;
@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
  * Tells the peers, who wait, that this rank is at work that the fabric does not see: making data,
  * judging products.
  */
-final class Heartbeat {
+public final class Heartbeat {
 
     private static final long EVERY_MS = 100;
     private static final ThreadFactory THREADS =
@@ -20,11 +20,11 @@ final class Heartbeat {
 
     /** Work that may take long. */
     @FunctionalInterface
-    interface Work<T> {
+    public interface Work<T> {
         T call() throws IOException;
     }
 
-    static <T> T during(Fabric fabric, Work<T> work) throws IOException {
+    public static <T> T during(Fabric fabric, Work<T> work) throws IOException {
         try (var beats = Executors.newSingleThreadScheduledExecutor(THREADS)) {
             var beating =
                     beats.scheduleAtFixedRate(fabric::worked, 0, EVERY_MS, TimeUnit.MILLISECONDS);

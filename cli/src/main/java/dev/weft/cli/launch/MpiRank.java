@@ -1,0 +1,141 @@
+package dev.weft.cli.launch;
+
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.diagnosis.RankFailure;
+import dev.weft.cli.message.RankLines;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * This process as a rank that MPI has started, and what it tells the command that has started
+ * mpirun, where one listens.
+ */
+public final class MpiRank {
+
+    /** How often the first rank says that it runs. */
+    private static final Duration ALIVE_EVERY = Duration.ofSeconds(1);
+
+    private final Duration deadline;
+
+    /** Null until the ranks have met. */
+    private volatile Fabric world;
+
+    private MpiRank(Duration deadline) {
+        this.deadline = deadline;
+    }
+
+    /**
+     * Joins the other ranks and does its part.
+     *
+     * @param part gives the exit code, which is the same on all ranks
+     */
+    public static int call(Duration deadline, World.Function<Integer> part) {
+        return new MpiRank(deadline).call(part);
+    }
+
+    /** Told before the ranks leave: what may go wrong there spoils no result. */
+    public static void tellExit(int code) {
+        if (RankFailure.isHeardByStarter()) {
+            RankLines.tell(0, new MpiRankMessages.Exit(code));
+        }
+    }
+
+    private int call(World.Function<Integer> part) {
+        Thread hook = new Thread(MpiRank::tellOfSignal, "weft-told-to-end");
+        Runtime.getRuntime().addShutdownHook(hook);
+        boolean tells = RankFailure.isHeardByStarter() && rank() == 0;
+        int code = ExitCode.FAILED;
+        try {
+            if (RankFailure.isHeardByStarter()) {
+                RankLines.tell(rank(), RankStart.current());
+            }
+            if (tells) {
+                daemon("weft-starter-watch", this::watchStarter);
+                daemon("weft-alive", this::tellOfLife);
+            }
+            try (World all = World.mpi(deadline)) {
+                code =
+                        all.call(
+                                        fabric -> {
+                                            world = fabric;
+                                            return part.apply(fabric);
+                                        })
+                                .getFirst();
+            }
+            return code;
+        } catch (IllegalArgumentException | UsageException e) {
+            code = ExitCode.USAGE;
+            throw e;
+        } finally {
+            RankProcesses.removeHook(hook);
+            if (tells) {
+                tellExit(code);
+            }
+        }
+    }
+
+    private static int rank() {
+        return MpiEnvironment.current().rank().orElse(0);
+    }
+
+    private static void daemon(String name, Runnable work) {
+        Thread.ofPlatform().daemon().name(name).start(work);
+    }
+
+    /** Launchers end all ranks when one dies, and leave no time for more than this. */
+    private static void tellOfSignal() {
+        String signal = TerminationSignal.received().orElse("a signal");
+        if (RankFailure.isHeardByStarter()) {
+            RankLines.tell(rank(), new MpiRankMessages.Signal(signal));
+        } else {
+            System.err.println(
+                    "weft: rank %s: ended by %s before the run was over; has another rank died?"
+                            .formatted(rank(), signal));
+        }
+    }
+
+    /**
+     * The input that mpirun hands to the first rank ends when the command that started mpirun does,
+     * or wants the run to end: nobody would read what the ranks report. An mpirun that hands on
+     * nothing of what the command wrote there ({@link MpiStart}) hands on no end either.
+     */
+    private void watchStarter() {
+        try {
+            if (System.in.transferTo(OutputStream.nullOutputStream()) == 0) {
+                return;
+            }
+            Fabric joined = world;
+            if (joined == null) {
+                // The others have not even met this rank: mpirun ends them.
+                System.exit(ExitCode.FAILED);
+            } else {
+                joined.fail(new IllegalStateException(MpiRankMessages.STARTER_GONE));
+            }
+        } catch (IOException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no input", e);
+        }
+    }
+
+    /**
+     * The command cannot look at ranks on other hosts, but it hears whether this one runs. A rank
+     * that has not met the others in time is not said to run: it should have given up by itself.
+     */
+    private void tellOfLife() {
+        long deadlineMs = deadline.toMillis();
+        long everyMs = Math.min(ALIVE_EVERY.toMillis(), Math.max(1, deadlineMs / 4));
+        try {
+            for (long ms = 0; world != null || ms < deadlineMs; ms += everyMs) {
+                RankLines.tell(0, new MpiRankMessages.Alive());
+                TimeUnit.MILLISECONDS.sleep(everyMs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
