@@ -30,7 +30,7 @@ void main() {
                     int rank = fabric.rank();
                     Matrix lhs = a.rows(rank * m, m);
                     Matrix rhs = b.block(0, k, rank * n, n);
-                    FgccResult result =
+                    FgccResult<Matrix> result =
                             Fgcc.allgatherComputeMatmul(
                                     fabric,
                                     lhs,

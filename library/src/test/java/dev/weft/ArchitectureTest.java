@@ -144,6 +144,7 @@ class ArchitectureTest {
             Set.of(
                     "dev.weft.plan.PlanWriter",
                     "dev.weft.plan.Planner",
+                    "dev.weft.plan.SlicedRing",
                     "dev.weft.search.AutoChoice",
                     "dev.weft.search.AutoTrial",
                     "dev.weft.search.MachinePlans",
@@ -155,6 +156,8 @@ class ArchitectureTest {
                     "dev.weft.cuda.CudaAllGatherMatmulBuilder",
                     "dev.weft.cuda.exec.CudaPlanning",
                     "dev.weft.compat.Ascend",
+                    "dev.weft.compat.Fgcc",
+                    "dev.weft.compat.RingAllGatherMatmul",
                     "dev.weft.compat.Sb2sbConfig");
 
     @Test

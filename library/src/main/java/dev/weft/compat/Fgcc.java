@@ -1,13 +1,20 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Operator;
+import dev.weft.op.OperatorBuilder;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
+import java.util.function.Function;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
@@ -16,25 +23,35 @@ import java.util.Arrays;
  * all rows of its group with its columns.
  *
  * <p>Fragments of A go round a ring through two buffers of one shard each, on both paths: no
- * gathered A is stored anywhere. Sums are fp32, the output has the type that holds both inputs, and
- * is bitwise the unfused product. Sizes need not be multiples of any tile. Collective; one thread
- * at a time uses it.
+ * gathered A is stored anywhere. A rank's rows are L x C slices: each of the L programs multiplies
+ * its own, and each of the C channels, which permute at the same time, moves its own. Sums are
+ * fp32, the output has the type that holds both inputs, and is bitwise the unfused product. Sizes
+ * need not be multiples of any tile. Collective; one thread at a time uses it.
+ *
+ * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
-public final class Fgcc extends PreparedRing {
+public final class Fgcc<M> extends PreparedRing<M> {
 
     private final Fabric world;
     private final Fabric group;
     private final FgccLayout layout;
+    private final FgccResult.Rows<M> rows;
 
-    private Fgcc(Fabric world, Fabric group, FgccLayout layout, AllGatherMatmul operator) {
+    private Fgcc(
+            Fabric world,
+            Fabric group,
+            FgccLayout layout,
+            Operator<M> operator,
+            FgccResult.Rows<M> rows) {
         super(operator);
         this.world = world;
         this.group = group;
         this.layout = layout;
+        this.rows = rows;
     }
 
     /** {@link #allgatherComputeMatmul} with one program per rank and the capacity of trn2. */
-    public static FgccResult allgatherComputeMatmul(
+    public static FgccResult<Matrix> allgatherComputeMatmul(
             Fabric world, Matrix lhs, Matrix rhs, int tpDegree, int numGroups, boolean forceHbmCc) {
         return allgatherComputeMatmul(
                 world, lhs, rhs, tpDegree, numGroups, forceHbmCc, FgccConfig.DEFAULT);
@@ -50,7 +67,7 @@ public final class Fgcc extends PreparedRing {
      * @param numGroups replica groups; {@code tpDegree * numGroups} ranks are in {@code world}
      * @param forceHbmCc takes the HBM path also where the SBUF path would do
      */
-    public static FgccResult allgatherComputeMatmul(
+    public static FgccResult<Matrix> allgatherComputeMatmul(
             Fabric world,
             Matrix lhs,
             Matrix rhs,
@@ -58,7 +75,7 @@ public final class Fgcc extends PreparedRing {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        try (Fgcc prepared =
+        try (Fgcc<Matrix> prepared =
                 prepare(
                         world,
                         lhs.rows(),
@@ -69,13 +86,54 @@ public final class Fgcc extends PreparedRing {
                         numGroups,
                         forceHbmCc,
                         config)) {
-            FgccResult result = prepared.call(lhs);
+            FgccResult<Matrix> result = prepared.call(lhs);
             Matrix product = result.product();
             Matrix copy =
                     Matrix.allocate(
                             Arena.ofAuto(), product.dtype(), product.rows(), product.cols());
             copy.copyFrom(product);
-            return new FgccResult(result.layout(), copy);
+            return new FgccResult<>(result.layout(), copy, Matrix::rows);
+        }
+    }
+
+    /**
+     * {@link #allgatherComputeMatmul} on GPUs: one call, whose result is in memory of the caller's.
+     *
+     * @param out where the product goes, [M, N], of the type that holds both inputs
+     */
+    public static FgccResult<DeviceMatrix> allgatherComputeMatmul(
+            Fabric world,
+            Gpu gpu,
+            DeviceMatrix lhs,
+            DeviceMatrix rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config,
+            DeviceMatrix out) {
+        try (Fgcc<DeviceMatrix> prepared =
+                        prepare(
+                                world,
+                                gpu,
+                                lhs.rows(),
+                                lhs.cols(),
+                                lhs.dtype(),
+                                rhs,
+                                tpDegree,
+                                numGroups,
+                                forceHbmCc,
+                                config);
+                GpuStream stream = GpuStream.create()) {
+            FgccResult<DeviceMatrix> result = prepared.call(lhs);
+            DeviceMatrix product = result.product();
+            if (!out.describe().equals(product.describe())) {
+                throw new IllegalArgumentException(
+                        "a product of %s into %s: expected the same shape and type"
+                                .formatted(product.describe(), out.describe()));
+            }
+            out.copyFrom(product, stream);
+            stream.synchronize();
+            return new FgccResult<>(result.layout(), out, DeviceMatrix::rows);
         }
     }
 
@@ -88,7 +146,7 @@ public final class Fgcc extends PreparedRing {
      * @param aType type of A
      * @param rhs this rank's columns of B, [K, N]
      */
-    public static Fgcc prepare(
+    public static Fgcc<Matrix> prepare(
             Fabric world,
             long m,
             long k,
@@ -98,19 +156,75 @@ public final class Fgcc extends PreparedRing {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
+        // All groups of the world share the cores, not only this one's ranks.
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
+        return prepare(
+                world,
+                m,
+                k,
+                aType,
+                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
+                tpDegree,
+                numGroups,
+                forceHbmCc,
+                config,
+                group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers),
+                Matrix::rows);
+    }
+
+    /** As the other {@code prepare}, on GPUs; B must stay. */
+    public static Fgcc<DeviceMatrix> prepare(
+            Fabric world,
+            Gpu gpu,
+            long m,
+            long k,
+            DType aType,
+            DeviceMatrix rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        return prepare(
+                world,
+                m,
+                k,
+                aType,
+                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
+                tpDegree,
+                numGroups,
+                forceHbmCc,
+                config,
+                group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
+                DeviceMatrix::rows);
+    }
+
+    /** What the rules ask of a B. */
+    private record Rhs(String text, DType dtype, long rows, long cols) {}
+
+    private static <M> Fgcc<M> prepare(
+            Fabric world,
+            long m,
+            long k,
+            DType aType,
+            Rhs rhs,
+            int tpDegree,
+            int numGroups,
+            boolean forceHbmCc,
+            FgccConfig config,
+            Function<Fabric, OperatorBuilder<M, ?>> operators,
+            FgccResult.Rows<M> rows) {
         Fabric group = null;
         try {
             checkGroups(world, tpDegree, numGroups);
             checkInner(m, k, aType, rhs);
-            int slices = config.lnc() * FgccLayout.channels(config.lnc(), tpDegree);
-            Path mine =
-                    Path.choose(config, slices, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
+            Path mine = config.path(tpDegree, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
             FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), m, rhs.cols());
             agree(world, "num_groups", numGroups);
             agree(world, "lnc", config.lnc());
             group = numGroups == 1 ? world : world.split(numGroups);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
-            return new Fgcc(world, group, layout, operator(world, group, layout, m, aType, rhs));
+            Operator<M> operator = operator(operators.apply(group), layout, m, aType);
+            return new Fgcc<>(world, group, layout, operator, rows);
         } catch (RuntimeException | Error e) {
             // Peers that are past their own checks wait for this rank: they learn at once.
             world.fail(e);
@@ -137,11 +251,11 @@ public final class Fgcc extends PreparedRing {
         }
     }
 
-    private static void checkInner(long m, long k, DType aType, Matrix rhs) {
+    private static void checkInner(long m, long k, DType aType, Rhs rhs) {
         if (k != rhs.rows()) {
             throw new IllegalArgumentException(
                     "lhs [%s, %s] %s and rhs %s differ in K: %s and %s"
-                            .formatted(m, k, aType.label(), rhs.describe(), k, rhs.rows()));
+                            .formatted(m, k, aType.label(), rhs.text(), k, rhs.rows()));
         }
     }
 
@@ -164,26 +278,18 @@ public final class Fgcc extends PreparedRing {
         return onChip ? Path.SBUF : Path.HBM;
     }
 
-    private static AllGatherMatmul operator(
-            Fabric world, Fabric group, FgccLayout layout, long m, DType aType, Matrix rhs) {
-        long[] rows = new long[group.size()];
+    private static <M> Operator<M> operator(
+            OperatorBuilder<M, ?> builder, FgccLayout layout, long m, DType aType) {
+        long[] rows = new long[layout.ranks()];
         Arrays.fill(rows, m);
-        AllGatherMatmulBuilder builder =
-                AllGatherMatmul.on(group)
-                        .a(Shards.of(rows), aType)
-                        .b(rhs)
-                        .pingPong()
-                        .computeWorkers(computeWorkers(world));
-        if (layout.path() == Path.SBUF) {
+        boolean onChip = layout.path() == Path.SBUF;
+        builder.a(Shards.of(rows), aType).pingPong(layout.channels());
+        builder.algorithm(Algorithm.slicedRing(layout.programs(), layout.channels(), !onChip));
+        if (onChip) {
             // A slice is what one channel permutes at a time; on the other path Weft cuts finer.
             builder.splitsPerRank(layout.programs() * layout.channels());
         }
         return builder.prepare();
-    }
-
-    /** All groups of the world share the cores, not only this one's ranks. */
-    private static int computeWorkers(Fabric world) {
-        return Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
     }
 
     /**
@@ -192,8 +298,8 @@ public final class Fgcc extends PreparedRing {
      *
      * @param lhs this rank's rows of A, [m, K]
      */
-    public FgccResult call(Matrix lhs) {
-        return new FgccResult(layout, operator.call(lhs).product());
+    public FgccResult<M> call(M lhs) {
+        return new FgccResult<>(layout, operator.call(lhs).product(), rows);
     }
 
     @Override

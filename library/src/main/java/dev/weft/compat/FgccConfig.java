@@ -1,5 +1,7 @@
 package dev.weft.compat;
 
+import dev.weft.tensor.DType;
+
 /**
  * What FGCC's source reads from the machine. Immutable.
  *
@@ -15,13 +17,35 @@ public record FgccConfig(int lnc, long onChipBytes) {
     public static final FgccConfig DEFAULT = new FgccConfig(1, TRN2_ON_CHIP_BYTES);
 
     public FgccConfig {
-        if (lnc < 1 || lnc > 2) {
-            throw new IllegalArgumentException("lnc " + lnc + ": expected 1 or 2");
-        }
+        checkedLnc(lnc);
         if (onChipBytes < 0) {
             throw new IllegalArgumentException(
                     "on-chip memory of " + onChipBytes + " bytes: expected zero or more");
         }
+    }
+
+    /** C, the channels of the permute, on so many ranks. */
+    public int channels(int tpDegree) {
+        return FgccLayout.channels(lnc, tpDegree);
+    }
+
+    /**
+     * Where the ring fragments of A are kept, by the source's rule.
+     *
+     * @param m rows of A on each rank
+     * @param n columns of B on this rank
+     */
+    public Fgcc.Path path(
+            int tpDegree, long m, long k, long n, DType aType, DType bType, boolean forceHbmCc) {
+        int slices = lnc * channels(tpDegree);
+        return Fgcc.Path.choose(this, slices, m, k, n, aType, bType, forceHbmCc);
+    }
+
+    static int checkedLnc(int lnc) {
+        if (lnc < 1 || lnc > 2) {
+            throw new IllegalArgumentException("lnc " + lnc + ": expected 1 or 2");
+        }
+        return lnc;
     }
 
     /** A copy with another number of programs per rank. */

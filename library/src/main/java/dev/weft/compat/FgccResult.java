@@ -1,21 +1,29 @@
 package dev.weft.compat;
 
 import dev.weft.compat.Fgcc.Path;
-import dev.weft.tensor.Matrix;
 import java.util.Objects;
 
 /**
  * What an FGCC call gave one rank. Both shapes flatten to [M, N] in natural row order, and that is
  * how the elements lie in {@link #product}.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
  */
-public final class FgccResult {
+public final class FgccResult<M> {
 
     private final FgccLayout layout;
-    private final Matrix product;
+    private final M product;
+    private final Rows<M> rows;
 
-    FgccResult(FgccLayout layout, Matrix product) {
+    /** A view of {@code count} rows of a matrix, from {@code first} on. */
+    interface Rows<M> {
+        M of(M matrix, long first, long count);
+    }
+
+    FgccResult(FgccLayout layout, M product, Rows<M> rows) {
         this.layout = layout;
         this.product = product;
+        this.rows = rows;
     }
 
     FgccLayout layout() {
@@ -23,7 +31,7 @@ public final class FgccResult {
     }
 
     /** [M, N]. */
-    public Matrix product() {
+    public M product() {
         return product;
     }
 
@@ -43,18 +51,18 @@ public final class FgccResult {
     }
 
     /** The rows that program and channel computed of {@code rank}'s, [loc, N]. */
-    public Matrix slice(int rank, int program, int channel) {
-        return product.rows(layout.firstRow(rank, program, channel), layout.loc());
+    public M slice(int rank, int program, int channel) {
+        return rows.of(product, layout.firstRow(rank, program, channel), layout.loc());
     }
 
-    /** The element at five indices, in the order of {@link #shape()}. */
-    public float get(long rank, long second, long third, long row, long col) {
+    /** The row at four indices, in the order of {@link #shape()}, [1, N]. */
+    public M row(long rank, long second, long third, long row) {
         long[] shape = shape();
         Objects.checkIndex(rank, shape[0]);
         Objects.checkIndex(second, shape[1]);
         Objects.checkIndex(third, shape[2]);
         Objects.checkIndex(row, shape[3]);
-        Objects.checkIndex(col, shape[4]);
-        return product.get(((rank * shape[1] + second) * shape[2] + third) * shape[3] + row, col);
+        long slice = (rank * shape[1] + second) * shape[2] + third;
+        return rows.of(product, slice * shape[3] + row, 1);
     }
 }

@@ -1,36 +1,26 @@
 package dev.weft.compat;
 
-import dev.weft.op.AllGatherMatmul;
-import dev.weft.op.Timeline;
-import dev.weft.plan.RankPlan;
+import dev.weft.op.Operator;
 
-/** A ring through two buffers, prepared once and called many times. */
-abstract class PreparedRing implements AutoCloseable {
+/**
+ * A ring through two buffers, prepared once and called many times.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
+ */
+abstract class PreparedRing<M> implements AutoCloseable {
 
-    final AllGatherMatmul operator;
+    final Operator<M> operator;
 
-    PreparedRing(AllGatherMatmul operator) {
+    PreparedRing(Operator<M> operator) {
         this.operator = operator;
     }
 
-    /** From the latest call's start until this rank's permutes and products were done. */
-    public long elapsedNs() {
-        return operator.lastResult().elapsedNs();
-    }
-
-    /** What the latest call did on this rank, span by span. */
-    public Timeline timeline() {
-        return operator.lastResult().timeline();
-    }
-
-    /** The steps as data: permutes and the order of products. */
-    public RankPlan plan() {
-        return operator.plan();
-    }
-
-    /** Bytes that this rank keeps where peers can reach them. */
-    public long reachableBytes() {
-        return operator.reachableBytes();
+    /**
+     * What runs the calls: its plan has the permutes and the order of products, its latest result
+     * the timeline, and its views measure products and permutes by themselves. This closes it.
+     */
+    public final Operator<M> operator() {
+        return operator;
     }
 
     @Override

@@ -1,7 +1,12 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.OperatorBuilder;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -19,11 +24,19 @@ import java.util.Arrays;
  *
  * <p>Sums are fp32; the output has the type of the inputs (fp32 where A's and B's differ), and is
  * bitwise the unfused product. Collective; one thread at a time uses it.
+ *
+ * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
-public final class RingAllGatherMatmul extends PreparedRing {
+public final class RingAllGatherMatmul<M> extends PreparedRing<M> {
 
-    private RingAllGatherMatmul(AllGatherMatmul operator) {
-        super(operator);
+    private RingAllGatherMatmul(OperatorBuilder<M, ?> builder) {
+        super(builder.prepare());
+    }
+
+    /** {@link #prepare(Fabric, long, DType, Matrix, int)} with one program per rank. */
+    public static RingAllGatherMatmul<Matrix> prepare(
+            Fabric fabric, long m, DType aType, Matrix b) {
+        return prepare(fabric, m, aType, b, 1);
     }
 
     /**
@@ -32,18 +45,31 @@ public final class RingAllGatherMatmul extends PreparedRing {
      * @param m rows of A on each rank, the same on all
      * @param aType the type of A
      * @param b this rank's columns of B, [K, N_local]
+     * @param lnc logical-core programs per rank, 1 or 2: each multiplies its half of a fragment's
+     *     rows, and a permute moves the halves one after the other
      */
-    public static RingAllGatherMatmul prepare(Fabric fabric, long m, DType aType, Matrix b) {
-        long[] rows = new long[fabric.size()];
+    public static RingAllGatherMatmul<Matrix> prepare(
+            Fabric fabric, long m, DType aType, Matrix b, int lnc) {
+        return new RingAllGatherMatmul<>(
+                ring(AllGatherMatmul.on(fabric).b(b), fabric.size(), m, aType, lnc));
+    }
+
+    /** As {@link #prepare(Fabric, long, DType, Matrix, int)}, on GPUs; B must stay. */
+    public static RingAllGatherMatmul<DeviceMatrix> prepare(
+            Fabric fabric, Gpu gpu, long m, DType aType, DeviceMatrix b, int lnc) {
+        return new RingAllGatherMatmul<>(
+                ring(CudaAllGatherMatmul.on(fabric, gpu).b(b), fabric.size(), m, aType, lnc));
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> B ring(
+            B builder, int ranks, long m, DType aType, int lnc) {
+        long[] rows = new long[ranks];
         Arrays.fill(rows, m);
-        return new RingAllGatherMatmul(
-                AllGatherMatmul.on(fabric)
-                        .a(Shards.of(rows), aType)
-                        .b(b)
-                        .pingPong()
-                        // One permute carries a whole fragment, as in the tutorial.
-                        .splitsPerRank(1)
-                        .prepare());
+        // One permute carries a whole fragment, as in the tutorial, or each program's part of it.
+        return builder.a(Shards.of(rows), aType)
+                .pingPong()
+                .algorithm(Algorithm.slicedRing(FgccConfig.checkedLnc(lnc), 1, false))
+                .splitsPerRank(lnc);
     }
 
     /**
@@ -52,7 +78,7 @@ public final class RingAllGatherMatmul extends PreparedRing {
      * @param shard this rank's rows of A, [m, K]
      * @return [R, m, N_local] as [R * m, N_local]: slot s is the m rows from row s * m on
      */
-    public Matrix call(Matrix shard) {
+    public M call(M shard) {
         return operator.call(shard).product();
     }
 }

@@ -165,6 +165,11 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         return products.isEmpty() ? 0 : products.getLast().blocks();
     }
 
+    @Override
+    public long reachableBytes() {
+        return buffers.bytes();
+    }
+
     /** Copies that a call of this rank issues. */
     public int copiesPerCall() {
         return copies.count();

@@ -25,6 +25,7 @@ import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * C = allgather(A) x B on the CPU.
@@ -70,7 +71,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         this.aType = aType;
         this.memory = memory;
         this.resources = resources;
-        this.computeWorkers = settings.computeWorkers();
+        this.computeWorkers = Math.max(settings.computeWorkers(), plan().programs());
         this.starts = new Awaited[fabric.size()];
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of(Awaited.START, r).within(1);
@@ -181,7 +182,9 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         state.call = begin(view);
         state.view = view;
         state.gatheredNs = 0;
-        state.nextBlock.set(0);
+        for (AtomicInteger next : state.nextBlock) {
+            next.set(0);
+        }
         releases.begin(state.call, view);
         // Release: pairs with the acquire of peers that get from this shard or multiply out of it,
         // and of peers that want to reuse the other half.

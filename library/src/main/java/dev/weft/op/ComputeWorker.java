@@ -23,12 +23,13 @@ import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /**
  * Takes row blocks in consumption order, waits for the chunks that cover them, and multiplies. Own
- * rows need no wait, so that compute starts at once. Several workers of a rank share the order:
- * each takes the next block that nobody has.
+ * rows need no wait, so that compute starts at once. Several workers of a program share its order:
+ * each takes the next block that nobody has. The programs of a rank go on side by side.
  */
 final class ComputeWorker extends Worker {
 
@@ -44,6 +45,7 @@ final class ComputeWorker extends Worker {
     private final boolean keepGathered;
     private final Scratch scratch;
     private final RowBlock[] order;
+    private final AtomicInteger nextBlock;
     private final Arrivals arrivals;
     private final Transfer[] lastArrivals;
     private final Awaited[] starts;
@@ -56,7 +58,7 @@ final class ComputeWorker extends Worker {
             Gemm gemm,
             List<Product> products,
             Arena arena) {
-        super(new SpanLog("compute-" + index, spans(workspace)));
+        super(new SpanLog(name(index, workspace.plan().programs()), spans(workspace)));
         this.index = index;
         this.plan = workspace.plan();
         this.fabric = workspace.fabric();
@@ -69,7 +71,12 @@ final class ComputeWorker extends Worker {
         this.keepGathered = keepGathered;
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
         this.scratch = gemm.scratch(plan.chunks().cols(), widest, arena);
-        this.order = plan.consumption().toArray(RowBlock[]::new);
+        int program = index % plan.programs();
+        this.order =
+                plan.consumption().stream()
+                        .filter(block -> block.program() == program)
+                        .toArray(RowBlock[]::new);
+        this.nextBlock = state.nextBlock[program];
         this.arrivals = workspace.arrivals();
         this.lastArrivals =
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
@@ -78,6 +85,12 @@ final class ComputeWorker extends Worker {
             starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
         }
         this.stepRows = stepRows(workspace);
+    }
+
+    private static String name(int index, int programs) {
+        return programs == 1
+                ? "compute-" + index
+                : "compute-%d of program-%d".formatted(index / programs, index % programs);
     }
 
     private static long stepRows(Workspace workspace) {
@@ -111,9 +124,9 @@ final class ComputeWorker extends Worker {
         if (state.view == View.COMM_ONLY) {
             return;
         }
-        for (int i = state.nextBlock.getAndIncrement();
+        for (int i = nextBlock.getAndIncrement();
                 i < order.length;
-                i = state.nextBlock.getAndIncrement()) {
+                i = nextBlock.getAndIncrement()) {
             RowBlock block = order[i];
             boolean arrives = state.view == View.PIPELINED && block.source() != plan.rank();
             if (arrives && stepRows > 0) {

@@ -74,6 +74,9 @@ public abstract class Operator<M> implements AutoCloseable {
     /** What multiplies at the same time on this rank: threads, or thread blocks of a GPU's grid. */
     public abstract int computeWorkers();
 
+    /** Bytes that this rank keeps where peers can reach them: shards, flags and what lands here. */
+    public abstract long reachableBytes();
+
     /**
      * The place of the next call's shard, [rows of this rank, K], for producers that write it there
      * themselves; given to {@link #call} it is not copied. Waits, like {@link #start}, for peers

@@ -48,6 +48,20 @@ public enum Algorithm implements PlanWriter {
         return Planner.pingPongRing();
     }
 
+    /**
+     * A ring through two buffers, as {@link #pingPongRing}, in which the rows of a shard are {@code
+     * programs x lanes} slices, as nearly equal as rows allow. A slice belongs to one program,
+     * which multiplies it, and to one lane, which moves it; all lanes move at the same time. What
+     * is given as chunks is only taken as how large they should be: chunks and blocks end where
+     * slices do.
+     *
+     * @param byLane whether slices are numbered lane after lane, slice {@code lane * programs +
+     *     program}, and not program after program, slice {@code program * lanes + lane}
+     */
+    public static PlanWriter slicedRing(int programs, int lanes, boolean byLane) {
+        return new SlicedRing(programs, lanes, byLane);
+    }
+
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
         return Planner.named(label, List.of(values()));

@@ -107,7 +107,7 @@ public final class Chunks {
         return ofFullRows(shards, cols, blockRows, rows);
     }
 
-    private static Chunks ofFullRows(
+    static Chunks ofFullRows(
             Shards shards, long cols, long blockRows, IntToLongFunction chunkRows) {
         long[] rows = IntStream.range(0, shards.ranks()).mapToLong(chunkRows).toArray();
         return new Chunks(shards, cols, cols, rows, blockRows);
@@ -116,6 +116,11 @@ public final class Chunks {
     /** The same cut with every chunk cut again into {@code chunkCols} columns. */
     public Chunks withChunkCols(long chunkCols) {
         return new Chunks(shards, cols, chunkCols, chunkRows, blockRows);
+    }
+
+    /** Rows that are multiplied in one go at most, as they were asked for. */
+    long mostBlockRows() {
+        return blockRows;
     }
 
     public Shards shards() {

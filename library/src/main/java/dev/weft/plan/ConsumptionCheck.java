@@ -34,6 +34,9 @@ record ConsumptionCheck(RankPlan plan, Chunks chunks) {
         if (block.firstRow() < 0 || block.rows() < 1 || block.rows() > rowsLeft) {
             throw fault(block, "is not within the shard");
         }
+        if (block.program() < 0) {
+            throw fault(block, "is of program " + block.program());
+        }
         long end = block.firstRow() + block.rows();
         long chunkRows = chunks.chunkRows(source);
         long first = block.firstRow() / chunkRows * chunks.colChunks();

@@ -36,6 +36,7 @@ final class PlanDigest {
             add(block.source());
             add(block.firstRow());
             add(block.rows());
+            add(block.program());
         }
         plan.releases().forEach(this::add);
     }

@@ -32,7 +32,8 @@ final class PlanText {
             lines.addAll(runs(lane.transfers(), PlanText::follows, PlanText::transfers));
         }
         lines.add("  multiplies");
-        lines.addAll(runs(plan.consumption(), PlanText::follows, PlanText::rows));
+        boolean several = plan.programs() > 1;
+        lines.addAll(runs(plan.consumption(), PlanText::follows, run -> rows(run, several)));
         if (!plan.releases().isEmpty()) {
             lines.add("  releases the shards of ranks " + plan.releases());
         }
@@ -101,18 +102,20 @@ final class PlanText {
                                 : ", once that rank has released " + first.credit());
     }
 
-    private static String rows(List<RowBlock> run) {
+    private static String rows(List<RowBlock> run, boolean severalPrograms) {
         RowBlock last = run.getLast();
-        return "rows %d to %d of rank %d%s"
+        return "rows %d to %d of rank %d%s%s"
                 .formatted(
                         run.getFirst().firstRow(),
                         last.firstRow() + last.rows() - 1,
                         last.source(),
-                        run.size() == 1 ? "" : ", in %d blocks".formatted(run.size()));
+                        run.size() == 1 ? "" : ", in %d blocks".formatted(run.size()),
+                        severalPrograms ? ", by program " + last.program() : "");
     }
 
     private static boolean follows(RowBlock before, RowBlock after) {
         return before.source() == after.source()
+                && before.program() == after.program()
                 && before.firstRow() + before.rows() == after.firstRow();
     }
 }

@@ -17,11 +17,19 @@ public interface PlanWriter {
     /**
      * What every rank does, in rank order. The list may write a plan when it is asked for it.
      *
-     * @param chunks how the shards are cut
+     * @param chunks how the shards are cut; see {@link #cut}
      * @param lanes communication workers per rank, as far as the algorithm can use them
      * @param hosts which ranks share memory
      */
     List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts);
+
+    /**
+     * The chunks of the plans that are written where these are given: others only where the way to
+     * gather has rules of its own for where chunks and blocks end.
+     */
+    default Chunks cut(Chunks given) {
+        return given;
+    }
 
     /**
      * Whether all ranks do the same, given equal shards and equal hosts: the plan of rank {@code r

@@ -97,7 +97,7 @@ final class Planner {
     }
 
     /** Over a network the last block would otherwise be left to multiply when all has come. */
-    private static Pacing pacing(Algorithm algorithm, Hosts hosts) {
+    static Pacing pacing(Algorithm algorithm, Hosts hosts) {
         if (algorithm == Algorithm.SEQUENTIAL) {
             return Pacing.GATHER_FIRST;
         }

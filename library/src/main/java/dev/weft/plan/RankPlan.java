@@ -61,6 +61,14 @@ public record RankPlan(
     }
 
     /**
+     * The programs of the rank, L. Each multiplies its own row blocks, in their order, whatever the
+     * others do.
+     */
+    public int programs() {
+        return 1 + consumption.stream().mapToInt(RowBlock::program).max().orElse(0);
+    }
+
+    /**
      * By source: the number of its shard among those that are released, 1 for the first; 0 for the
      * rank's own shard, and for all where nothing is released.
      */
@@ -109,8 +117,20 @@ public record RankPlan(
      * @param source the rank that owns the shard
      * @param firstRow relative to the shard
      * @param firstChunk first of the {@code chunkCount} consecutive chunks that cover the rows
+     * @param program which of the rank's programs multiplies it; 0 where it has but one
      */
-    public record RowBlock(int source, long firstRow, long rows, int firstChunk, int chunkCount) {}
+    public record RowBlock(
+            int source, long firstRow, long rows, int firstChunk, int chunkCount, int program) {
+
+        /** A block of a rank with one program. */
+        public RowBlock(int source, long firstRow, long rows, int firstChunk, int chunkCount) {
+            this(source, firstRow, rows, firstChunk, chunkCount, 0);
+        }
+
+        RowBlock by(int newProgram) {
+            return new RowBlock(source, firstRow, rows, firstChunk, chunkCount, newProgram);
+        }
+    }
 
     /**
      * One chunk's way from one rank to another, a single record seen from both ends: one-sided

@@ -3,7 +3,6 @@ package dev.weft.compat;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.Fgcc.Path;
 import dev.weft.tensor.DType;
@@ -140,7 +139,7 @@ class FgccLayoutTest {
             for (int row = 0; row < 48; row++) {
                 product.set(row, 1, row);
             }
-            FgccResult result = new FgccResult(layout, product);
+            FgccResult<Matrix> result = new FgccResult<>(layout, product, Matrix::rows);
             BitSet seen = new BitSet();
             for (int r = 0; r < 4; r++) {
                 for (int l = 0; l < 2; l++) {
@@ -149,7 +148,8 @@ class FgccLayoutTest {
                         assertEquals("[3, 2] fp32", slice.describe());
                         for (int row = 0; row < 3; row++) {
                             boolean onChip = path == Path.SBUF;
-                            float element = result.get(r, onChip ? l : c, onChip ? c : l, row, 1);
+                            Matrix at = result.row(r, onChip ? l : c, onChip ? c : l, row);
+                            float element = at.get(0, 1);
                             assertEquals(slice.get(row, 1), element);
                             seen.set((int) element);
                         }
@@ -157,8 +157,8 @@ class FgccLayoutTest {
                 }
             }
             assertEquals(48, seen.cardinality());
-            assertTrue(result.get(3, 1, 1, 2, 1) == 47, "row-major in the order of the shape");
-            assertThrows(IndexOutOfBoundsException.class, () -> result.get(0, 0, 0, 3, 0));
+            assertEquals(47, result.row(3, 1, 1, 2).get(0, 1), "row-major in shape's order");
+            assertThrows(IndexOutOfBoundsException.class, () -> result.row(0, 0, 0, 3));
         }
     }
 }

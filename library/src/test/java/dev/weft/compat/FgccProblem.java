@@ -56,7 +56,7 @@ record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
     }
 
     /** The call of one rank, with all ranks in one group. */
-    FgccResult call(Fabric fabric, boolean forceHbm, FgccConfig config) {
+    FgccResult<Matrix> call(Fabric fabric, boolean forceHbm, FgccConfig config) {
         int rank = fabric.rank();
         int ranks = rows.ranks();
         return Fgcc.allgatherComputeMatmul(

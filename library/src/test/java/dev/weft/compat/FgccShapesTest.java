@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.weft.compat.Fgcc.Path;
 import dev.weft.fabric.World;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
@@ -50,10 +51,10 @@ class FgccShapesTest {
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(ranks)) {
             FgccProblem problem = FgccProblem.create(arena, ranks, m, k, n, type, type, 31);
-            List<FgccResult> results =
+            List<FgccResult<Matrix>> results =
                     world.call(
                             fabric -> {
-                                FgccResult result =
+                                FgccResult<Matrix> result =
                                         problem.call(fabric, hbm, FgccConfig.DEFAULT.withLnc(lnc));
                                 problem.assertBitwise(result.product(), fabric.rank());
                                 return result;
@@ -65,7 +66,7 @@ class FgccShapesTest {
                             ? new long[] {ranks, lnc, channels, loc, n / ranks}
                             : new long[] {ranks, channels, lnc, loc, n / ranks};
             for (int rank = 0; rank < ranks; rank++) {
-                FgccResult result = results.get(rank);
+                FgccResult<Matrix> result = results.get(rank);
                 assertEquals(path, result.path());
                 assertArrayEquals(shape, result.shape());
                 assertEquals(type, result.product().dtype());

@@ -5,17 +5,24 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.Fgcc.Path;
+import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Ranks;
+import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Kind;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class FgccTest {
@@ -51,7 +58,7 @@ class FgccTest {
             Ranks.run(
                     ranks,
                     fabric -> {
-                        FgccResult result = problem.call(fabric, force, config);
+                        FgccResult<Matrix> result = problem.call(fabric, force, config);
                         problem.assertBitwise(result.product(), fabric.rank());
                         problem.assertClose(result.product(), fabric.rank());
                     });
@@ -74,7 +81,7 @@ class FgccTest {
                 fabric -> {
                     int member = fabric.rank() % ranks;
                     FgccProblem problem = problems.get(fabric.rank() / ranks);
-                    try (Fgcc prepared =
+                    try (Fgcc<Matrix> prepared =
                             Fgcc.prepare(
                                     fabric,
                                     12,
@@ -86,7 +93,7 @@ class FgccTest {
                                     hbm,
                                     TWO)) {
                         for (int call = 0; call < 5; call++) {
-                            FgccResult result = prepared.call(problem.lhs(member));
+                            FgccResult<Matrix> result = prepared.call(problem.lhs(member));
                             problem.assertBitwise(result.product(), member);
                         }
                     }
@@ -101,7 +108,7 @@ class FgccTest {
                 64,
                 fabric -> {
                     int rank = fabric.rank();
-                    FgccResult result = problem.call(fabric, false, TWO);
+                    FgccResult<Matrix> result = problem.call(fabric, false, TWO);
                     assertEquals(4, result.layout().channels());
                     assertEquals(2, result.layout().loc());
                     problem.assertBitwise(result.product(), rank);
@@ -123,11 +130,11 @@ class FgccTest {
                 Ranks.call(
                         ranks,
                         fabric -> {
-                            try (Fgcc prepared =
+                            try (Fgcc<Matrix> prepared =
                                     Fgcc.prepare(
                                             fabric, m, k, DType.BF16, rhs, ranks, 1, hbm, TWO)) {
                                 assertEquals(hbm ? Path.HBM : Path.SBUF, prepared.call(lhs).path());
-                                return prepared.reachableBytes();
+                                return prepared.operator().reachableBytes();
                             }
                         });
         for (long bytes : reachable) {
@@ -137,31 +144,99 @@ class FgccTest {
     }
 
     /** R - 1 permutes of L x C slices to the successor; own rows first, then rank - 1, - 2, ... */
-    @Test
-    void theStepsAreTheSources() {
+    @ParameterizedTest
+    @EnumSource(Path.class)
+    void theStepsAreTheSources(Path path) {
         int ranks = 4;
         Arena arena = Arena.ofAuto();
         Matrix rhs = Matrix.allocate(arena, DType.BF16, 8, 8);
         Ranks.run(
                 ranks,
                 fabric -> {
-                    try (Fgcc prepared =
-                            Fgcc.prepare(fabric, 16, 8, DType.BF16, rhs, ranks, 1, false, TWO)) {
-                        List<Transfer> permutes = FgccProblem.transfers(prepared.plan());
-                        assertEquals((ranks - 1) * 2 * 2, permutes.size());
-                        for (int i = 0; i < permutes.size(); i++) {
-                            assertEquals((fabric.rank() + 1) % ranks, permutes.get(i).to());
-                            assertEquals(
-                                    Math.floorMod(fabric.rank() - i / 4, ranks),
-                                    permutes.get(i).source());
+                    try (Fgcc<Matrix> prepared = prepare(fabric, 64, rhs, path)) {
+                        RankPlan plan = prepared.operator().plan();
+                        assertEquals(2, plan.lanes().size());
+                        for (Lane channel : plan.lanes()) {
+                            List<Transfer> permutes = channel.transfers();
+                            int perStep = permutes.size() / (ranks - 1);
+                            assertEquals(path == Path.SBUF, perStep == 2);
+                            assertEquals((ranks - 1) * perStep, permutes.size());
+                            for (int i = 0; i < permutes.size(); i++) {
+                                int source = Math.floorMod(fabric.rank() - i / perStep, ranks);
+                                assertEquals((fabric.rank() + 1) % ranks, permutes.get(i).to());
+                                assertEquals(source, permutes.get(i).source());
+                            }
                         }
-                        List<Integer> sources = FgccProblem.sources(prepared.plan());
+                        List<Integer> sources = FgccProblem.sources(plan);
                         for (int step = 0; step < ranks; step++) {
                             assertEquals(
                                     Math.floorMod(fabric.rank() - step, ranks), sources.get(step));
                         }
                     }
                 });
+    }
+
+    private static Fgcc<Matrix> prepare(Fabric fabric, long m, Matrix rhs, Path path) {
+        boolean hbm = path == Path.HBM;
+        return Fgcc.prepare(fabric, m, rhs.rows(), DType.BF16, rhs, fabric.size(), 1, hbm, TWO);
+    }
+
+    /** What ran, by its timeline: each channel moves its slices, each program multiplies its. */
+    @ParameterizedTest
+    @CsvSource({"4, SBUF", "4, HBM", "64, SBUF", "64, HBM"})
+    void programsAndChannelsHaveTheirOwnSlices(int ranks, Path path) {
+        int channels = FgccLayout.channels(2, ranks);
+        long m = 8L * 2 * channels;
+        FgccLayout layout = FgccLayout.of(path, ranks, 2, m, 8);
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem =
+                FgccProblem.create(arena, ranks, m, 24, 3L * ranks, DType.BF16, DType.BF16, 9);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (Fgcc<Matrix> prepared = prepare(fabric, m, problem.rhs(rank), path)) {
+                        problem.assertBitwise(prepared.call(problem.lhs(rank)).product(), rank);
+                        Timeline timeline = prepared.operator().lastResult().timeline();
+                        for (int channel = 0; channel < channels; channel++) {
+                            BitSet moved = rows(timeline, "lane-" + channel, Kind.TRANSFER);
+                            BitSet owned = new BitSet();
+                            for (int program = 0; program < 2; program++) {
+                                addSlice(owned, layout, program, channel);
+                            }
+                            assertEquals(owned, moved, "channel " + channel);
+                        }
+                        for (int program = 0; program < 2; program++) {
+                            String track = "compute-0 of program-" + program;
+                            BitSet multiplied = rows(timeline, track, Kind.COMPUTE);
+                            BitSet owned = new BitSet();
+                            for (int channel = 0; channel < channels; channel++) {
+                                addSlice(owned, layout, program, channel);
+                            }
+                            assertEquals(owned, multiplied, track);
+                        }
+                    }
+                });
+    }
+
+    /** Rows, of any shard, that the spans of a track are about. */
+    private static BitSet rows(Timeline timeline, String name, Kind kind) {
+        BitSet rows = new BitSet();
+        timeline.tracks().stream()
+                .filter(track -> track.name().equals(name))
+                .flatMap(track -> track.spans().stream())
+                .filter(span -> span.kind() == kind)
+                .forEach(
+                        span -> {
+                            int first = (int) span.firstRow();
+                            rows.set(first, first + (int) span.rows());
+                        });
+        return rows;
+    }
+
+    private static void addSlice(BitSet rows, FgccLayout layout, int program, int channel) {
+        int first = (int) layout.firstRow(0, program, channel);
+        rows.set(first, first + (int) layout.loc());
     }
 
     /** On the edge of the rule a rank with one column more would choose another path. */
@@ -177,7 +252,7 @@ class FgccTest {
         Ranks.run(
                 ranks,
                 fabric -> {
-                    FgccResult result = problem.call(fabric, false, config);
+                    FgccResult<Matrix> result = problem.call(fabric, false, config);
                     assertEquals(Path.HBM, result.path());
                     problem.assertBitwise(result.product(), fabric.rank());
                 });
@@ -248,7 +323,7 @@ class FgccTest {
     void theResultOfAOneShotCallOutlivesIt() {
         Arena arena = Arena.ofAuto();
         FgccProblem problem = FgccProblem.create(arena, 2, 5, 7, 9, DType.FP32, DType.BF16, 8);
-        List<FgccResult> results =
+        List<FgccResult<Matrix>> results =
                 Ranks.call(
                         2,
                         fabric ->

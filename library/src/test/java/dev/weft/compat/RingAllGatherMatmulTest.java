@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.transport.Ranks;
+import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -12,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -28,7 +30,7 @@ class RingAllGatherMatmulTest {
                 ranks,
                 fabric -> {
                     int rank = fabric.rank();
-                    try (RingAllGatherMatmul ring =
+                    try (RingAllGatherMatmul<Matrix> ring =
                                     RingAllGatherMatmul.prepare(
                                             fabric, 13, DType.BF16, problem.rhs(rank));
                             Arena own = Arena.ofConfined()) {
@@ -39,7 +41,33 @@ class RingAllGatherMatmulTest {
                                     unfused.bitwiseEquals(output), "rank " + rank + " of " + ranks);
                         }
                         problem.assertClose(ring.call(problem.lhs(rank)), rank);
-                        assertTrue(ring.elapsedNs() > 0);
+                        assertTrue(ring.operator().lastResult().elapsedNs() > 0);
+                    }
+                });
+    }
+
+    /** Each program multiplies its half of every fragment's rows, and the product is the same. */
+    @ParameterizedTest
+    @CsvSource({"1, 13", "2, 13", "3, 1", "4, 128", "5, 2"})
+    void twoProgramsShareEveryFragment(int ranks, long m) {
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem =
+                FgccProblem.create(arena, ranks, m, 70, 11L * ranks, DType.BF16, DType.BF16, ranks);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (RingAllGatherMatmul<Matrix> ring =
+                            RingAllGatherMatmul.prepare(
+                                    fabric, m, DType.BF16, problem.rhs(rank), 2)) {
+                        for (int call = 0; call < 3; call++) {
+                            problem.assertBitwise(ring.call(problem.lhs(rank)), rank);
+                        }
+                        long half = Math.ceilDiv(m, 2);
+                        for (RowBlock block : ring.operator().plan().consumption()) {
+                            assertEquals(block.firstRow() / half, block.program());
+                            assertTrue(block.firstRow() % half + block.rows() <= half);
+                        }
                     }
                 });
     }
@@ -52,7 +80,7 @@ class RingAllGatherMatmulTest {
         Ranks.run(
                 2,
                 fabric -> {
-                    try (RingAllGatherMatmul ring =
+                    try (RingAllGatherMatmul<Matrix> ring =
                             RingAllGatherMatmul.prepare(
                                     fabric, 3, type, problem.rhs(fabric.rank()))) {
                         Matrix product = ring.call(problem.lhs(fabric.rank()));
@@ -71,11 +99,11 @@ class RingAllGatherMatmulTest {
         Ranks.run(
                 ranks,
                 fabric -> {
-                    try (RingAllGatherMatmul ring =
+                    try (RingAllGatherMatmul<Matrix> ring =
                             RingAllGatherMatmul.prepare(fabric, 16, DType.BF16, b)) {
-                        List<Transfer> permutes = FgccProblem.transfers(ring.plan());
+                        List<Transfer> permutes = FgccProblem.transfers(ring.operator().plan());
                         assertEquals(ranks - 1, permutes.size());
-                        List<Integer> products = FgccProblem.sources(ring.plan());
+                        List<Integer> products = FgccProblem.sources(ring.operator().plan());
                         assertEquals(ranks, products.size());
                         for (int step = 0; step < ranks; step++) {
                             int source = Math.floorMod(fabric.rank() - step, ranks);
@@ -100,11 +128,12 @@ class RingAllGatherMatmulTest {
         Ranks.run(
                 ranks,
                 fabric -> {
-                    try (RingAllGatherMatmul ring =
+                    try (RingAllGatherMatmul<Matrix> ring =
                             RingAllGatherMatmul.prepare(fabric, 64, DType.BF16, b)) {
                         // Two places for the own shard, two ring buffers, some words.
-                        assertTrue(ring.reachableBytes() >= 4 * fragmentBytes);
-                        assertTrue(ring.reachableBytes() <= 4 * fragmentBytes + (32 << 10));
+                        assertTrue(ring.operator().reachableBytes() >= 4 * fragmentBytes);
+                        assertTrue(
+                                ring.operator().reachableBytes() <= 4 * fragmentBytes + (32 << 10));
                     }
                 });
     }

@@ -36,7 +36,7 @@ public final class CallStress {
 
         private static final int BLOCKS = 8;
 
-        private final CallState state = new CallState();
+        private final CallState state = new CallState(1);
 
         /** By worker and block. */
         private final int[][] taken = new int[2][BLOCKS];
@@ -52,9 +52,9 @@ public final class CallStress {
         }
 
         private void take(int[] blocks) {
-            for (int i = state.nextBlock.getAndIncrement();
+            for (int i = state.nextBlock[0].getAndIncrement();
                     i < BLOCKS;
-                    i = state.nextBlock.getAndIncrement()) {
+                    i = state.nextBlock[0].getAndIncrement()) {
                 blocks[i]++;
             }
         }

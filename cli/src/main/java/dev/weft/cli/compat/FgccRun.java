@@ -90,10 +90,10 @@ record FgccRun(
         Matrix lhs = a.rows(member * m, m);
         try (Arena arena = Arena.ofShared()) {
             Matrix rhs = rhs(group, member, arena);
-            try (Fgcc prepared =
+            try (Fgcc<Matrix> prepared =
                     Fgcc.prepare(world, m, k, type, rhs, tpDegree, groups, forceHbm, config)) {
                 long[] elapsedNs = measure(world, prepared, lhs, progress);
-                FgccResult result = prepared.call(lhs);
+                FgccResult<Matrix> result = prepared.call(lhs);
                 Matrix product = result.product();
                 ProductJudge judge = new ProductJudge(Shards.even(a.rows(), tpDegree), false, seed);
                 progress.begin("verifying", VERIFYING_STEPS);
@@ -107,21 +107,21 @@ record FgccRun(
                         result.shape(),
                         judgement,
                         product.bitwiseEquals(unfused),
-                        prepared.reachableBytes(),
+                        prepared.operator().reachableBytes(),
                         elapsedNs,
-                        prepared.timeline());
+                        prepared.operator().lastResult().timeline());
             }
         }
     }
 
-    private long[] measure(Fabric world, Fgcc prepared, Matrix lhs, Progress progress) {
+    private long[] measure(Fabric world, Fgcc<Matrix> prepared, Matrix lhs, Progress progress) {
         long[] elapsedNs = new long[iterations];
         progress.begin("measuring", (long) warmup + iterations);
         for (int round = -warmup; round < iterations; round++) {
             world.barrier();
             prepared.call(lhs);
             if (round >= 0) {
-                elapsedNs[round] = prepared.elapsedNs();
+                elapsedNs[round] = prepared.operator().lastResult().elapsedNs();
             }
             progress.advance(warmup + round + 1);
         }

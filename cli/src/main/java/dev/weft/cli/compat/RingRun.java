@@ -70,9 +70,10 @@ record RingRun(long m, long k, long nLocal, DType dtype, long seed) {
         try (Arena arena = Arena.ofShared()) {
             Matrix b = Matrix.allocate(arena, dtype, k, nLocal);
             new NormalData(seed, 1).fill(b, 0, rank * nLocal, nLocal * fabric.size());
-            try (RingAllGatherMatmul ring = RingAllGatherMatmul.prepare(fabric, m, dtype, b)) {
+            try (RingAllGatherMatmul<Matrix> ring =
+                    RingAllGatherMatmul.prepare(fabric, m, dtype, b)) {
                 Matrix output = ring.call(a.rows(rank * m, m));
-                Timeline timeline = ring.timeline();
+                Timeline timeline = ring.operator().lastResult().timeline();
                 progress.begin("verifying", a.rows());
                 Matrix expected =
                         new Float64Oracle(a, b, false)

@@ -1,6 +1,7 @@
 package dev.weft.op.exec;
 
 import dev.weft.op.Operator.View;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The state of a call that a rank's workers share; the caller sets it before the team starts. */
@@ -14,9 +15,14 @@ public final class CallState {
     /** When the caller began, by {@link System#nanoTime()}. */
     public long startNs;
 
-    /** Position in the consumption order of the next block to take; workers add. */
-    public final AtomicInteger nextBlock = new AtomicInteger();
+    /** By program: the position, in its order, of the next block to take; workers add. */
+    public final AtomicInteger[] nextBlock;
 
     /** When every chunk had arrived, as seen by the first compute worker; 0 if it did not look. */
     public long gatheredNs;
+
+    public CallState(int programs) {
+        nextBlock = new AtomicInteger[programs];
+        Arrays.setAll(nextBlock, program -> new AtomicInteger());
+    }
 }

@@ -19,7 +19,7 @@ public record Workspace(
                 plan,
                 fabric,
                 memory,
-                new CallState(),
+                new CallState(plan.programs()),
                 new Arrivals(plan),
                 new Releases(plan, fabric, memory),
                 new Summaries(plan, summaries));

@@ -1,0 +1,149 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.IntStream;
+
+/** Writes the plans of {@link Algorithm#slicedRing}. */
+record SlicedRing(int programs, int lanes, boolean byLane) implements PlanWriter {
+
+    SlicedRing {
+        if (programs < 1 || lanes < 1) {
+            throw new IllegalArgumentException(
+                    "%s programs and %s lanes: expected at least one of each"
+                            .formatted(programs, lanes));
+        }
+    }
+
+    @Override
+    public String label() {
+        return Algorithm.RING.label();
+    }
+
+    @Override
+    public boolean isSymmetric() {
+        return true;
+    }
+
+    /** {@code lanesWanted} is of no concern: the slices say how many there are. */
+    @Override
+    public List<RankPlan> plans(Chunks chunks, int lanesWanted, Hosts hosts) {
+        Chunks cut = cut(chunks);
+        return new WrittenPlans(
+                chunks.shards().ranks(),
+                hosts,
+                Objects.hash("sliced", programs, lanes, byLane, cut),
+                rank -> plan(cut, rank, hosts));
+    }
+
+    private RankPlan plan(Chunks chunks, int rank, Hosts hosts) {
+        Pacing pacing = Planner.pacing(Algorithm.RING, hosts);
+        boolean alone = chunks.shards().ranks() == 1;
+        RankPlan plan =
+                new RoutedPlan(label(), Storage.PING_PONG, chunks, new Ring(chunks), pacing)
+                        .write(rank, alone ? 0 : lanes);
+        return plan.withConsumption(
+                plan.consumption().stream()
+                        .map(block -> block.by(program(chunks, block)))
+                        .toList());
+    }
+
+    private int program(Chunks chunks, RowBlock block) {
+        int slice = slice(chunks, block.source(), block.firstRow());
+        return byLane ? slice % programs : slice / lanes;
+    }
+
+    private int lane(Chunks chunks, int source, int segment) {
+        int slice = slice(chunks, source, segment * chunks.segmentRows(source));
+        return byLane ? slice / programs : slice % lanes;
+    }
+
+    private int slice(Chunks chunks, int source, long row) {
+        return Math.toIntExact(row / sliceRows(chunks, source));
+    }
+
+    private long sliceRows(Chunks chunks, int source) {
+        return Math.max(1, Math.ceilDiv(chunks.shards().rows(source), programs * lanes));
+    }
+
+    /** Chunks of about the rows of the given ones, and blocks, that end where slices do. */
+    @Override
+    public Chunks cut(Chunks given) {
+        Shards shards = given.shards();
+        long blockRows = given.mostBlockRows();
+        boolean even = true;
+        long[] chunkRows = new long[shards.ranks()];
+        for (int source = 0; source < chunkRows.length; source++) {
+            long slice = sliceRows(given, source);
+            chunkRows[source] = divisor(slice, given.chunkRows(source));
+            even &= shards.rows(source) == slice * programs * lanes && slice == sliceRows(given, 0);
+        }
+        long chunk =
+                IntStream.range(0, chunkRows.length).mapToLong(i -> chunkRows[i]).min().orElse(1);
+        long perChunk = even ? divisor(sliceRows(given, 0) / chunk, blockRows / chunk) : 1;
+        long block = blockRows < chunk ? blockRows : chunk * perChunk;
+        Chunks cut = Chunks.ofFullRows(shards, given.cols(), block, source -> chunkRows[source]);
+        return given.chunkCols() < given.cols() ? cut.withChunkCols(given.chunkCols()) : cut;
+    }
+
+    /** The largest divisor that is not over {@code most}, or all where that would be tiny. */
+    private static long divisor(long whole, long most) {
+        long best = 1;
+        for (long parts = 1; parts <= whole; parts++) {
+            if (whole % parts == 0 && whole / parts <= Math.max(1, most)) {
+                best = whole / parts;
+                break;
+            }
+        }
+        return 2 * best >= Math.min(whole, most) ? best : whole;
+    }
+
+    /** Every rank puts its own segments to its successor, then what it receives, step by step. */
+    private final class Ring implements Routing {
+
+        private final Chunks chunks;
+
+        Ring(Chunks chunks) {
+            this.chunks = chunks;
+        }
+
+        private int ranks() {
+            return chunks.shards().ranks();
+        }
+
+        @Override
+        public Initiator initiator() {
+            return Initiator.SENDER;
+        }
+
+        @Override
+        public List<Hop> lane(int rank, int lane) {
+            List<Hop> hops = new ArrayList<>();
+            for (int step = 0; step < ranks() - 1; step++) {
+                int source = Math.floorMod(rank - step, ranks());
+                for (int segment = 0; segment < chunks.segments(source); segment++) {
+                    if (SlicedRing.this.lane(chunks, source, segment) == lane) {
+                        hops.add(new Hop(rank, (rank + 1) % ranks(), source, segment));
+                    }
+                }
+            }
+            return hops;
+        }
+
+        @Override
+        public List<Delivery> deliveries(int rank) {
+            List<Delivery> deliveries = new ArrayList<>();
+            for (int lane = 0; lane < lanes; lane++) {
+                List<Hop> hops = lane(Math.floorMod(rank - 1, ranks()), lane);
+                if (!hops.isEmpty()) {
+                    deliveries.add(new Delivery(lane, 0, hops));
+                }
+            }
+            return deliveries;
+        }
+    }
+}
