@@ -96,7 +96,7 @@ public final class MachineModel {
         Scenario scenario =
                 new Scenario(
                         writer.plans(chunks, lanes, hosts),
-                        chunks,
+                        writer.cut(chunks),
                         writer.isSymmetric(),
                         hosts,
                         dtype,

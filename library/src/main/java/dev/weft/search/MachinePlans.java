@@ -25,6 +25,11 @@ public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWr
     }
 
     @Override
+    public Chunks cut(Chunks given) {
+        return writer.cut(given);
+    }
+
+    @Override
     public boolean isSymmetric() {
         return writer.isSymmetric();
     }

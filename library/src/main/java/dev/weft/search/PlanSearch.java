@@ -18,11 +18,13 @@ import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 
@@ -83,6 +85,38 @@ public record PlanSearch(Machine machine, Problem problem) {
                     .filter(count -> count == coarsest || count * ranks * ranks <= transfers)
                     .toList();
         }
+    }
+
+    /**
+     * What {@link Algorithm#slicedRing} is priced by: its candidate has as many chunks as slices
+     * where they stay on the chip, and the machine's own otherwise.
+     *
+     * @param n columns of B on each rank
+     * @param onChip whether the ring's two buffers lie in the memory of the chip
+     */
+    public static PlanSearch ofSlicedRing(
+            Machine machine,
+            Shards shards,
+            long k,
+            long n,
+            DType type,
+            int programs,
+            int lanes,
+            boolean onChip) {
+        Problem problem =
+                new Problem(
+                        shards,
+                        k,
+                        List.of(n),
+                        type,
+                        type,
+                        false,
+                        0,
+                        lanes,
+                        onChip ? new Cut(0, programs * lanes, 0) : Cut.AUTOMATIC,
+                        null,
+                        Map.of());
+        return new PlanSearch(onChip ? machine.withArrivalsOnChip() : machine, problem);
     }
 
     /** All candidates within the budget, the cheapest first. */
@@ -187,7 +221,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         }
         int lanes = problem.lanes() > 0 ? problem.lanes() : lanes(algorithm);
         Cut own = hasOwnKernel() && !cut.givesRows() ? kernelCut() : cut;
-        Chunks chunks = chunks(own, lanes);
+        Chunks chunks = algorithm.cut(chunks(own, lanes));
         int most = IntStream.range(0, problem.ranks()).map(chunks::count).max().orElseThrow();
         return Candidate.of(algorithm, own, most, lanes);
     }
@@ -254,7 +288,7 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** A candidate's chunks. */
     public Chunks chunks(Candidate candidate) {
-        return chunks(candidate.cut(), candidate.lanes());
+        return candidate.algorithm().cut(chunks(candidate.cut(), candidate.lanes()));
     }
 
     private Chunks chunks(Cut cut, int lanes) {

@@ -5,6 +5,7 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Multiplies on a {@link CoreEngine}: the rank's workers take row blocks in turn. */
 final class CoreRun extends ProductRun {
@@ -16,8 +17,6 @@ final class CoreRun extends ProductRun {
     /** Rows that are worth a product of their own while others are late; 0 for none. */
     private final long stepRows;
 
-    private int next;
-
     CoreRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
         this.engine = (CoreEngine) simulation.machine.engine();
@@ -26,8 +25,11 @@ final class CoreRun extends ProductRun {
                 simulation.view == SimulatedView.PIPELINED ? rank.plan.pacing().stepRows() : 0;
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
-        for (int i = 0; i < count; i++) {
-            workers.add(new Worker("compute-" + i));
+        int programs = rank.plan.programs();
+        List<Blocks> blocks = IntStream.range(0, programs).mapToObj(Blocks::new).toList();
+        for (int i = 0; i < Math.max(programs, count); i++) {
+            int program = i % programs;
+            workers.add(new Worker(track(i / programs, program), blocks.get(program)));
         }
     }
 
@@ -71,10 +73,26 @@ final class CoreRun extends ProductRun {
         return work * slowness;
     }
 
+    /** The blocks of a program, which its workers take in turn. */
+    private final class Blocks {
+
+        private final List<RowBlock> order;
+        private int next;
+
+        Blocks(int program) {
+            this.order = ordered(program);
+        }
+
+        RowBlock take() {
+            return next < order.size() ? order.get(next++) : null;
+        }
+    }
+
     /** One thread that multiplies, as the executor's compute workers do. */
     private final class Worker implements Station.Customer, Events.Action {
 
         private final String track;
+        private final Blocks blocks;
         private RowBlock block;
         private int chunk;
         private long doneRows;
@@ -83,8 +101,9 @@ final class CoreRun extends ProductRun {
         private double beganNs;
         private double earliestNs;
 
-        Worker(String track) {
+        Worker(String track, Blocks blocks) {
             this.track = track;
+            this.blocks = blocks;
         }
 
         @Override
@@ -98,7 +117,7 @@ final class CoreRun extends ProductRun {
 
         /** Takes the next block that nobody has. */
         private void take() {
-            block = next < order.size() ? order.get(next++) : null;
+            block = blocks.take();
             if (block != null) {
                 chunk = 0;
                 doneRows = 0;

@@ -58,8 +58,15 @@ public record Machine(
      *
      * @param gbps what the engine can read and write, in 10^9 bytes a second; 0 for no limit
      * @param onChipMib what stays on the chip between two uses, 2^20 bytes
+     * @param arrivalsOnChip whether rows that arrive in two buffers stay there, and cost the memory
+     *     nothing
      */
-    public record Memory(double gbps, double onChipMib) {
+    public record Memory(double gbps, double onChipMib, boolean arrivalsOnChip) {
+
+        /** Memory that arriving rows go through. */
+        public Memory(double gbps, double onChipMib) {
+            this(gbps, onChipMib, false);
+        }
 
         /** Whether a B of so many bytes stays on the chip: where half of that holds it. */
         boolean keeps(double bytes) {
@@ -151,8 +158,15 @@ public record Machine(
 
     /** A copy with {@code factor} times the memory on the chip. */
     public Machine withMoreOnChip(double factor) {
-        Memory more = new Memory(memory.gbps(), memory.onChipMib() * factor);
+        Memory more =
+                new Memory(memory.gbps(), memory.onChipMib() * factor, memory.arrivalsOnChip());
         return with(engine, more, ranksPerNode, node, network);
+    }
+
+    /** A copy on which rows that arrive in two buffers stay on the chip. */
+    public Machine withArrivalsOnChip() {
+        Memory onChip = new Memory(memory.gbps(), memory.onChipMib(), true);
+        return with(engine, onChip, ranksPerNode, node, network);
     }
 
     /** A copy with an engine {@code factor} times as fast. */

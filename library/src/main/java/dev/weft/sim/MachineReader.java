@@ -124,7 +124,8 @@ final class MachineReader {
     private static Machine.Memory memory(JsonObject fields) {
         double gbps = fields.amount("gbps", 0);
         double onChipMib = fields.amount("onChipMib", 0);
-        return fields.build(() -> new Machine.Memory(gbps, onChipMib));
+        boolean arrivalsOnChip = fields.flag("arrivalsOnChip", false);
+        return fields.build(() -> new Machine.Memory(gbps, onChipMib, arrivalsOnChip));
     }
 
     private static Machine.Overheads overheads(JsonObject fields) {

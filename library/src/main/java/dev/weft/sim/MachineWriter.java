@@ -51,6 +51,7 @@ final class MachineWriter {
                     switch (name) {
                         case "description" -> !value.equals("");
                         case "torus" -> !value.equals(List.of());
+                        case "arrivalsOnChip" -> !value.equals(false);
                         case "network" -> value != null;
                         case "copies" -> !value.equals(Machine.Copies.PLAIN);
                         default -> true;

@@ -25,7 +25,8 @@ public final class Machines {
                     "h200-nvlink8",
                     "h200-pcie",
                     "torus-16x16",
-                    "trn2");
+                    "trn2",
+                    "trn2-lnc1");
 
     private Machines() {}
 
@@ -72,6 +73,11 @@ public final class Machines {
             throw new IllegalArgumentException(
                     SafeText.excerpt(nameOrPath) + ": not a path: " + e.getReason(), e);
         }
+    }
+
+    /** As {@link #of(String)}; a rank of trn2 is what {@code lnc} says, one core or two. */
+    public static Machine of(String nameOrPath, int lnc) {
+        return of(lnc == 1 && nameOrPath.equalsIgnoreCase("trn2") ? "trn2-lnc1" : nameOrPath);
     }
 
     static Machine here(Path file) {

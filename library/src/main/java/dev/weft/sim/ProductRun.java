@@ -9,7 +9,7 @@ abstract class ProductRun {
 
     final Simulation simulation;
     final SimulatedRank rank;
-    final List<RowBlock> order;
+    private final List<RowBlock> order;
 
     /** Whether nothing is multiplied before everything has come. */
     final boolean gatherFirst;
@@ -30,6 +30,16 @@ abstract class ProductRun {
         this.gatherFirst =
                 rank.plan.pacing().gatherFirst() && simulation.view == SimulatedView.PIPELINED;
         this.slowness = simulation.wires.slowness(rank.plan.rank());
+    }
+
+    /** The blocks of one program, in their order. */
+    List<RowBlock> ordered(int program) {
+        return order.stream().filter(block -> block.program() == program).toList();
+    }
+
+    /** The name of a worker's track, as executors have it. */
+    String track(int worker, int program) {
+        return "compute-" + worker + (rank.plan.programs() > 1 ? " of program-" + program : "");
     }
 
     abstract void start();

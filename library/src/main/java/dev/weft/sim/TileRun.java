@@ -2,35 +2,35 @@ package dev.weft.sim;
 
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
- * Multiplies on a {@link TileEngine}. Each unit takes the next tile in order of consumption as soon
- * as it is free, and waits for that tile's rows. So once a block's rows have come, and those of all
- * blocks before it, its tiles' times follow from when the units are free: nothing of it need wait
- * in the event queue.
+ * Multiplies on a {@link TileEngine}, whose units the rank's programs share out. Each unit takes
+ * the next tile of its program, in order of consumption, as soon as it is free, and waits for that
+ * tile's rows. So once a block's rows have come, and those of all blocks before it, its tiles'
+ * times follow from when the units are free: nothing of it need wait in the event queue.
  */
 final class TileRun extends ProductRun implements Events.Action {
 
     private final TileEngine engine;
-
-    /** A heap of the times at which the units are free. */
-    private final double[] freeNs;
-
-    private int next;
-    private int nextChunk;
-    private double readyNs;
-    private double toldUntilNs;
+    private final List<Program> programs = new ArrayList<>();
 
     TileRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
         this.engine = (TileEngine) simulation.machine.engine();
-        this.freeNs = new double[engine.units()];
+        int count = rank.plan.programs();
+        for (int i = 0; i < count; i++) {
+            // A program has one unit at least, whatever the engine has.
+            int units = Math.max(1, (engine.units() + count - 1 - i) / count);
+            programs.add(new Program(ordered(i), track(0, i), new double[units]));
+        }
     }
 
     @Override
     void start() {
-        Arrays.fill(freeNs, simulation.startNs);
+        programs.forEach(program -> Arrays.fill(program.freeNs, simulation.startNs));
         simulation.events.add(simulation.startNs, this, 0);
     }
 
@@ -42,64 +42,88 @@ final class TileRun extends ProductRun implements Events.Action {
     /** Takes what is there. */
     @Override
     void arrived() {
-        if (gatherFirst && !rank.isComplete()) {
-            return;
-        }
-        while (next < order.size()) {
-            RowBlock block = order.get(next);
-            for (; nextChunk < block.chunkCount(); nextChunk++) {
-                int tag = tag(block, nextChunk);
-                if (!rank.hasArrived(tag)) {
-                    return;
-                }
-                readyNs = Math.max(readyNs, rank.arrivedNs(tag));
-            }
-            multiply(block, gatherFirst ? rank.lastArrivalNs : readyNs);
-            next++;
-            nextChunk = 0;
-            readyNs = 0;
+        if (!gatherFirst || rank.isComplete()) {
+            programs.forEach(Program::arrived);
         }
     }
 
-    private void multiply(RowBlock block, double ready) {
-        double firstNs = Double.MAX_VALUE;
-        double endNs = 0;
-        double longestNs = 0;
-        for (long n : simulation.scenario.columns()) {
-            if (n == 0) {
-                continue;
+    /** The units that multiply the same blocks. */
+    private final class Program {
+
+        private final List<RowBlock> order;
+        private final String track;
+
+        /** A heap of the times at which the units are free. */
+        private final double[] freeNs;
+
+        private int next;
+        private int nextChunk;
+        private double readyNs;
+        private double toldUntilNs;
+
+        Program(List<RowBlock> order, String track, double[] freeNs) {
+            this.order = order;
+            this.track = track;
+            this.freeNs = freeNs;
+        }
+
+        void arrived() {
+            while (next < order.size()) {
+                RowBlock block = order.get(next);
+                for (; nextChunk < block.chunkCount(); nextChunk++) {
+                    int tag = tag(block, nextChunk);
+                    if (!rank.hasArrived(tag)) {
+                        return;
+                    }
+                    readyNs = Math.max(readyNs, rank.arrivedNs(tag));
+                }
+                multiply(block, gatherFirst ? rank.lastArrivalNs : readyNs);
+                next++;
+                nextChunk = 0;
+                readyNs = 0;
             }
-            double tileNs = tileNs(block.rows(), n);
-            longestNs = Math.max(longestNs, tileNs);
-            long tiles = tiles(block.rows(), n);
-            totalNs += tiles * tileNs;
-            for (long tile = 0; tile < tiles; tile++) {
-                double startNs = Math.max(freeNs[0], ready);
-                firstNs = Math.min(firstNs, startNs);
-                endNs = Math.max(endNs, startNs + tileNs);
-                replaceFirst(startNs + tileNs);
+        }
+
+        private void multiply(RowBlock block, double ready) {
+            double firstNs = Double.MAX_VALUE;
+            double endNs = 0;
+            double longestNs = 0;
+            for (long n : simulation.scenario.columns()) {
+                if (n == 0) {
+                    continue;
+                }
+                double tileNs = tileNs(block, n);
+                longestNs = Math.max(longestNs, tileNs);
+                long tiles = tiles(block.rows(), n);
+                totalNs += tiles * tileNs;
+                for (long tile = 0; tile < tiles; tile++) {
+                    double startNs = Math.max(freeNs[0], ready);
+                    firstNs = Math.min(firstNs, startNs);
+                    endNs = Math.max(endNs, startNs + tileNs);
+                    replaceFirst(freeNs, startNs + tileNs);
+                }
             }
+            pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
+            if (rank.plan.storage() == RankPlan.Storage.PING_PONG) {
+                double at = Math.max(endNs, simulation.events.now());
+                simulation.events.add(at, rank::used, block.source());
+            }
+            if (endNs == 0) {
+                return;
+            }
+            rank.busyUntil(endNs);
+            // Units work on several blocks at once, which one track shows one after the other.
+            double toldFromNs = Math.max(firstNs, toldUntilNs);
+            toldUntilNs = Math.max(toldFromNs, endNs);
+            tell(
+                    SpanSink.Kind.COMPUTE,
+                    track,
+                    block.source(),
+                    block.firstRow(),
+                    block.rows(),
+                    toldFromNs,
+                    toldUntilNs);
         }
-        pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
-        if (rank.plan.storage() == RankPlan.Storage.PING_PONG) {
-            double at = Math.max(endNs, simulation.events.now());
-            simulation.events.add(at, rank::used, block.source());
-        }
-        if (endNs == 0) {
-            return;
-        }
-        rank.busyUntil(endNs);
-        // Units work on several blocks at once, which one track can only show one after the other.
-        double toldFromNs = Math.max(firstNs, toldUntilNs);
-        toldUntilNs = Math.max(toldFromNs, endNs);
-        tell(
-                SpanSink.Kind.COMPUTE,
-                "compute-0",
-                block.source(),
-                block.firstRow(),
-                block.rows(),
-                toldFromNs,
-                toldUntilNs);
     }
 
     private double blockPathNs(RowBlock block) {
@@ -115,19 +139,31 @@ final class TileRun extends ProductRun implements Events.Action {
     }
 
     /** The longer of a tile's operations and its share of what the block moves to and fro. */
-    private double tileNs(long rows, long n) {
+    private double tileNs(RowBlock block, long n) {
+        long rows = block.rows();
         Scenario scenario = simulation.scenario;
         Machine.Memory memory = simulation.machine.memory();
         double k = scenario.chunks().cols();
         double operations = 2.0 * engine.tileRows() * engine.tileCols() * k;
         double operationsNs = operations / engine.gflops().get(scenario.aType());
         double bytes =
-                rows * k * scenario.aType().bytes()
+                rows * k * scenario.aType().bytes() * rowPasses(block, memory)
                         + (double) rows * n * scenario.outType().bytes()
                         + bBytes(rows, n, memory);
         double memoryNs =
                 memory.gbps() > 0 ? bytes / tiles(rows, n) * engine.units() / memory.gbps() : 0;
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
+    }
+
+    /** How often memory has to do with a row: a ring's buffer is also written, and forwarded. */
+    private int rowPasses(RowBlock block, Machine.Memory memory) {
+        boolean inBuffer =
+                rank.plan.storage() == RankPlan.Storage.PING_PONG
+                        && block.source() != rank.plan.rank();
+        if (!inBuffer) {
+            return 1;
+        }
+        return memory.arrivalsOnChip() ? 0 : 3;
     }
 
     /**
@@ -147,7 +183,7 @@ final class TileRun extends ProductRun implements Events.Action {
         return b * rowTiles / rowTilesAtOnce;
     }
 
-    private void replaceFirst(double time) {
+    private static void replaceFirst(double[] freeNs, double time) {
         int at = 0;
         for (int child = 1; child < freeNs.length; child = 2 * at + 1) {
             if (child + 1 < freeNs.length && freeNs[child + 1] < freeNs[child]) {
@@ -164,6 +200,7 @@ final class TileRun extends ProductRun implements Events.Action {
 
     @Override
     double leastNs() {
-        return simulation.startNs + totalNs / engine.units();
+        int units = programs.stream().mapToInt(program -> program.freeNs.length).sum();
+        return simulation.startNs + totalNs / units;
     }
 }

@@ -85,6 +85,34 @@ class PlanSearchTest {
                 search.sequential(Budget.THOROUGH));
     }
 
+    /** FGCC's ring with two buffers: memory limits one path, and two cores halve the products. */
+    @Test
+    void aRingInSlicesIsPricedByItsProgramsAndItsPath() {
+        double onChip = slicedNs(2, true, SimulatedView.COMPUTE_ONLY);
+        double inMemory = slicedNs(2, false, SimulatedView.COMPUTE_ONLY);
+        assertTrue(onChip < inMemory, onChip + " and " + inMemory);
+        double oneCore = slicedNs(1, true, SimulatedView.COMPUTE_ONLY);
+        assertTrue(oneCore > 1.8 * onChip && oneCore < 2.2 * onChip, oneCore + " and " + onChip);
+        double whole = slicedNs(2, true, SimulatedView.PIPELINED);
+        assertTrue(whole >= onChip && whole >= slicedNs(2, true, SimulatedView.COMM_ONLY));
+        assertTrue(whole < onChip + slicedNs(2, true, SimulatedView.COMM_ONLY));
+    }
+
+    private static double slicedNs(int programs, boolean onChip, SimulatedView view) {
+        PlanSearch search =
+                PlanSearch.ofSlicedRing(
+                        Machines.of("trn2", programs),
+                        Shards.even(8192, 4),
+                        8192,
+                        256,
+                        DType.BF16,
+                        programs,
+                        2,
+                        onChip);
+        return search.price(search.candidate(Algorithm.slicedRing(programs, 2, !onChip)), view)
+                .ns();
+    }
+
     @Test
     void whatTheMachineCannotDoIsNotAmongThem() {
         assertTrue(

@@ -13,6 +13,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 /** Calls that are small enough to be worked out by hand, on {@link Toy}'s machine. */
@@ -278,6 +280,37 @@ class SimulatorTest {
         Prediction call = run(machine, Toy.withSlow(Toy.pingPong(80, 4, 4, 4, 4), 1, 3));
         assertNs(17000 + 1250, call.gatherNs());
         assertNs(5000 + 4 * 6000, call.ns());
+    }
+
+    /** Two slices of 100: a program's unit takes its own, and a second unit is of no use to it. */
+    @Test
+    void programsHaveUnitsOfTheirOwn() {
+        Wiring wires = wires(SWITCH);
+        assertNs(5200, run(machine(tiles(1), wires), Toy.sliced(1, 2, false, 1, 4)).ns());
+        assertNs(5100, run(machine(tiles(2), wires), Toy.sliced(2, 1, false, 1, 4)).ns());
+        // One program's two tiles, one after the other, though the other's unit is idle.
+        assertNs(5200, run(machine(tiles(2), wires), Toy.sliced(2, 1, false, 1, 8)).ns());
+        assertNs(5100, run(machine(tiles(4), wires), Toy.sliced(2, 1, false, 1, 8)).ns());
+        Machine cores = machine(cores(2, 2), Toy.copies());
+        assertNs(5100, run(cores, Toy.sliced(2, 1, false, 1, 4)).ns());
+        assertEquals(
+                List.of("compute-0 of program-0", "compute-0 of program-1"),
+                tracks(machine(tiles(2), wires), Toy.sliced(2, 1, true, 1, 4)));
+    }
+
+    private static List<String> tracks(Machine machine, TestCall call) {
+        Set<String> tracks = new TreeSet<>();
+        SpanSink sink = (rank, track, span) -> tracks.add(track);
+        Simulator.runEveryRank(machine, call.on(machine), SimulatedView.PIPELINED, sink);
+        return List.copyOf(tracks);
+    }
+
+    /** A transfer alone gets half of a link: two channels move two slices in the time of one. */
+    @Test
+    void channelsMoveAtTheSameTime() {
+        Machine machine = machine(tiles(2), Toy.inTwoLanes(SWITCH));
+        assertNs(5000 + 2 * 2000 + 250, run(machine, Toy.sliced(2, 1, false, 2, 4)).gatherNs());
+        assertNs(5000 + 2000 + 250, run(machine, Toy.sliced(1, 2, false, 2, 4)).gatherNs());
     }
 
     /** Only what forwards use a buffer for counts: 6250, 7500 and 8750 as in a plain ring. */

@@ -25,7 +25,7 @@ record TestCall(
         MachinePlans own = new MachinePlans(machine, writer);
         return new Scenario(
                 own.plans(chunks, lanes, hosts),
-                chunks,
+                own.cut(chunks),
                 own.isSymmetric(),
                 hosts,
                 aType,

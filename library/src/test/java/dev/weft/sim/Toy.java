@@ -5,6 +5,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -175,6 +176,24 @@ final class Toy {
                 Algorithm.pingPongRing(),
                 ring.chunks(),
                 1,
+                ring.hosts(),
+                DType.FP16,
+                DType.FP32,
+                ring.columns(),
+                false,
+                0,
+                Map.of());
+    }
+
+    /** A ring through two buffers in slices of 4 rows. */
+    static TestCall sliced(int programs, int lanes, boolean byLane, int ranks, long n) {
+        long[] rows = new long[ranks];
+        Arrays.fill(rows, ROWS * programs * lanes);
+        TestCall ring = call(Algorithm.RING, lanes, Hosts.one(ranks), n, rows);
+        return new TestCall(
+                Algorithm.slicedRing(programs, lanes, byLane),
+                ring.chunks(),
+                lanes,
                 ring.hosts(),
                 DType.FP16,
                 DType.FP32,
