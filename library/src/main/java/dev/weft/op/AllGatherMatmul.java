@@ -23,9 +23,10 @@ import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.stream.Stream;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /**
  * C = allgather(A) x B on the CPU.
@@ -52,6 +53,8 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     private final Team team;
     private final HostResult result;
     private final Awaited[] starts;
+    private final List<Product> products;
+    private final boolean sharedResults;
     private final int computeWorkers;
     private OperatorResources adopted;
 
@@ -69,6 +72,8 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         this.fabric = fabric;
         this.engine = engine;
         this.aType = aType;
+        this.products = products;
+        this.sharedResults = settings.sharedResults();
         this.memory = memory;
         this.resources = resources;
         this.computeWorkers = Math.max(settings.computeWorkers(), plan().programs());
@@ -133,7 +138,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         return engine.sameBitsForAnyRows();
     }
 
-    /** Bytes that this rank keeps where peers can reach them: shards, flags and what lands here. */
+    @Override
     public long reachableBytes() {
         return memory.bytes(plan().rank());
     }
@@ -233,6 +238,47 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     protected void awaitEnd(int call) {
         team.await();
         result.ended(System.nanoTime());
+        if (sharedResults && !hasFailed()) {
+            // Release: pairs with the acquire of peers that read this call's results.
+            fabric.publish(memory.region(), OperatorMemory.ENDED_AT, call);
+        }
+    }
+
+    @Override
+    public Matrix peerProduct(int rank, int index) {
+        Matrix[][] peers = products.get(index).peers();
+        return awaitResult(peers == null ? null : peers[OperatorMemory.half(started())], rank);
+    }
+
+    @Override
+    public Matrix peerGathered(int rank) {
+        boolean kept = sharedResults && lastResult().gathered().isPresent();
+        Matrix[] all = new Matrix[plan().ranks()];
+        Arrays.setAll(all, r -> memory.gathered(r, started()));
+        return awaitResult(kept ? all : null, rank);
+    }
+
+    /** The one of {@code rank}, once it is complete; the results are null where none are shared. */
+    private Matrix awaitResult(Matrix[] results, int rank) {
+        lastResult();
+        if (results == null || results[rank] == null) {
+            throw new IllegalStateException(
+                    "the result of rank %d cannot be reached from rank %d: expected %s"
+                            .formatted(
+                                    fabric.worldRank(rank),
+                                    fabric.worldRank(plan().rank()),
+                                    results == null
+                                            ? "sharedResults() and, for gathered A, that it is kept"
+                                            : "ranks of one host"));
+        }
+        try {
+            Awaited end = Awaited.of(Awaited.END, rank).within(1);
+            fabric.await(memory.region(), rank, OperatorMemory.ENDED_AT, started(), end);
+        } catch (RuntimeException e) {
+            failed(e);
+            throw told(e);
+        }
+        return results[rank];
     }
 
     /** Waits for a call under way, ends the workers and frees all memory. */

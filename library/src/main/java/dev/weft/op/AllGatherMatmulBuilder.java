@@ -7,6 +7,7 @@ import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
@@ -21,8 +22,10 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -193,6 +196,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 new Settings(
                         wanted.wants(Feature.KEPT),
                         summaries,
+                        wanted.wants(Feature.SHARED),
                         workers,
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
                         rowGather(plan, wanted)),
@@ -250,9 +254,35 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 regions.add(packed.region());
             }
             long m = wanted.shards().totalRows();
-            Matrix c = Matrix.allocate(arena, outType(i), m, packed.b().n());
-            products.add(new Product(packed.b(), c));
+            long n = packed.b().n();
+            if (wanted.wants(Feature.SHARED)) {
+                products.add(shared(packed.b(), outType(i), m, n, regions));
+            } else {
+                Matrix c = Matrix.allocate(arena, outType(i), m, n);
+                products.add(new Product(packed.b(), new Matrix[] {c, c}, null));
+            }
         }
         return List.copyOf(products);
+    }
+
+    /** A product in memory that peers reach, in two halves. Collective. */
+    private Product shared(PackedB b, DType type, long m, long n, List<Region> regions) {
+        long[] cols = fabric.exchange(n);
+        long[] types = fabric.exchange(type.ordinal());
+        Region region = fabric.allocate(2 * Matrix.contiguousBytes(type, m, n));
+        regions.add(region);
+        Matrix[][] peers = new Matrix[OperatorMemory.HALVES][fabric.size()];
+        for (int r = 0; r < fabric.size(); r++) {
+            if (fabric.hosts().shareMemory(r, fabric.rank())) {
+                DType ofRank = DType.values()[Math.toIntExact(types[r])];
+                long bytes = Matrix.contiguousBytes(ofRank, m, cols[r]);
+                for (int half = 0; half < OperatorMemory.HALVES; half++) {
+                    MemorySegment data = region.part(r).asSlice(half * bytes, bytes);
+                    peers[half][r] = new Matrix(data, ofRank, m, cols[r], cols[r]);
+                }
+            }
+        }
+        int own = fabric.rank();
+        return new Product(b, new Matrix[] {peers[0][own], peers[1][own]}, peers);
     }
 }

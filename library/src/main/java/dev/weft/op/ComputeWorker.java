@@ -265,7 +265,14 @@ final class ComputeWorker extends Worker {
         }
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);
-            gemm.multiply(rows, firstRow, rowCount, product.b(), product.c(), productRow, scratch);
+            gemm.multiply(
+                    rows,
+                    firstRow,
+                    rowCount,
+                    product.b(),
+                    product.c(state.call),
+                    productRow,
+                    scratch);
             fabric.worked();
         }
         log.add(Timeline.Kind.COMPUTE, source, plan.rank(), blockRow, rowCount, start);

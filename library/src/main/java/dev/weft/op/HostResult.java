@@ -44,7 +44,7 @@ final class HostResult implements Result<Matrix> {
 
     @Override
     public Matrix product(int index) {
-        return products.get(index).c();
+        return products.get(index).c(state.call);
     }
 
     @Override

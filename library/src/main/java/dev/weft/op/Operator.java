@@ -107,6 +107,32 @@ public abstract class Operator<M> implements AutoCloseable {
         return result();
     }
 
+    /**
+     * The product, with the B of number {@code index}, that the latest call gave another rank of
+     * this one's host; only where {@link OperatorBuilder#sharedResults} was asked for.
+     *
+     * <p>Waits until that rank has awaited the same call, with the deadline of all waits. Its end
+     * of the call is a release and this wait the acquire: all of the product is visible. It holds
+     * until this rank starts its next call; no barrier is needed, since that rank writes elsewhere
+     * in the call after this one, and starts the one after that only once this rank has started the
+     * next.
+     */
+    public M peerProduct(int rank, int index) {
+        throw new IllegalStateException(
+                "the product of rank %d cannot be reached: expected sharedResults() on the CPU"
+                        .formatted(rank));
+    }
+
+    /**
+     * Gathered A of the latest call at another rank of this one's host, if it was kept; otherwise
+     * as {@link #peerProduct}.
+     */
+    public M peerGathered(int rank) {
+        throw new IllegalStateException(
+                "gathered A of rank %d cannot be reached: expected sharedResults() on the CPU"
+                        .formatted(rank));
+    }
+
     /** Ends calls under way and frees all memory. */
     @Override
     public abstract void close();

@@ -199,6 +199,15 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return self();
     }
 
+    /**
+     * Lets the ranks of a host read each other's products and gathered A: see {@link
+     * Operator#peerProduct} and {@link Operator#peerGathered}. Products then take twice the memory.
+     */
+    public final B sharedResults() {
+        features.add(Feature.SHARED);
+        return self();
+    }
+
     protected static long positive(String what, long value) {
         if (value < 1) {
             throw new IllegalArgumentException(value + " " + what + ": expected at least one");

@@ -7,12 +7,14 @@ import dev.weft.fabric.transport.RowGather;
  *
  * @param keepGathered whether gathered A is left for the caller
  * @param summaries whether row blocks wait for their lane's counter before they look at flags
+ * @param sharedResults whether peers may read products and gathered A
  * @param pinning where compute workers run
  * @param rowGather the fabric's all-gather, where it takes the place of the lanes; else null
  */
 record Settings(
         boolean keepGathered,
         boolean summaries,
+        boolean sharedResults,
         int computeWorkers,
         Pinning pinning,
         RowGather rowGather) {}

@@ -21,6 +21,9 @@ public record Awaited(String what, int writer, int source, int chunk, int lead) 
     /** That a peer has started the call, so that its shard can be read in place. */
     public static final String SHARD = "the shard";
 
+    /** That a peer has ended the call, so that its results can be read. */
+    public static final String END = "the end of a call";
+
     /** That a peer has entered a barrier or an exchange. */
     public static final String COLLECTIVE = "a collective call";
 

@@ -55,7 +55,9 @@ public record Description(
         /** Shards land beside each other, along the last dimension. */
         SIDE_BY_SIDE("gathering side by side"),
         /** Rows wait for a counter of the lane that brings them before they look at flags. */
-        SUMMARIES("waiting for summaries");
+        SUMMARIES("waiting for summaries"),
+        /** Peers may read products and gathered A. */
+        SHARED("sharing results");
 
         private final String text;
 

@@ -23,6 +23,8 @@ import java.lang.foreign.MemorySegment;
  *                           over all calls (only where they come one by one, from a GPU)
  * byte 128    4 bytes       release word: shards that this rank is done with, over all calls (only
  *                           where shards land in ping-pong buffers)
+ * byte 192    4 bytes       end word: the number of the latest call that this rank has awaited (only
+ *                           where peers may read its results)
  * byte 256    4 bytes each  progress flags, one per chunk: the number of the latest call in which
  *                           it arrived; each source's flags are aligned to 128 bytes
  * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only
@@ -39,6 +41,7 @@ public final class OperatorMemory {
     public static final long START_AT = 0;
     public static final long STAGED_AT = 64;
     public static final long RELEASED_AT = 128;
+    public static final long ENDED_AT = 192;
     public static final int HALVES = 2;
 
     private static final long FLAGS_AT = 256;
