@@ -6,9 +6,23 @@ import dev.weft.gemm.Scratch;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.function.LongConsumer;
 
-/** An engine with something that happens before each product. */
-record GemmProxy(Gemm engine, Runnable before) implements Gemm {
+/**
+ * An engine with something that happens before and after each product.
+ *
+ * @param before given the row of C from which on the product is
+ * @param after given that row and the number of rows
+ */
+record GemmProxy(Gemm engine, LongConsumer before, Products after) implements Gemm {
+
+    interface Products {
+        void done(long firstRow, long rows);
+    }
+
+    GemmProxy(Gemm engine, Runnable before) {
+        this(engine, row -> before.run(), (row, rows) -> {});
+    }
 
     @Override
     public String name() {
@@ -43,7 +57,8 @@ record GemmProxy(Gemm engine, Runnable before) implements Gemm {
     @Override
     public void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
-        before.run();
+        before.accept(cRow);
         engine.multiply(a, aRow, rows, b, c, cRow, scratch);
+        after.done(cRow, rows);
     }
 }
