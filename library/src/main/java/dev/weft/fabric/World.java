@@ -77,7 +77,13 @@ public final class World implements AutoCloseable {
         return new World(new MemoryFabric[] {MpiProcess.join(deadline)}, () -> {});
     }
 
-    /** The rank that this process's environment variables name, such as {@code WEFT_RANK}. */
+    /**
+     * The rank that this process's environment variables name: {@code WEFT_RANK} and the like, as
+     * {@code weft launch} sets them, or {@code RANK} (or {@code LOCAL_RANK}), {@code WORLD_SIZE},
+     * {@code MASTER_ADDR} and {@code MASTER_PORT}, as torchrun does. All ranks are on this host.
+     *
+     * @throws IllegalArgumentException with a message of one line, if they name none
+     */
     public static World joined() {
         return joined(System.getenv());
     }

@@ -9,6 +9,8 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.File;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,8 +26,10 @@ import picocli.CommandLine.Parameters;
             "Starts a program once per rank. Each process has its rank, the number of ranks and",
             "where they meet in its environment: WEFT_RANK, WEFT_RANKS, WEFT_JOB, WEFT_TOKEN and",
             "WEFT_DEADLINE_MS, which World.joined() reads, and RANK, LOCAL_RANK, WORLD_SIZE,",
-            "LOCAL_WORLD_SIZE as torchrun sets them. Output goes where this command's goes; there",
-            "is no standard input. When one fails the others have the deadline and 5 s to end."
+            "LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and",
+            "TORCHELASTIC_RUN_ID as torchrun sets them. Output goes where this command's goes;",
+            "there is no standard input. When one fails the others have the deadline and 5 s to",
+            "end."
         },
         footer = {
             "",
@@ -34,6 +38,7 @@ import picocli.CommandLine.Parameters;
             "      --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*'"
                     + " examples/launch/Ranks.java",
             "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
+            "  ./weft launch --nnodes 1 --nproc-per-node 8 -- ./weft gather --launcher joined",
             "",
             "The program java is the Java that runs Weft.",
             "Exit codes: 0 all ranks ended well, 2 wrong usage, else that of the rank that failed",
@@ -42,10 +47,16 @@ import picocli.CommandLine.Parameters;
 public final class LaunchCommand extends WeftCommand {
 
     @Option(
-            names = {"-n", "--n-ranks"},
+            names = {"-n", "--n-ranks", "--nproc-per-node"},
             paramLabel = "R",
             description = "Processes to start (default: ${DEFAULT-VALUE}).")
     int ranks = 2;
+
+    @Option(
+            names = "--nnodes",
+            paramLabel = "1",
+            description = "As torchrun has it: this host alone; mpirun starts ranks on several.")
+    int nodes = 1;
 
     @Mixin DeadlineOption deadline;
 
@@ -58,9 +69,16 @@ public final class LaunchCommand extends WeftCommand {
     @Override
     public Integer call() throws IOException {
         OptionValues.ranks(ranks);
+        if (nodes != 1) {
+            throw new UsageException(
+                    "--nnodes "
+                            + nodes
+                            + ": expected 1; mpirun starts ranks on several hosts (World.mpi)");
+        }
+        String port = Integer.toString(freePort());
         try (RankProcesses processes = new RankProcesses(ShmJob.create(), deadline.value)) {
             for (int rank = 0; rank < ranks; rank++) {
-                start(processes, rank);
+                start(processes, rank, port);
             }
             int failed = processes.await(() -> {});
             return failed < 0 ? 0 : tell(processes, failed);
@@ -78,7 +96,14 @@ public final class LaunchCommand extends WeftCommand {
         return code;
     }
 
-    private void start(RankProcesses processes, int rank) {
+    /** One that nobody uses now, for programs that want to meet at a port; Weft does not. */
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    private void start(RankProcesses processes, int rank, String port) {
         List<String> command = new ArrayList<>(program);
         if (command.getFirst().equals("java")) {
             command.set(0, RankProcesses.java());
@@ -87,10 +112,24 @@ public final class LaunchCommand extends WeftCommand {
         builder.environment()
                 .putAll(
                         Map.of(
-                                "RANK", Integer.toString(rank),
-                                "LOCAL_RANK", Integer.toString(rank),
-                                "WORLD_SIZE", Integer.toString(ranks),
-                                "LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+                                "RANK",
+                                Integer.toString(rank),
+                                "LOCAL_RANK",
+                                Integer.toString(rank),
+                                "WORLD_SIZE",
+                                Integer.toString(ranks),
+                                "LOCAL_WORLD_SIZE",
+                                Integer.toString(ranks),
+                                "GROUP_RANK",
+                                "0",
+                                "GROUP_WORLD_SIZE",
+                                "1",
+                                "MASTER_ADDR",
+                                "localhost",
+                                "MASTER_PORT",
+                                port,
+                                "TORCHELASTIC_RUN_ID",
+                                "weft-" + port));
         builder.redirectInput(new File("/dev/null"));
         builder.redirectOutput(ProcessBuilder.Redirect.INHERIT);
         builder.redirectError(ProcessBuilder.Redirect.INHERIT);

@@ -56,15 +56,55 @@ class LaunchIT {
                         "sh",
                         "-c",
                         "test -d $WEFT_JOB && echo $WEFT_RANK $WEFT_RANKS $WEFT_DEADLINE_MS $RANK"
-                                + " $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE \"$1\"",
+                                + " $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $GROUP_RANK"
+                                + " $GROUP_WORLD_SIZE $MASTER_ADDR \"$1\";"
+                                + " test $MASTER_PORT -gt 0 && test -n \"$TORCHELASTIC_RUN_ID\"",
                         "name",
                         "two words");
         assertCode(0, process);
         Set<String> expected =
                 IntStream.range(0, 3)
-                        .mapToObj(r -> r + " 3 7000 " + r + " " + r + " 3 3 two words")
+                        .mapToObj(
+                                r -> r + " 3 7000 " + r + " " + r + " 3 3 0 1 localhost two words")
                         .collect(Collectors.toSet());
         assertEquals(expected, process.out().lines().collect(Collectors.toSet()));
+    }
+
+    /** As torchrun would start them: no starter of Weft's, and only its variables. */
+    @Test
+    void ranksThatAnotherLauncherStartsMeet() throws Exception {
+        List<ChildProcess> ranks = new ArrayList<>();
+        for (int rank = 0; rank < 3; rank++) {
+            ranks.add(
+                    ChildProcess.weft(
+                                    Files.createDirectory(folder.resolve("rank-" + rank)),
+                                    "gather --launcher joined --json - --iterations 2")
+                            .environment(SharedMemory.VARIABLE, shared.folder())
+                            .environment("LOCAL_RANK", rank)
+                            .environment("RANK", rank)
+                            .environment("WORLD_SIZE", 3)
+                            .environment("MASTER_ADDR", "localhost")
+                            .environment("MASTER_PORT", 29500)
+                            .start());
+        }
+        for (ChildProcess rank : ranks) {
+            assertEquals(0, rank.code(), rank::toString);
+        }
+        assertTrue(ranks.getFirst().out().contains("\"ranks\" : 3"), ranks.getFirst().out());
+        shared.assertEmpty();
+    }
+
+    @Test
+    void aMasterOnAnotherHostIsToldOfMpi() throws Exception {
+        ChildProcess rank =
+                ChildProcess.weft(folder, "gather --launcher joined")
+                        .environment("RANK", 0)
+                        .environment("WORLD_SIZE", 2)
+                        .environment("MASTER_ADDR", "192.0.2.1")
+                        .environment("MASTER_PORT", 29500)
+                        .start();
+        assertEquals(ExitCode.USAGE, rank.code(), rank::toString);
+        assertTrue(rank.complaint().contains("ranks on several hosts need MPI"), rank.complaint());
     }
 
     @Test
@@ -73,7 +113,8 @@ class LaunchIT {
         program.addAll(
                 List.of(Main.class.getName(), "gather", "--launcher", "joined", "--json", "-"));
         program.addAll(List.of("--tiled", "--lnc", "2", "--iterations", "2", "--groups", "2"));
-        ChildProcess process = launch("-n 4", program.toArray(String[]::new));
+        ChildProcess process =
+                launch("--nnodes 1 --nproc-per-node 4", program.toArray(String[]::new));
         assertCode(0, process);
         assertTrue(process.out().contains("\"ranks\" : 4"), process.out());
         assertEquals(1, process.out().split("weft.gather/1", -1).length - 1, "one rank prints");
@@ -135,6 +176,9 @@ class LaunchIT {
         assertEquals(ExitCode.USAGE, none.code());
         assertTrue(none.err().contains("--n-ranks 0: expected 1 to 4096"), none.err());
         assertEquals(ExitCode.USAGE, Invocation.of("launch", "-n", "2").code());
+        Invocation nodes = Invocation.of("launch", "--nnodes", "2", "true");
+        assertEquals(ExitCode.USAGE, nodes.code());
+        assertTrue(nodes.err().contains("--nnodes 2: expected 1; mpirun starts"), nodes.err());
         assertTrue(Invocation.of("launch", "--help").out().contains("./weft launch"));
     }
 }

@@ -1,12 +1,16 @@
 package dev.weft.fabric.memory;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 
 /**
- * Reads the environment variables that make a process a rank ({@link ShmJob#environment} sets
- * them).
+ * Reads the environment variables that make a process a rank: Weft's own ({@link
+ * ShmJob#environment} sets them) or, where there are none, torchrun's, which are enough for ranks
+ * of one host.
  */
 public final class RankEnvironment {
 
@@ -15,6 +19,14 @@ public final class RankEnvironment {
     static final String FOLDER = "WEFT_JOB";
     static final String DEADLINE_MS = "WEFT_DEADLINE_MS";
     static final String TOKEN = "WEFT_TOKEN";
+
+    private static final String TORCHRUN_RANK = "RANK";
+    private static final String TORCHRUN_LOCAL_RANK = "LOCAL_RANK";
+    private static final String TORCHRUN_RANKS = "WORLD_SIZE";
+    private static final String TORCHRUN_LOCAL_RANKS = "LOCAL_WORLD_SIZE";
+    private static final String MASTER_ADDRESS = "MASTER_ADDR";
+    private static final String MASTER_PORT = "MASTER_PORT";
+    private static final String TORCHRUN_ID = "TORCHELASTIC_RUN_ID";
 
     private RankEnvironment() {}
 
@@ -25,6 +37,9 @@ public final class RankEnvironment {
      * @throws IllegalArgumentException if one of them is missing or wrong
      */
     public static MemoryFabric join(Map<String, String> variables, Duration defaultDeadline) {
+        if (!variables.containsKey(RANK) && variables.containsKey(TORCHRUN_RANKS)) {
+            return joinTorchrun(variables, defaultDeadline);
+        }
         int ranks = number(variables, RANKS);
         int rank = number(variables, RANK);
         String folder = variables.get(FOLDER);
@@ -34,11 +49,7 @@ public final class RankEnvironment {
                     "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a folder to meet in"
                             .formatted(RANK, rank, RANKS, ranks, FOLDER, folder));
         }
-        Duration deadline =
-                variables.containsKey(DEADLINE_MS)
-                        ? Duration.ofMillis(number(variables, DEADLINE_MS))
-                        : defaultDeadline;
-        MemoryFabric.checkDeadline(deadline);
+        Duration deadline = deadline(variables, defaultDeadline);
         RunToken token = RunToken.parse(variables.get(TOKEN));
         if (!token.isSet() && ShmJob.hasStarter(Path.of(folder))) {
             throw new IllegalArgumentException(
@@ -48,6 +59,67 @@ public final class RankEnvironment {
                             .formatted(TOKEN, folder));
         }
         return Rendezvous.join(Path.of(folder), rank, ranks, token, deadline);
+    }
+
+    private static Duration deadline(Map<String, String> variables, Duration defaultDeadline) {
+        Duration deadline =
+                variables.containsKey(DEADLINE_MS)
+                        ? Duration.ofMillis(number(variables, DEADLINE_MS))
+                        : defaultDeadline;
+        MemoryFabric.checkDeadline(deadline);
+        return deadline;
+    }
+
+    /**
+     * Ranks that a launcher such as torchrun has started. They meet in a folder of this user's that
+     * is named after the run; no port is opened.
+     */
+    private static MemoryFabric joinTorchrun(
+            Map<String, String> variables, Duration defaultDeadline) {
+        int ranks = number(variables, TORCHRUN_RANKS);
+        boolean global = variables.containsKey(TORCHRUN_RANK);
+        String name = global ? TORCHRUN_RANK : TORCHRUN_LOCAL_RANK;
+        int rank = number(variables, name);
+        int port = number(variables, MASTER_PORT);
+        String address = variables.get(MASTER_ADDRESS);
+        MemoryFabric.checkRanks(ranks);
+        if (rank >= ranks || port > 65_535) {
+            throw new IllegalArgumentException(
+                    "%s=%s, %s=%s, %s=%s: expected a rank below the ranks and a port"
+                            .formatted(name, rank, TORCHRUN_RANKS, ranks, MASTER_PORT, port));
+        }
+        int here =
+                variables.containsKey(TORCHRUN_LOCAL_RANKS)
+                        ? number(variables, TORCHRUN_LOCAL_RANKS)
+                        : ranks;
+        if (here != ranks || !isHere(address)) {
+            throw new IllegalArgumentException(
+                    """
+                    %s ranks of which %s are on this host, %s=%s: expected all on this host and \
+                    its name or localhost; ranks on several hosts need MPI (World.mpi, mpirun)"""
+                            .formatted(
+                                    ranks,
+                                    here,
+                                    MASTER_ADDRESS,
+                                    address == null ? "" : printable(address)));
+        }
+        String run = "%s:%s/%s".formatted(address, port, variables.getOrDefault(TORCHRUN_ID, ""));
+        Duration deadline = deadline(variables, defaultDeadline);
+        return Rendezvous.join(ShmJob.torchrunFolder(run), rank, ranks, RunToken.NONE, deadline);
+    }
+
+    private static boolean isHere(String host) {
+        if (host == null || host.isEmpty()) {
+            return false;
+        }
+        try {
+            InetAddress address = InetAddress.getByName(host);
+            return address.isLoopbackAddress()
+                    || NetworkInterface.getByInetAddress(address) != null;
+        } catch (IOException e) {
+            // A name that nobody knows is not this host's.
+            return false;
+        }
     }
 
     private static int number(Map<String, String> variables, String name) {
@@ -67,6 +139,6 @@ public final class RankEnvironment {
 
     /** The value, if it fits a message of one line. */
     private static String printable(String value) {
-        return value.matches("[!-~]{1,60}") ? value : "no number";
+        return value.matches("[!-~]{1,60}") ? value : "something that is no number or name";
     }
 }

@@ -224,6 +224,8 @@ final class Rendezvous implements AutoCloseable {
             arena.close();
             if (abandoned) {
                 ShmJob.removeIfLeft(folder);
+            } else if (ShmJob.isTorchrun(folder)) {
+                ShmJob.removeIfEmpty(folder);
             }
         } catch (IOException e) {
             throw new UncheckedIOException("rank " + rank + " cannot leave " + folder, e);

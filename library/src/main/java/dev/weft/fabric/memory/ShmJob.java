@@ -5,12 +5,15 @@ import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
@@ -36,6 +39,9 @@ public final class ShmJob implements AutoCloseable {
 
     /** Marks the name of a folder until its starter holds the lock in it. */
     private static final String UNFINISHED = "new-";
+
+    /** Marks the name of a folder of ranks that a launcher such as torchrun has started. */
+    private static final String TORCHRUN = "torchrun-";
 
     /** How long a start may take from making its folder to holding the lock in it. */
     private static final Duration GRACE = Duration.ofMinutes(1);
@@ -95,6 +101,31 @@ public final class ShmJob implements AutoCloseable {
         return "weft-" + PrivateFiles.user() + "-";
     }
 
+    /**
+     * Where the ranks of a run meet that a launcher such as torchrun has started. The first of them
+     * makes the folder, the last one removes it.
+     *
+     * @param run what tells it from other runs; any text
+     */
+    static Path torchrunFolder(String run) {
+        try {
+            byte[] digest =
+                    MessageDigest.getInstance("SHA-256")
+                            .digest(run.getBytes(StandardCharsets.UTF_8));
+            String name = HexFormat.of().formatHex(digest, 0, NAME_BYTES);
+            return sharedMemory().resolve(userPrefix() + TORCHRUN + name);
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every Java has SHA-256", e);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot prepare shared memory: " + e.getMessage(), e);
+        }
+    }
+
+    /** Whether the ranks themselves have made the folder, in shared memory. */
+    static boolean isTorchrun(Path folder) {
+        return folder.getFileName().toString().contains("-" + TORCHRUN);
+    }
+
     /** Whether a starter has made the folder, and not ranks that join without one. */
     static boolean hasStarter(Path folder) {
         return Files.exists(folder.resolve(STARTER_LOCK), LinkOption.NOFOLLOW_LINKS);
@@ -147,7 +178,9 @@ public final class ShmJob implements AutoCloseable {
     }
 
     private static boolean isStale(Path folder, String prefix) throws IOException {
-        if (folder.getFileName().toString().startsWith(prefix + UNFINISHED) && isYoung(folder)) {
+        boolean unlocked = folder.getFileName().toString().startsWith(prefix + UNFINISHED);
+        // In both kinds the first lock comes a moment after the folder.
+        if ((unlocked || isTorchrun(folder)) && isYoung(folder)) {
             return false;
         }
         // The starter's lock first: a look at a lock that a rank is about to take may make it fail.
@@ -190,6 +223,16 @@ public final class ShmJob implements AutoCloseable {
             Files.deleteIfExists(file);
         }
         Files.deleteIfExists(folder);
+    }
+
+    /** Removes a folder that is empty: nobody is there, nor about to join. */
+    static void removeIfEmpty(Path folder) throws IOException {
+        try {
+            Files.deleteIfExists(folder);
+        } catch (DirectoryNotEmptyException e) {
+            // A rank is still there, and will do so.
+            System.getLogger("dev.weft").log(Level.TRACE, "{0} is in use", folder);
+        }
     }
 
     /** Removes the folder unless another rank is still there, which will do so. */

@@ -258,6 +258,73 @@ class RendezvousTest {
         assertTrue(Files.exists(folder), "whose it is, is for those who start the ranks to say");
     }
 
+    /** What torchrun sets, and nothing of Weft's. */
+    private static Map<String, String> torchrun(int rank, int ranks, int port) {
+        return Map.of(
+                "RANK", "" + rank,
+                "LOCAL_RANK", "" + rank,
+                "WORLD_SIZE", "" + ranks,
+                "MASTER_ADDR", "localhost",
+                "MASTER_PORT", "" + port,
+                "TORCHELASTIC_RUN_ID", "none");
+    }
+
+    @Test
+    void ranksOfTorchrunMeetByItsVariablesAndRunsDoNotMix() throws IOException {
+        int port = 1 + new Random().nextInt(60_000);
+        ThreadGroupRun threads = new ThreadGroupRun();
+        for (int i = 0; i < 4; i++) {
+            int rank = i % 2;
+            int run = i / 2;
+            threads.start(
+                    () -> {
+                        Map<String, String> environment = torchrun(rank, 2, port + run);
+                        try (Transport fabric = RankEnvironment.join(environment, LONG)) {
+                            assertEquals(rank, fabric.rank());
+                            assertEquals(2, fabric.size());
+                            for (long other : fabric.exchange(run)) {
+                                assertEquals(run, other);
+                            }
+                        }
+                    });
+        }
+        threads.join();
+        for (int run = 0; run < 2; run++) {
+            Path folder = ShmJob.torchrunFolder("localhost:" + (port + run) + "/none");
+            assertFalse(Files.exists(folder), "the last rank removes it");
+        }
+    }
+
+    @Test
+    void torchrunsVariablesAreCheckedWithTheirValues() {
+        assertRefused(Map.of("WORLD_SIZE", "2"), "environment variable LOCAL_RANK is not set");
+        assertRefused(
+                Map.of("WORLD_SIZE", "2", "RANK", "1"),
+                "environment variable MASTER_PORT is not set");
+        assertRefused(
+                Map.of("WORLD_SIZE", "2", "RANK", "2", "MASTER_PORT", "29500"),
+                "RANK=2, WORLD_SIZE=2, MASTER_PORT=29500: expected a rank below the ranks");
+        assertRefused(
+                Map.of("WORLD_SIZE", "2", "RANK", "0", "MASTER_PORT", "29500"),
+                "2 ranks of which 2 are on this host, MASTER_ADDR=: expected");
+        assertRefused(
+                Map.of(
+                        "WORLD_SIZE", "2",
+                        "RANK", "0",
+                        "MASTER_PORT", "29500",
+                        "MASTER_ADDR", "192.0.2.1"),
+                "MASTER_ADDR=192.0.2.1: expected all on this host and its name or localhost; ranks"
+                        + " on several hosts need MPI");
+        assertRefused(
+                Map.of(
+                        "WORLD_SIZE", "4",
+                        "RANK", "0",
+                        "LOCAL_WORLD_SIZE", "2",
+                        "MASTER_PORT", "29500",
+                        "MASTER_ADDR", "localhost"),
+                "4 ranks of which 2 are on this host");
+    }
+
     /** The control block of a killed rank is not taken for a living one's. */
     @Test
     void aControlFileWithoutAHeldLockIsNotMet() throws IOException {
