@@ -16,8 +16,8 @@ void main() {
         b.fill(new Random(100)::nextGaussian);
         world.run(fabric -> {
             Matrix aOut = Matrix.allocate(arena, DType.BF16, m, k);
-            try (HelionShared<Matrix> a = Helion.empty(fabric, m / ranks, k, DType.BF16);
-                    HelionProgress progress = Helion.progress(fabric, splits)) {
+            HelionProgress progress = Helion.progress(fabric, splits);
+            try (HelionShared<Matrix> a = Helion.empty(fabric, m / ranks, k, DType.BF16)) {
                 Random random = new Random(fabric.rank());
                 for (int call = 0; call < 3; call++) {
                     a.local().fill(random::nextGaussian);

@@ -1,12 +1,13 @@
 package dev.weft.compat;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
-import dev.weft.gemm.Gemms;
-import dev.weft.gemm.PackedB;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
  * The Helion example's calls: a copy engine pulls the shards of A and tells of every chunk, while
@@ -29,14 +30,50 @@ public final class Helion {
         return HelionChecks.orFail(group, () -> new HelionHostShared(group, rows, cols, dtype));
     }
 
-    /** Collective: progress for {@code splitsPerRank} chunks of every rank, usable many times. */
+    /** Progress for {@code splitsPerRank} chunks of every rank, usable many times. */
     public static HelionProgress progress(Fabric group, int splitsPerRank) {
-        return HelionChecks.orFail(
-                group,
-                () -> {
-                    HelionChecks.splits(splitsPerRank);
-                    return new HelionProgress(group, splitsPerRank);
-                });
+        HelionChecks.group(group);
+        HelionChecks.splits(splitsPerRank);
+        int size = Math.multiplyExact(group.size(), splitsPerRank);
+        return new HelionProgress(group, Arena.ofAuto().allocate(JAVA_INT, size));
+    }
+
+    /**
+     * Progress in memory of the caller's, usable many times.
+     *
+     * @param words 32-bit words, native or an {@code int[]}, that all threads may use; at least as
+     *     many as the chunks of all ranks
+     */
+    public static HelionProgress progress(Fabric group, MemorySegment words) {
+        HelionChecks.group(group);
+        HelionChecks.words(words);
+        return new HelionProgress(group, words);
+    }
+
+    /**
+     * How the product is cut: a tile of C of {@code blockM} x {@code blockN} waits for its rows of
+     * A and is then multiplied in steps of {@code blockK}. The bits of C do not depend on it.
+     *
+     * <p>On the CPU any tile is possible. What is not for a CPU has no part there: steps of K are
+     * the engine's own, as is what a core loads ahead. On GPUs the kernels have some of them;
+     * others are refused with those that there are.
+     *
+     * @param warps that multiply a tile, on GPUs
+     * @param stages blocks of K that are loaded ahead, on GPUs
+     */
+    public record Config(int blockM, int blockN, int blockK, int warps, int stages) {
+
+        /** What the example sets. */
+        public static final Config EXAMPLE = new Config(128, 256, 64, 8, 3);
+
+        public Config {
+            if (blockM < 1 || blockN < 1 || blockK < 1 || warps < 1 || stages < 1) {
+                throw new IllegalArgumentException(
+                        ("tiles of %s x %s in steps of %s by %s warps in %s stages: expected at"
+                                        + " least 1 of each")
+                                .formatted(blockM, blockN, blockK, warps, stages));
+            }
+        }
     }
 
     /** Gathered A and its product with B [K, N], all else by default: one split per rank. */
@@ -51,7 +88,7 @@ public final class Helion {
      * @param aShared [M / ranks, K], written before the call; free again when the call returns
      * @param b [K, N], or [N, K] where {@code bTransposed}; the same on every rank
      * @param aOut [M, K] for gathered A, or null for a fresh one
-     * @param progress tells of the chunks; null for one of the call's own, on all ranks or none
+     * @param progress tells of the chunks on this rank; null for one of the call's own
      * @param splitsPerRank chunks of each shard; must divide its number of elements
      */
     public static HelionResult<Matrix> allGatherMatmul(
@@ -62,6 +99,26 @@ public final class Helion {
             Matrix aOut,
             HelionProgress progress,
             int splitsPerRank) {
+        return allGatherMatmul(
+                group, aShared, b, bTransposed, aOut, null, progress, splitsPerRank, null);
+    }
+
+    /**
+     * The call with all that can be chosen.
+     *
+     * @param c [M, N] of the type that holds A's and B's, or null for a fresh one
+     * @param config how the product is cut, or null for what suits the machine
+     */
+    public static HelionResult<Matrix> allGatherMatmul(
+            Fabric group,
+            HelionShared<Matrix> aShared,
+            Matrix b,
+            boolean bTransposed,
+            Matrix aOut,
+            Matrix c,
+            HelionProgress progress,
+            int splitsPerRank,
+            Config config) {
         Matrix gathered =
                 HelionChecks.orFail(
                         group,
@@ -70,18 +127,11 @@ public final class Helion {
                             HelionChecks.inner(aShared.cols(), b, bTransposed);
                             Matrix out = aOut == null ? freshGathered(aShared) : aOut;
                             checkGather(out, aShared, splitsPerRank);
-                            HelionChecks.agreed(
-                                    group,
-                                    "progress supplied (0 no, 1 yes)",
-                                    progress == null ? 0 : 1);
+                            HelionChecks.product(c, out, b, bTransposed);
                             return out;
                         });
-        if (progress == null) {
-            try (HelionProgress own = progress(group, splitsPerRank)) {
-                return overlapped(aShared, b, bTransposed, gathered, own, splitsPerRank);
-            }
-        }
-        return overlapped(aShared, b, bTransposed, gathered, progress, splitsPerRank);
+        HelionProgress told = progress == null ? progress(group, splitsPerRank) : progress;
+        return overlapped(aShared, b, bTransposed, gathered, c, told, splitsPerRank, config);
     }
 
     /** Takes a plain, contiguous A, which is first copied into symmetric memory. */
@@ -115,14 +165,18 @@ public final class Helion {
             Matrix b,
             boolean bTransposed,
             Matrix aOut,
+            Matrix given,
             HelionProgress progress,
-            int splits) {
+            int splits,
+            Config config) {
         HelionGather gather = copyEngineAllGatherWithProgress(aOut, aShared, progress, splits);
         Matrix c;
         try {
             int rank = aShared.group().rank();
             // B is packed while the first shard comes.
-            c = matmulWithProgress(aOut, aShared, b, bTransposed, progress, splits, rank);
+            c =
+                    matmulWithProgress(
+                            aOut, aShared, b, bTransposed, given, progress, splits, rank, config);
         } catch (RuntimeException e) {
             aShared.group().fail(e);
             throw firstCause(gather, e);
@@ -156,7 +210,7 @@ public final class Helion {
      * tells of each chunk. Collective; returns once every rank has come. Await the result before
      * the next collective call on the group.
      *
-     * @param progress starts a new round: no chunk is ready when this returns but those just copied
+     * @param progress set to 0, then 1 for each chunk that has been copied
      */
     public static HelionGather copyEngineAllGatherWithProgress(
             Matrix output, HelionShared<Matrix> inp, HelionProgress progress, int splitsPerRank) {
@@ -178,8 +232,8 @@ public final class Helion {
 
     /**
      * The product of {@code a} with B; each tile first waits for all chunks that it reads. Whoever
-     * fills {@code a} publishes them in the present round of {@code progress}: the copy engine, or
-     * the caller by {@link HelionProgress#publish}.
+     * fills {@code a} publishes them: the copy engine, or the caller, by {@link
+     * HelionProgress#publish} or by writing 1.
      *
      * @param a [M, K], gathered or being gathered
      * @param aShared says how many rows each rank owns
@@ -194,22 +248,51 @@ public final class Helion {
             HelionProgress progress,
             int splitsPerRank,
             int rank) {
+        return matmulWithProgress(
+                a, aShared, b, bTransposed, null, progress, splitsPerRank, rank, null);
+    }
+
+    /**
+     * The product with all that can be chosen.
+     *
+     * @param given for the product, [M, N] of the type that holds A's and B's, or null for a fresh
+     *     one
+     * @param config how the product is cut, or null for what suits the machine
+     */
+    public static Matrix matmulWithProgress(
+            Matrix a,
+            HelionShared<Matrix> aShared,
+            Matrix b,
+            boolean bTransposed,
+            Matrix given,
+            HelionProgress progress,
+            int splitsPerRank,
+            int rank,
+            Config config) {
         HelionChecks.inner(a.cols(), b, bTransposed);
         HelionChecks.gathered("a", a, aShared);
+        HelionChecks.product(given, a, b, bTransposed);
         HelionChecks.sameGroup(aShared.group(), progress.group(), "progress");
-        if (splitsPerRank < 1 || splitsPerRank != progress.splitsPerRank()) {
-            throw new IllegalArgumentException(
-                    "%s splits per rank: the present round of progress has %s"
-                            .formatted(splitsPerRank, progress.splitsPerRank()));
-        }
+        HelionChecks.splits(splitsPerRank);
+        HelionChecks.longEnough(progress.size(), aShared.group().size(), splitsPerRank);
         HelionChecks.divisible(aShared.rows(), aShared.cols(), splitsPerRank);
         HelionChecks.rank(rank, aShared.group().size());
         DType type = DType.promote(a.dtype(), b.dtype());
         long n = bTransposed ? b.rows() : b.cols();
-        Matrix c = Matrix.allocate(Arena.ofAuto(), type, a.rows(), n);
+        Matrix c = given == null ? Matrix.allocate(Arena.ofAuto(), type, a.rows(), n) : given;
         try (Arena arena = Arena.ofShared()) {
-            PackedB packed = Gemms.auto().pack(b, bTransposed, arena);
-            new HelionMatmul(a, aShared.rows(), packed, c, progress, rank).run();
+            new HelionMatmul(
+                            a,
+                            aShared.rows(),
+                            b,
+                            bTransposed,
+                            c,
+                            progress,
+                            splitsPerRank,
+                            rank,
+                            config,
+                            arena)
+                    .run();
         }
         return c;
     }

@@ -5,6 +5,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
+import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
 /**
@@ -89,6 +90,54 @@ final class HelionChecks {
         }
     }
 
+    /** Progress in memory of the caller's. */
+    static void words(MemorySegment words) {
+        if (words.byteSize() < Integer.BYTES
+                || words.byteSize() > (long) Integer.BYTES * Integer.MAX_VALUE
+                || words.maxByteAlignment() < Integer.BYTES
+                || words.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    ("progress in %s%s bytes aligned to %s: expected 32-bit words that can be"
+                                    + " written, one or more of them")
+                            .formatted(
+                                    words.isReadOnly() ? "read-only " : "",
+                                    words.byteSize(),
+                                    words.maxByteAlignment()));
+        }
+        allThreads("progress", words);
+    }
+
+    private static void allThreads(String name, MemorySegment memory) {
+        if (!memory.isAccessibleBy(new Thread())) {
+            throw new IllegalArgumentException(
+                    name + " belongs to one thread: expected memory that all threads may use");
+        }
+    }
+
+    /** The memory for the product of gathered A and B, which fit each other; null for none. */
+    static void product(Matrix c, Matrix a, Matrix b, boolean bTransposed) {
+        if (c != null) {
+            long n = bTransposed ? b.rows() : b.cols();
+            DType type = DType.promote(a.dtype(), b.dtype());
+            if (c.rows() != a.rows() || c.cols() != n || c.dtype() != type) {
+                throw misfit(c.describe(), a.rows(), n, type);
+            }
+            allThreads("c", c.data());
+        }
+    }
+
+    /** The same on a device. */
+    static void product(DeviceMatrix c, long rows, long n, DType type) {
+        if (c != null && (c.rows() != rows || c.cols() != n || c.dtype() != type)) {
+            throw misfit(c.describe(), rows, n, type);
+        }
+    }
+
+    private static IllegalArgumentException misfit(String c, long rows, long n, DType type) {
+        return new IllegalArgumentException(
+                "c is %s: expected [%d, %d] %s".formatted(c, rows, n, type.label()));
+    }
+
     static void contiguous(String name, Matrix matrix) {
         if (!matrix.isContiguous()) {
             throw gaps(name, matrix.describe(), matrix.rowPitch(), matrix.cols());
@@ -126,10 +175,7 @@ final class HelionChecks {
                     shard.dtype());
         }
         contiguous(name, gathered);
-        if (!gathered.data().isAccessibleBy(new Thread())) {
-            throw new IllegalArgumentException(
-                    name + " belongs to one thread: expected memory that all threads may use");
-        }
+        allThreads(name, gathered.data());
     }
 
     /** Gathered A on a device, for {@code ranks} shards like {@code shard}. */

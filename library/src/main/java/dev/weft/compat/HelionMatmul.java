@@ -14,31 +14,57 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * One product of gathered A, tile by tile in the order in which shards are pulled. A tile is rows
- * of one shard; it waits for every chunk that it reads. Several threads share the tiles: each takes
- * the next one that nobody has.
+ * One product of gathered A, tile by tile in the order in which shards are pulled. A tile is some
+ * rows of one shard and some columns of B; it waits for every chunk that it reads. Several threads
+ * share the tiles: each takes the next one that nobody has.
  */
 final class HelionMatmul {
 
     private final Matrix a;
     private final long shardRows;
-    private final PackedB b;
-    private final Matrix c;
+    private final List<PackedB> b = new ArrayList<>();
+    private final List<Matrix> c = new ArrayList<>();
     private final HelionProgress progress;
+    private final int splits;
     private final int rank;
     private final Fabric group;
     private final Gemm engine = Gemms.auto();
+    private final long blockRows;
+    private final long blockCols;
     private final AtomicInteger next = new AtomicInteger();
     private final AtomicReference<RuntimeException> failure = new AtomicReference<>();
 
-    HelionMatmul(Matrix a, long shardRows, PackedB b, Matrix c, HelionProgress progress, int rank) {
+    /**
+     * Packs B.
+     *
+     * @param config sizes of a tile, or null for as large ones as the engine likes
+     * @param arena open until the product has run
+     */
+    HelionMatmul(
+            Matrix a,
+            long shardRows,
+            Matrix b,
+            boolean bTransposed,
+            Matrix c,
+            HelionProgress progress,
+            int splits,
+            int rank,
+            Helion.Config config,
+            Arena arena) {
         this.a = a;
         this.shardRows = shardRows;
-        this.b = b;
-        this.c = c;
         this.progress = progress;
+        this.splits = splits;
         this.rank = rank;
         this.group = progress.group();
+        this.blockRows = config == null ? engine.blockRows() : config.blockM();
+        this.blockCols = config == null ? c.cols() : Math.min(c.cols(), config.blockN());
+        for (long col = 0; col < c.cols(); col += blockCols) {
+            long cols = Math.min(blockCols, c.cols() - col);
+            Matrix columns = bTransposed ? b.rows(col, cols) : b.block(0, b.rows(), col, cols);
+            this.b.add(engine.pack(columns, bTransposed, arena));
+            this.c.add(c.block(0, c.rows(), col, cols));
+        }
     }
 
     /** The caller's thread multiplies too, and throws what any of them threw. */
@@ -59,12 +85,15 @@ final class HelionMatmul {
 
     private void work() {
         try (Arena arena = Arena.ofShared()) {
-            Scratch scratch = engine.scratch(b.k(), b.n(), arena);
-            int perShard = Math.toIntExact(Math.ceilDiv(shardRows, engine.blockRows()));
+            Scratch scratch = engine.scratch(a.cols(), blockCols, arena);
+            int across = b.size();
+            int perShard =
+                    Math.multiplyExact(Math.toIntExact(Math.ceilDiv(shardRows, blockRows)), across);
             int tiles = Math.multiplyExact(perShard, group.size());
             for (int i = next.getAndIncrement(); i < tiles; i = next.getAndIncrement()) {
                 int source = HelionHostGather.source(rank, i / perShard, group.size());
-                tile(source, i % perShard * engine.blockRows(), scratch);
+                int within = i % perShard;
+                tile(source, within / across * blockRows, within % across, scratch);
                 group.worked();
             }
         } catch (RuntimeException e) {
@@ -83,17 +112,18 @@ final class HelionMatmul {
 
     /**
      * @param firstRow of the shard of {@code source}
+     * @param column which block of columns
      */
-    private void tile(int source, long firstRow, Scratch scratch) {
-        long rows = Math.min(engine.blockRows(), shardRows - firstRow);
+    private void tile(int source, long firstRow, int column, Scratch scratch) {
+        long rows = Math.min(blockRows, shardRows - firstRow);
         // A chunk is a share of the shard's elements: it may end inside a row.
-        long chunkElements = shardRows * a.cols() / progress.splitsPerRank();
+        long chunkElements = shardRows * a.cols() / splits;
         long first = firstRow * a.cols() / chunkElements;
         long last = ((firstRow + rows) * a.cols() - 1) / chunkElements;
         for (long split = first; split <= last; split++) {
-            progress.await(source, (int) split);
+            progress.await(source, (int) split, splits);
         }
         long row = source * shardRows + firstRow;
-        engine.multiply(a, row, rows, b, c, row, scratch);
+        engine.multiply(a, row, rows, b.get(column), c.get(column), row, scratch);
     }
 }

@@ -1,35 +1,46 @@
 package dev.weft.compat;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import java.lang.foreign.MemorySegment;
 
 /**
- * Which chunks of gathered A are there: word {@code source * splits + split} for each. Words are
- * never reset: {@link #begin} moves on to the next round, which makes every chunk not ready at
- * once, and a published chunk carries the round's number. So it serves call after call.
+ * Which chunks of gathered A are there on this rank: word {@code source * splits + split} of 32-bit
+ * words that may lie anywhere, 0 until the chunk has come, then 1. A gather sets all words to 0
+ * before it starts, so it serves call after call. Each rank has its own, or none.
  *
  * <p>One thread begins rounds; one thread publishes a chunk, with release; any thread looks and
  * waits, with acquire: what was written before a chunk was published is visible to who saw it.
+ * Nobody may wait for a chunk while a round begins.
  */
-public final class HelionProgress implements AutoCloseable {
+public final class HelionProgress {
+
+    private static final int ARRIVED = 1;
 
     private final Transport group;
+    private final MemorySegment words;
     private final Region region;
     private final int size;
-    private volatile int round;
     private volatile int splits;
 
-    /** Collective. */
-    HelionProgress(Fabric group, int splitsPerRank) {
+    HelionProgress(Fabric group, MemorySegment words) {
         this.group = Transport.of(group);
-        this.size = Math.multiplyExact(group.size(), splitsPerRank);
-        this.region = this.group.allocate((long) Integer.BYTES * size);
+        this.words = words;
+        this.region = this.group.around(words);
+        this.size = Math.toIntExact(words.byteSize() / Integer.BYTES);
     }
 
     Fabric group() {
         return group;
+    }
+
+    /** The words themselves. */
+    public MemorySegment words() {
+        return words;
     }
 
     /** How many chunks it can tell of, all sources together. */
@@ -42,51 +53,56 @@ public final class HelionProgress implements AutoCloseable {
         return splits;
     }
 
-    /** Starts a round in which no chunk is ready yet. The gathers of {@link Helion} call it. */
+    /**
+     * Starts a round in which no chunk is ready yet: all words are 0. The gathers of {@link Helion}
+     * call it.
+     */
     public void begin(int splitsPerRank) {
         HelionChecks.splits(splitsPerRank);
         HelionChecks.longEnough(size, group.size(), splitsPerRank);
+        for (int i = 0; i < size; i++) {
+            words.setAtIndex(JAVA_INT, i, 0);
+        }
+        // Volatile: whoever sees the round sees its zeros.
         splits = splitsPerRank;
-        round++;
     }
 
     /** Tells that a chunk is there, for those who write gathered A themselves. */
     public void publish(int source, int split) {
-        long word = word(source, split);
         // Release; pairs with the acquire in isReady and await.
-        group.signal(region, group.rank(), word, round);
+        group.signal(region, group.rank(), word(source, split, splits), ARRIVED);
     }
 
     /** Whether a chunk has arrived in the present round. */
     public boolean isReady(int source, int split) {
-        return round != 0 && group.reached(region, group.rank(), word(source, split), round);
+        int now = splits;
+        return now != 0 && group.reached(region, group.rank(), word(source, split, now), ARRIVED);
     }
 
     /** Waits for a chunk, with the group's deadline. */
     public void await(int source, int split) {
-        if (!isReady(source, split)) {
+        await(source, split, splits);
+    }
+
+    void await(int source, int split, int splitsPerRank) {
+        long word = word(source, split, splitsPerRank);
+        if (!group.reached(region, group.rank(), word, ARRIVED)) {
             group.await(
                     region,
                     group.rank(),
-                    word(source, split),
-                    round,
+                    word,
+                    ARRIVED,
                     Awaited.chunk(group.rank(), source, split));
         }
     }
 
-    private long word(int source, int split) {
-        if (source < 0 || source >= group.size() || split < 0 || split >= splits) {
+    private long word(int source, int split, int splitsPerRank) {
+        if (source < 0 || source >= group.size() || split < 0 || split >= splitsPerRank) {
             throw new IllegalArgumentException(
                     ("chunk %s of rank %s: expected one of %s chunks of one of %s ranks, in"
                                     + " a round that was begun")
-                            .formatted(split, source, splits, group.size()));
+                            .formatted(split, source, splitsPerRank, group.size()));
         }
-        return (long) Integer.BYTES * (source * splits + split);
-    }
-
-    /** Lets go of it; no gather may be under way. */
-    @Override
-    public void close() {
-        region.close();
+        return (long) Integer.BYTES * (source * splitsPerRank + split);
     }
 }

@@ -1,5 +1,7 @@
 package dev.weft.compat;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
@@ -16,9 +18,16 @@ import dev.weft.gemm.PackedB;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
+import dev.weft.threads.Uninterruptibly;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -130,8 +139,8 @@ class HelionTest {
                 ranks,
                 fabric -> {
                     Matrix aOut = Matrix.allocate(arena, DType.FP16, 8 * ranks, 24);
-                    try (HelionShared<Matrix> shared = Helion.empty(fabric, 8, 24, DType.FP16);
-                            HelionProgress progress = Helion.progress(fabric, 4)) {
+                    HelionProgress progress = Helion.progress(fabric, 4);
+                    try (HelionShared<Matrix> shared = Helion.empty(fabric, 8, 24, DType.FP16)) {
                         assertEquals(4 * ranks, progress.size());
                         Matrix before = null;
                         for (int call = 0; call < calls; call++) {
@@ -190,8 +199,8 @@ class HelionTest {
         Ranks.run(
                 ranks,
                 fabric -> {
-                    try (HelionShared<Matrix> shared = shard(fabric, a);
-                            HelionProgress progress = Helion.progress(fabric, 3)) {
+                    HelionProgress progress = Helion.progress(fabric, 3);
+                    try (HelionShared<Matrix> shared = shard(fabric, a)) {
                         Matrix out = Matrix.allocate(arena, DType.BF16, a.rows(), 16);
                         HelionGather gather =
                                 Helion.copyEngineAllGatherWithProgress(out, shared, progress, 3);
@@ -208,12 +217,194 @@ class HelionTest {
                 });
     }
 
+    /** Words of the caller's in any memory, on some ranks only: 0 at first, 1 at the end. */
+    @Test
+    void progressIsAnyWordsOfTheCallersOnAnyRanks() {
+        int ranks = 4;
+        int splits = 3;
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 6 * ranks, 16, 0);
+        Matrix b = normal(arena, DType.BF16, 16, 9, 1);
+        Matrix golden = unfused(arena, a, b, false);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int[] onHeap = new int[ranks * splits + 2];
+                    Arrays.fill(onHeap, 7);
+                    MemorySegment words =
+                            switch (fabric.rank()) {
+                                case 0 -> MemorySegment.ofArray(onHeap);
+                                case 1 -> arena.allocateFrom(JAVA_INT, onHeap).asSlice(4);
+                                default -> null;
+                            };
+                    HelionProgress progress = words == null ? null : Helion.progress(fabric, words);
+                    try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                        for (int call = 0; call < 3; call++) {
+                            HelionResult<Matrix> result =
+                                    Helion.allGatherMatmul(
+                                            fabric, shared, b, false, null, progress, splits);
+                            assertTrue(result.c().bitwiseEquals(golden), "call " + call);
+                            if (words != null) {
+                                int[] expected = new int[(int) (words.byteSize() / 4)];
+                                Arrays.fill(expected, 0, ranks * splits, 1);
+                                assertArrayEquals(expected, words.toArray(JAVA_INT));
+                            }
+                        }
+                    }
+                });
+    }
+
+    /** Whoever writes 1 has published the chunk: words are all that a product looks at. */
+    @Test
+    void aCallerMayPublishByWritingOne() {
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.FP32, 12, 5, 0);
+        Matrix b = normal(arena, DType.FP32, 5, 7, 1);
+        Matrix golden = unfused(arena, a, b, false);
+        Ranks.run(
+                1,
+                fabric -> {
+                    MemorySegment words = arena.allocate(JAVA_INT, 3);
+                    HelionProgress progress = Helion.progress(fabric, words);
+                    try (HelionShared<Matrix> shared = Helion.empty(fabric, 12, 5, DType.FP32)) {
+                        Thread writer =
+                                Thread.ofPlatform()
+                                        .start(
+                                                () -> {
+                                                    for (long at = 0; at < 12; at += 4) {
+                                                        JAVA_INT.varHandle()
+                                                                .setRelease(words, at, 1);
+                                                    }
+                                                });
+                        Matrix c = Helion.matmulWithProgress(a, shared, b, false, progress, 3, 0);
+                        writer.join();
+                        assertTrue(c.bitwiseEquals(golden));
+                    }
+                });
+    }
+
+    @Test
+    void anyTileAndAProductOfTheCallersGiveTheSameBits() {
+        int ranks = 2;
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 70 * ranks, 48, 0);
+        for (boolean transposed : new boolean[] {false, true}) {
+            Matrix b = normal(arena, DType.FP16, transposed ? 75 : 48, transposed ? 48 : 75, 1);
+            Matrix golden = unfused(arena, a, b, transposed);
+            Ranks.run(
+                    ranks,
+                    fabric -> {
+                        Matrix wide = Matrix.allocate(arena, DType.FP32, a.rows(), 80);
+                        Matrix c = wide.block(0, a.rows(), 3, 75);
+                        try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                            for (int[] tile : new int[][] {{128, 256}, {1, 1}, {32, 20}, {7, 75}}) {
+                                Helion.Config config =
+                                        new Helion.Config(tile[0], tile[1], 64, 8, 3);
+                                HelionResult<Matrix> result =
+                                        Helion.allGatherMatmul(
+                                                fabric,
+                                                shared,
+                                                b,
+                                                transposed,
+                                                null,
+                                                c,
+                                                null,
+                                                5,
+                                                config);
+                                assertSame(c, result.c());
+                                assertTrue(c.bitwiseEquals(golden), config.toString());
+                                new NormalData(9, 9).fill(c);
+                            }
+                        }
+                    });
+        }
+    }
+
+    /**
+     * Watches the words of real calls: whenever a chunk is there, all chunks that are pulled before
+     * it are there too, from the successor's first one to the own shard's last one.
+     */
     @Test
     void theSuccessorIsPulledFirstAndTheOwnShardLast() {
-        int[] sources = new int[4];
-        for (int step = 0; step < 4; step++) {
-            sources[step] = HelionHostGather.source(2, step, 4);
+        int ranks = 4;
+        int splits = 16;
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, DType.BF16, 256 * ranks, 512, 0);
+        Matrix b = normal(arena, DType.BF16, 512, 8, 1);
+        MemorySegment[] words = new MemorySegment[ranks];
+        Arrays.setAll(words, r -> arena.allocate(JAVA_INT, ranks * splits));
+        AtomicIntegerArray partial = new AtomicIntegerArray(ranks);
+        // Odd while a rank is between two calls, when its words are no picture of one.
+        AtomicIntegerArray turns = new AtomicIntegerArray(ranks);
+        AtomicReference<AssertionError> wrong = new AtomicReference<>();
+        AtomicBoolean over = new AtomicBoolean();
+        Thread watcher =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    while (!over.get()) {
+                                        for (int r = 0; r < ranks; r++) {
+                                            int turn = turns.get(r);
+                                            int[] seen = pulled(words[r], r, ranks, splits);
+                                            if (turn % 2 == 0 && turns.get(r) == turn) {
+                                                judge(seen, r, partial, wrong);
+                                            }
+                                        }
+                                    }
+                                });
+        try {
+            Ranks.run(
+                    ranks,
+                    fabric -> {
+                        int rank = fabric.rank();
+                        HelionProgress progress = Helion.progress(fabric, words[rank]);
+                        try (HelionShared<Matrix> shared = shard(fabric, a)) {
+                            boolean seen = false;
+                            for (int call = 0; call < 2000 && !seen; call++) {
+                                turns.incrementAndGet(rank);
+                                words[rank].fill((byte) 0);
+                                turns.incrementAndGet(rank);
+                                HelionResult<Matrix> result =
+                                        Helion.allGatherMatmul(
+                                                fabric, shared, b, false, null, progress, splits);
+                                assertTrue(result.aOut().bitwiseEquals(a));
+                                long mine = partial.get(rank) > 0 ? 1 : 0;
+                                seen = LongStream.of(fabric.exchange(mine)).allMatch(s -> s == 1);
+                            }
+                            assertTrue(seen, "no call was seen half done on every rank");
+                        }
+                    });
+        } finally {
+            over.set(true);
+            Uninterruptibly.join(watcher);
         }
-        assertEquals("[3, 0, 1, 2]", Arrays.toString(sources));
+        if (wrong.get() != null) {
+            throw wrong.get();
+        }
+    }
+
+    /** The words in the order of the pulls, read from the last to the first. */
+    private static int[] pulled(MemorySegment words, int rank, int ranks, int splits) {
+        int[] seen = new int[ranks * splits];
+        for (int i = seen.length - 1; i >= 0; i--) {
+            int source = (rank + 1 + i / splits) % ranks;
+            long word = 4L * (source * splits + i % splits);
+            seen[i] = (int) JAVA_INT.varHandle().getAcquire(words, word);
+        }
+        return seen;
+    }
+
+    private static void judge(
+            int[] seen,
+            int rank,
+            AtomicIntegerArray partial,
+            AtomicReference<AssertionError> wrong) {
+        int there = IntStream.of(seen).sum();
+        if (there > 0 && there < seen.length) {
+            partial.incrementAndGet(rank);
+        }
+        if (IntStream.range(0, there).anyMatch(i -> seen[i] == 0)) {
+            wrong.compareAndSet(null, new AssertionError(Arrays.toString(seen)));
+        }
     }
 }

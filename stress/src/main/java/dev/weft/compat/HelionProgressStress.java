@@ -17,7 +17,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @State
 public class HelionProgressStress {
 
-    private static final HelionProgress PROGRESS = new HelionProgress(Slots.alone(), 2);
+    private static final HelionProgress PROGRESS = Helion.progress(Slots.alone(), 2);
 
     /** By chunk; plain on purpose. */
     private static final int[] CHUNKS = new int[2];

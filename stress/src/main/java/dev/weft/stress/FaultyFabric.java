@@ -8,6 +8,7 @@ import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.Hosts;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.function.IntConsumer;
 
@@ -26,6 +27,11 @@ final class FaultyFabric implements Transport {
     public Region allocate(long bytes) {
         injector.at(Fault.Phase.ALLOCATION);
         return below.allocate(bytes);
+    }
+
+    @Override
+    public Region around(MemorySegment words) {
+        return below.around(words);
     }
 
     @Override

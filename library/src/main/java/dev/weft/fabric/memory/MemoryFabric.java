@@ -35,6 +35,8 @@ public abstract class MemoryFabric implements Transport {
 
     private static final int MAX_RANKS = 4096;
 
+    private static final WordWaiter HEAP_WAITER = new WordWaiter.ParkingWaiter();
+
     /** How often peers are checked to be alive, which costs a system call for each process. */
     private static final long ALIVE_CHECK_NS = 100_000_000;
 
@@ -165,6 +167,11 @@ public abstract class MemoryFabric implements Transport {
         return allocateRegion(bytes);
     }
 
+    @Override
+    public final Region around(MemorySegment words) {
+        return MemoryRegion.around(size(), words);
+    }
+
     private MemoryRegion allocateRegion(long bytes) {
         if (bytes < 0) {
             throw new IllegalArgumentException(
@@ -227,8 +234,13 @@ public abstract class MemoryFabric implements Transport {
         MemorySegment words = memory.words(home);
         Words.intVolatile(words, offset, value);
         if (memory.waiters(home) != 0) {
-            waiter.wakeAll(words, offset);
+            waiter(words).wakeAll(words, offset);
         }
+    }
+
+    /** A futex has no name for a word on the Java heap. */
+    private WordWaiter waiter(MemorySegment words) {
+        return words.isNative() ? waiter : HEAP_WAITER;
     }
 
     /** Sends a signal to a rank on another host. */
@@ -332,7 +344,7 @@ public abstract class MemoryFabric implements Transport {
             } else if (idleNs > health.deadlineNs()) {
                 throw errors().stalled(what, value);
             }
-            waiter.block(part, offset, seen);
+            waiter(part).block(part, offset, seen);
             long looked = now;
             now = System.nanoTime();
             idleNs += WaitTime.counted(looked, now);

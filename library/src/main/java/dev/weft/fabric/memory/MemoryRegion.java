@@ -60,6 +60,15 @@ public final class MemoryRegion implements Region {
         return new MemoryRegion(whole, release);
     }
 
+    /** A region of this rank alone, with words in memory of a caller's. */
+    static MemoryRegion around(int ranks, MemorySegment given) {
+        MemorySegment[] whole = new MemorySegment[ranks];
+        Arrays.fill(whole, Arena.ofAuto().allocate(HEADER_BYTES, Long.BYTES));
+        MemoryRegion region = new MemoryRegion(whole, () -> {});
+        Arrays.fill(region.words, given);
+        return region;
+    }
+
     /** Sets the name, before others see the region. */
     public MemoryRegion named(String given) {
         name = given;

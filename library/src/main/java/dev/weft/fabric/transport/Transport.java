@@ -3,6 +3,7 @@ package dev.weft.fabric.transport;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.ReplicaGroups;
+import java.lang.foreign.MemorySegment;
 import java.util.function.IntConsumer;
 
 /**
@@ -41,6 +42,12 @@ public interface Transport extends Fabric {
      * for other sizes. Its memory is reserved here, so that using it later cannot fail.
      */
     Region allocate(long bytes);
+
+    /**
+     * A region of this rank alone in memory that the caller gives and keeps: its part is {@code
+     * words}, and no other rank has one. Not collective.
+     */
+    Region around(MemorySegment words);
 
     /**
      * Sets the word at {@code offset} of {@code home}'s part of the region to {@code value} and

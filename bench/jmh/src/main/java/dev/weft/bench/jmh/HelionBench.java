@@ -90,9 +90,9 @@ public final class HelionBench {
     private long[] rank(Fabric fabric, Matrix a, Matrix b) {
         long rows = m / fabric.size();
         long[] ns = new long[calls];
+        HelionProgress progress = Helion.progress(fabric, splits);
         try (Arena arena = Arena.ofShared();
-                HelionShared<Matrix> shared = Helion.empty(fabric, rows, k, DType.BF16);
-                HelionProgress progress = Helion.progress(fabric, splits)) {
+                HelionShared<Matrix> shared = Helion.empty(fabric, rows, k, DType.BF16)) {
             Matrix aOut = Matrix.allocate(arena, DType.BF16, m, k);
             shared.local().copyFrom(a.rows(fabric.rank() * rows, rows));
             for (int call = 0; call < calls; call++) {
