@@ -14,9 +14,6 @@ import java.util.function.Supplier;
  */
 final class HelionChecks {
 
-    /** Rows on devices must start so for the copies of the tensor memory accelerator. */
-    private static final int DEVICE_ALIGNMENT_BYTES = 16;
-
     private HelionChecks() {}
 
     static Fabric group(Fabric group) {
@@ -50,16 +47,13 @@ final class HelionChecks {
         }
     }
 
-    /** A symmetric matrix on devices. */
-    static void deviceShard(long rows, long cols, DType dtype) {
-        int unit = DEVICE_ALIGNMENT_BYTES / dtype.bytes();
-        if (rows < 0 || cols < 1 || cols % unit != 0 || dtype == DType.FP32) {
+    /** A symmetric matrix. */
+    static void shard(long rows, long cols) {
+        if (rows < 0 || cols < 1) {
             throw new IllegalArgumentException(
-                    """
-                    a symmetric matrix of [%s, %s] %s on a GPU: expected zero \
-                    or more rows, a multiple of %s columns so that rows start \
-                    at multiples of 16 bytes, and fp16 or bf16"""
-                            .formatted(rows, cols, dtype.label(), unit));
+                    ("a symmetric matrix of [%s, %s]: expected zero or more rows and at"
+                                    + " least one column")
+                            .formatted(rows, cols));
         }
     }
 

@@ -12,17 +12,17 @@ import java.util.Objects;
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
  * shards of A and write a word of progress after every chunk, while the tiles of one kernel wait
  * for the words of the rows that they read. Every rank of the group calls, in the same order, each
- * with a GPU, a stream and a progress of its own. A product takes fp16 or bf16, with rows that
- * start at multiples of 16 bytes; others are refused.
+ * with a GPU, a stream and a progress of its own. A and B are of any types and sizes; tensor cores
+ * multiply fp16 or bf16 whose rows start at multiples of 16 bytes, plain fp32 arithmetic the rest.
  *
- * <p>A call queues its work behind what is on the caller's stream and returns; awaiting what it
- * returns ends it. Gathered A is byte-exact, and the bits of the product do not depend on the
- * ranks, the splits or the order of arrival. A chunk that does not come within the group's deadline
- * ends the kernel, and the wait, with a {@link dev.weft.fabric.StallException}. Arguments that do
- * not fit are refused with their values, which ends a collective call on the other ranks too.
+ * <p>A call queues its work behind what is on the caller's stream and returns: streams wait for
+ * streams, the host for none of them. As in the example the ranks' hosts meet twice in a call. A
+ * call like an earlier one with the same symmetric matrix reserves nothing on the device.
  *
- * <p>Who calls the same shape again and again gets more from a prepared {@link
- * dev.weft.cuda.CudaAllGatherMatmul}.
+ * <p>Gathered A is byte-exact, and the bits of the product do not depend on the ranks, the splits,
+ * the tiles or the order of arrival. A chunk that does not come within the group's deadline ends
+ * the kernel, and the wait, with a {@link dev.weft.fabric.StallException}. Arguments that do not
+ * fit are refused with their values, which ends a collective call on the other ranks too.
  */
 public final class HelionCuda {
 
@@ -48,8 +48,8 @@ public final class HelionCuda {
     /**
      * Gathered A and its product with B, while A is arriving.
      *
-     * @param aShared [M / ranks, K], written on {@code stream} or before; free again when the
-     *     result has been awaited
+     * @param aShared [M / ranks, K], written on {@code stream} or before; free again for what
+     *     follows on {@code stream}
      * @param b [K, N], or [N, K] where {@code bTransposed}; the same on every rank
      * @param aOut contiguous [M, K] for gathered A, or null for a fresh one
      * @param progress set to 0 in stream order and then written chunk by chunk, or null for one of
@@ -66,6 +66,38 @@ public final class HelionCuda {
             DeviceProgress progress,
             int splitsPerRank,
             GpuStream stream) {
+        return allGatherMatmul(
+                group,
+                gpu,
+                aShared,
+                b,
+                bTransposed,
+                aOut,
+                null,
+                progress,
+                splitsPerRank,
+                null,
+                stream);
+    }
+
+    /**
+     * The call with all that can be chosen.
+     *
+     * @param c [M, N] of the type that holds A's and B's, or null for a fresh one
+     * @param config how the product is cut, one that the kernels have, or null for the best one
+     */
+    public static HelionResult<DeviceMatrix> allGatherMatmul(
+            Fabric group,
+            Gpu gpu,
+            HelionShared<DeviceMatrix> aShared,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix aOut,
+            DeviceMatrix c,
+            DeviceProgress progress,
+            int splitsPerRank,
+            Helion.Config config,
+            GpuStream stream) {
         return HelionChecks.orFail(
                 group,
                 () -> {
@@ -74,25 +106,27 @@ public final class HelionCuda {
                     HelionChecks.sameGpu(gpu, shared.gpu());
                     checkGather(aOut, shared, progress, splitsPerRank);
                     // All is loaded and reserved before the first product can wait on the GPU.
-                    return HelionDeviceResult.prepare(
-                                    aOut,
+                    return new HelionDeviceResult(
                                     shared,
                                     b,
                                     bTransposed,
+                                    aOut,
+                                    c,
                                     progress,
                                     splitsPerRank,
-                                    group.rank())
-                            .gatherAndLaunch(shared, splitsPerRank, stream);
+                                    group.rank(),
+                                    config)
+                            .gatherAndLaunch(splitsPerRank, stream);
                 });
     }
 
     /**
      * Queues the copies of every rank's {@code inp} into {@code output}, [M, K], own shard last,
-     * and after each chunk the write of 1 into its word. Collective; it waits for what is on {@code
-     * stream} and returns once every rank has queued its copies.
+     * and after each chunk the write of 1 into its word. Collective; returns once every rank has
+     * queued its copies. They come after what is now on every rank's {@code stream}.
      *
      * @param progress word {@code source * splits + split} tells of a chunk; not reset here
-     * @return the backend stream that copies, which every rank awaits and closes
+     * @return the backend stream that copies, always the same one for {@code inp}
      */
     public static HelionGather copyEngineAllGatherWithProgress(
             DeviceMatrix output,
@@ -105,9 +139,8 @@ public final class HelionCuda {
                 () -> {
                     checkGather(output, inp, progress, splitsPerRank);
                     HelionDeviceShared shared = (HelionDeviceShared) inp;
-                    shared.gpu().bind();
-                    return HelionDeviceGather.start(
-                            output, shared, progress, splitsPerRank, stream);
+                    shared.gather().start(output, progress, splitsPerRank, stream);
+                    return new HelionDeviceGather(shared.gather());
                 });
     }
 
@@ -134,7 +167,7 @@ public final class HelionCuda {
      * @param a [M, K], gathered or being gathered
      * @param aShared says how many rows each rank owns
      * @param rank tiles are taken from the shard after this rank's on
-     * @return {@code a} and the product, of A's type, which the caller awaits and closes
+     * @return {@code a} and the product, of the type that holds A's and B's
      */
     public static HelionResult<DeviceMatrix> matmulWithProgress(
             DeviceMatrix a,
@@ -145,11 +178,33 @@ public final class HelionCuda {
             int splitsPerRank,
             int rank,
             GpuStream stream) {
+        return matmulWithProgress(
+                a, aShared, b, bTransposed, null, progress, splitsPerRank, rank, null, stream);
+    }
+
+    /**
+     * The product with all that can be chosen.
+     *
+     * @param c for the product, [M, N] of the type that holds A's and B's, or null for a fresh one
+     * @param config how the product is cut, one that the kernels have, or null for the best one
+     */
+    public static HelionResult<DeviceMatrix> matmulWithProgress(
+            DeviceMatrix a,
+            HelionShared<DeviceMatrix> aShared,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            DeviceProgress progress,
+            int splitsPerRank,
+            int rank,
+            Helion.Config config,
+            GpuStream stream) {
         HelionChecks.gathered("a", a, aShared.local(), aShared.group().size());
         // Words of its own would be written by nobody.
         Objects.requireNonNull(progress, "progress");
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
-        return HelionDeviceResult.prepare(a, shared, b, bTransposed, progress, splitsPerRank, rank)
+        return new HelionDeviceResult(
+                        shared, b, bTransposed, a, c, progress, splitsPerRank, rank, config)
                 .launch(stream);
     }
 }

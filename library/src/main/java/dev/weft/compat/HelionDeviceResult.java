@@ -5,102 +5,113 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.ProgressMatmul;
-import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
-import java.util.ArrayList;
-import java.util.List;
 
 /** A product on the caller's stream, the gather that it waits for, and their memory. */
 final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
 
-    private final Fabric group;
+    private final HelionDeviceShared shared;
     private final DeviceMatrix aOut;
     private final DeviceMatrix c;
     private final DeviceProgress progress;
     private final ProgressMatmul product;
-    private final List<DeviceBuffer> memory;
-    private HelionDeviceGather gather;
-    private boolean closed;
 
-    private HelionDeviceResult(
-            Fabric group,
-            DeviceMatrix aOut,
-            DeviceMatrix c,
-            DeviceProgress progress,
-            ProgressMatmul product,
-            List<DeviceBuffer> memory) {
-        this.group = group;
-        this.aOut = aOut;
-        this.c = c;
-        this.progress = progress;
-        this.product = product;
-        this.memory = memory;
-    }
+    /** Null where the caller has supplied it. */
+    private DeviceBuffer aMemory;
+
+    private DeviceBuffer cMemory;
+    private DeviceBuffer words;
+    private boolean gathers;
+    private boolean closed;
 
     /**
      * Reserves what the caller does not supply; nothing is queued yet. What does not fit is refused
      * by {@link ProgressMatmul}.
      *
-     * @param aOut or null, as {@code progress}, for memory of its own
+     * @param given gathered A, or null, as {@code givenC} and {@code told}, for memory of its own
      */
-    static HelionDeviceResult prepare(
-            DeviceMatrix aOut,
-            HelionDeviceShared aShared,
+    HelionDeviceResult(
+            HelionDeviceShared shared,
             DeviceMatrix b,
             boolean bTransposed,
-            DeviceProgress progress,
+            DeviceMatrix given,
+            DeviceMatrix givenC,
+            DeviceProgress told,
             int splitsPerRank,
-            int rank) {
-        Fabric group = aShared.group();
-        aShared.gpu().bind();
-        long m = Math.multiplyExact(aShared.rows(), (long) group.size());
+            int rank,
+            Helion.Config config) {
+        this.shared = shared;
+        shared.gpu().bind();
+        int ranks = shared.group().size();
+        long m = Math.multiplyExact(shared.rows(), (long) ranks);
         long n = bTransposed ? b.rows() : b.cols();
-        List<DeviceBuffer> memory = new ArrayList<>();
+        DType type = DType.promote(shared.dtype(), b.dtype());
+        HelionChecks.product(givenC, m, n, type);
         try {
-            DType type = aShared.dtype();
-            DeviceMatrix a = aOut == null ? allocate(type, m, aShared.cols(), memory) : aOut;
-            DeviceMatrix c = allocate(a.dtype(), m, n, memory);
-            DeviceProgress words = progress;
-            if (words == null) {
-                int size = group.size() * splitsPerRank;
-                memory.add(DeviceBuffer.allocate((long) Integer.BYTES * size));
-                words = new DeviceProgress(memory.getLast().address(), size);
+            if (given == null) {
+                aMemory = take(m * shared.cols() * shared.dtype().bytes());
             }
-            ProgressMatmul product =
-                    new ProgressMatmul(
-                            group, aShared.gpu(), a, b, bTransposed, c, words, splitsPerRank, rank);
-            return new HelionDeviceResult(group, a, c, words, product, memory);
+            if (givenC == null) {
+                cMemory = take(m * n * type.bytes());
+            }
+            if (told == null) {
+                words = take((long) Integer.BYTES * ranks * splitsPerRank);
+            }
+            this.aOut =
+                    given == null ? contiguous(aMemory, shared.dtype(), m, shared.cols()) : given;
+            this.c = givenC == null ? contiguous(cMemory, type, m, n) : givenC;
+            this.progress =
+                    told == null
+                            ? new DeviceProgress(words.address(), ranks * splitsPerRank)
+                            : told;
+            this.product =
+                    shared.product(
+                            new HelionDeviceShared.Problem(
+                                    aOut,
+                                    b,
+                                    bTransposed,
+                                    c,
+                                    progress,
+                                    splitsPerRank,
+                                    rank,
+                                    config));
         } catch (RuntimeException | Error e) {
-            memory.forEach(DeviceBuffer::close);
+            giveBack();
             throw e;
         }
     }
 
-    private static DeviceMatrix allocate(
-            DType type, long rows, long cols, List<DeviceBuffer> memory) {
-        memory.add(DeviceBuffer.allocate(Math.max(1, rows * cols * type.bytes())));
-        return new DeviceMatrix(memory.getLast().address(), type, rows, cols, cols);
+    private DeviceBuffer take(long bytes) {
+        return shared.take(Math.max(1, bytes));
+    }
+
+    private static DeviceMatrix contiguous(DeviceBuffer memory, DType type, long rows, long cols) {
+        return new DeviceMatrix(memory.address(), type, rows, cols, cols);
     }
 
     /** Queues gather and product; what follows on {@code stream} finds all of gathered A. */
-    HelionDeviceResult gatherAndLaunch(HelionDeviceShared shared, int splits, GpuStream stream) {
-        return orClose(
+    HelionDeviceResult gatherAndLaunch(int splitsPerRank, GpuStream stream) {
+        gathers = true;
+        return queued(
+                stream,
                 () -> {
                     progress.reset(stream);
-                    gather = HelionDeviceGather.start(aOut, shared, progress, splits, stream);
+                    shared.gather().start(aOut, progress, splitsPerRank, stream);
                     product.launch(stream);
-                    gather.join(stream);
+                    shared.gather().join(stream);
                 });
     }
 
     /** Queues the product alone. */
     HelionDeviceResult launch(GpuStream stream) {
-        return orClose(() -> product.launch(stream));
+        return queued(stream, () -> product.launch(stream));
     }
 
-    private HelionDeviceResult orClose(Runnable queue) {
+    private HelionDeviceResult queued(GpuStream stream, Runnable work) {
         try {
-            queue.run();
+            shared.begin(stream);
+            work.run();
+            shared.end(stream);
             return this;
         } catch (RuntimeException | Error e) {
             close();
@@ -123,11 +134,11 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
         try {
             product.await();
         } catch (RuntimeException e) {
-            group.fail(e);
+            shared.group().fail(e);
             throw e;
         }
-        if (gather != null) {
-            gather.await();
+        if (gathers) {
+            shared.gather().await();
         }
     }
 
@@ -135,11 +146,13 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     public void close() {
         if (!closed) {
             closed = true;
-            if (gather != null) {
-                gather.close();
-            }
-            product.close();
-            memory.forEach(DeviceBuffer::close);
+            giveBack();
         }
+    }
+
+    private void giveBack() {
+        shared.give(aMemory);
+        shared.give(cMemory);
+        shared.give(words);
     }
 }

@@ -1,23 +1,60 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceEvent;
+import dev.weft.cuda.exec.GatedKernel.Tiling;
+import dev.weft.cuda.exec.ProgressGather;
+import dev.weft.cuda.exec.ProgressMatmul;
 import dev.weft.cuda.exec.SymmetricBuffer;
 import dev.weft.fabric.Fabric;
 import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 
-/** A symmetric matrix in device memory, with rows that start at multiples of 16 bytes. */
+/**
+ * A symmetric matrix in device memory, and what calls with it leave for later ones: the backend
+ * stream, products with their schedules, and memory of results that were closed. So a call like one
+ * before reserves nothing on the device. Calls follow each other in stream order, on whichever
+ * streams they are. One thread at a time.
+ */
 final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
+
+    /** Products that are kept; each holds its schedule, which is small. */
+    private static final int MOST_PRODUCTS = 64;
 
     private final Gpu gpu;
     private final SymmetricBuffer buffer;
+    private final ProgressGather gather;
+    private final DeviceEvent end;
+    private final Map<Problem, ProgressMatmul> products = new LinkedHashMap<>(16, 0.75f, true);
+    private final List<DeviceBuffer> idle = new ArrayList<>();
+    private boolean closed;
+
+    /** All that a prepared product depends on. */
+    record Problem(
+            DeviceMatrix a,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            DeviceProgress progress,
+            int splitsPerRank,
+            int rank,
+            Helion.Config config) {}
 
     /** Collective. */
     HelionDeviceShared(Fabric group, Gpu gpu, long rows, long cols, DType dtype) {
-        HelionChecks.deviceShard(rows, cols, dtype);
+        HelionChecks.shard(rows, cols);
         super(group, rows, cols, dtype);
         this.gpu = gpu;
-        this.buffer = SymmetricBuffer.create(group, gpu, Math.max(1, rows) * cols * dtype.bytes());
+        this.buffer = SymmetricBuffer.create(group, gpu, Math.max(1, rows * cols * dtype.bytes()));
+        this.gather = new ProgressGather(group, gpu, buffer);
+        this.end = new DeviceEvent();
     }
 
     /** The GPU of this rank's own. */
@@ -25,8 +62,8 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         return gpu;
     }
 
-    SymmetricBuffer buffer() {
-        return buffer;
+    ProgressGather gather() {
+        return gather;
     }
 
     @Override
@@ -34,8 +71,83 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
         return new DeviceMatrix(buffer.address(rank), dtype(), rows(), cols(), cols());
     }
 
+    /** A call starts on {@code stream}: what is queued there comes after the calls before. */
+    void begin(GpuStream stream) {
+        end.join(stream);
+    }
+
+    /** A call ends here on {@code stream}. */
+    void end(GpuStream stream) {
+        end.record(stream);
+    }
+
+    /** Memory that a closed result has left, or fresh one. */
+    DeviceBuffer take(long bytes) {
+        for (int i = idle.size() - 1; i >= 0; i--) {
+            if (idle.get(i).bytes() == bytes) {
+                return idle.remove(i);
+            }
+        }
+        return DeviceBuffer.allocate(bytes);
+    }
+
+    /** Memory that a result needs no more; null for none. */
+    void give(DeviceBuffer memory) {
+        if (memory != null && closed) {
+            memory.close();
+        } else if (memory != null) {
+            idle.add(memory);
+        }
+    }
+
+    /** The product, as an earlier call has prepared it or prepared now. */
+    ProgressMatmul product(Problem problem) {
+        ProgressMatmul known = products.get(problem);
+        if (known != null) {
+            return known;
+        }
+        if (products.size() >= MOST_PRODUCTS) {
+            Map.Entry<Problem, ProgressMatmul> eldest = products.entrySet().iterator().next();
+            products.remove(eldest.getKey());
+            eldest.getValue().close();
+        }
+        Helion.Config config = problem.config();
+        Tiling tiling =
+                config == null
+                        ? null
+                        : new Tiling(
+                                config.blockM(),
+                                config.blockN(),
+                                config.blockK(),
+                                config.warps(),
+                                config.stages());
+        ProgressMatmul product =
+                new ProgressMatmul(
+                        group(),
+                        gpu,
+                        problem.a(),
+                        problem.b(),
+                        problem.bTransposed(),
+                        problem.c(),
+                        problem.progress(),
+                        problem.splitsPerRank(),
+                        problem.rank(),
+                        tiling);
+        products.put(problem, product);
+        return product;
+    }
+
     @Override
     public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        gpu.bind();
+        gather.close();
+        products.values().forEach(ProgressMatmul::close);
+        idle.forEach(DeviceBuffer::close);
+        end.close();
         buffer.close();
     }
 }

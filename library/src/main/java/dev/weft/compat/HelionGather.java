@@ -5,18 +5,18 @@ import java.util.Optional;
 
 /**
  * A gather under way: a thread or a stream of its own pulls shard after shard, own one last, and
- * tells of every chunk. Every rank awaits it before its next collective call on the group; then
- * closes it.
+ * tells of every chunk. On the CPU every rank awaits it before its next collective call on the
+ * group; on GPUs streams may wait in its place.
  */
 public interface HelionGather extends AutoCloseable {
 
-    /** On a GPU the backend stream: what is queued on it comes after the copies. */
+    /** On a GPU the backend stream: what is queued on it comes after every rank's copies. */
     Optional<GpuStream> stream();
 
     /** Blocks until every rank's copies are done: from then on shards may be written. */
     void await();
 
-    /** Waits for this rank's copies and frees what they needed. */
+    /** On the CPU waits for this rank's copies; on a GPU they go on. */
     @Override
     void close();
 }

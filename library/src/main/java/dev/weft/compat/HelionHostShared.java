@@ -13,12 +13,7 @@ final class HelionHostShared extends HelionShared<Matrix> {
 
     /** Collective. */
     HelionHostShared(Fabric group, long rows, long cols, DType dtype) {
-        if (rows < 0 || cols < 1) {
-            throw new IllegalArgumentException(
-                    ("a symmetric matrix of [%s, %s]: expected zero or more rows and at"
-                                    + " least one column")
-                            .formatted(rows, cols));
-        }
+        HelionChecks.shard(rows, cols);
         super(group, rows, cols, dtype);
         region = Transport.of(group).allocate(Matrix.contiguousBytes(dtype, rows, cols));
     }

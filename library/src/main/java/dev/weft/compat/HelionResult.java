@@ -3,9 +3,9 @@ package dev.weft.compat;
 import dev.weft.tensor.Matrix;
 
 /**
- * Gathered A and its product with B, complete or still queued on a GPU. On a GPU the rank awaits
- * it, after a collective call before the next one on the group, and then closes it. One thread at a
- * time.
+ * Gathered A and its product with B, complete or still queued on a GPU. On a GPU what is queued
+ * behind it on the same stream finds both; the rank closes it when no more such work comes. One
+ * thread at a time.
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
@@ -18,14 +18,18 @@ public interface HelionResult<M> extends AutoCloseable {
     M c();
 
     /**
-     * Blocks until both are there on this rank. After {@link HelionCuda#allGatherMatmul} it is
-     * collective, and all ranks' shards may be written again. In host memory both are there.
+     * Blocks until both are there on this rank and, after {@link HelionCuda#allGatherMatmul}, all
+     * ranks' shards may be written again. In host memory both are there. A caller that only queues
+     * more work on the stream need not wait.
      *
      * @throws dev.weft.fabric.StallException if a chunk did not come within the group's deadline
      */
     void await();
 
-    /** Waits for what is under way and frees what the caller did not supply. */
+    /**
+     * Gives back what the caller did not supply. On a GPU what is under way goes on, and the memory
+     * serves a later call, in stream order.
+     */
     @Override
     void close();
 

@@ -33,15 +33,15 @@ class HelionChecksTest {
     static Stream<Arguments> refusals() {
         return Stream.of(
                 refusal(
-                        "a symmetric matrix of [6, 12] bf16 on a GPU: expected zero or more rows, a"
-                                + " multiple of 8 columns so that rows start at multiples of 16"
-                                + " bytes, and fp16 or bf16",
-                        () -> HelionChecks.deviceShard(6, 12, DType.BF16)),
+                        "a symmetric matrix of [6, 0]: expected zero or more rows and at least one"
+                                + " column",
+                        () -> HelionChecks.shard(6, 0)),
                 refusal(
-                        "a symmetric matrix of [6, 8] fp32 on a GPU: expected zero or more rows, a"
-                                + " multiple of 4 columns so that rows start at multiples of 16"
-                                + " bytes, and fp16 or bf16",
-                        () -> HelionChecks.deviceShard(6, 8, DType.FP32)),
+                        "c is [12, 9] bf16: expected [12, 10] bf16",
+                        () -> HelionChecks.product(bf16(12, 9), 12, 10, DType.BF16)),
+                refusal(
+                        "c is [12, 10] bf16: expected [12, 10] fp32",
+                        () -> HelionChecks.product(bf16(12, 10), 12, 10, DType.FP32)),
                 refusal(
                         "aOut is [11, 8] bf16: expected [12, 8] bf16 for 2 shards of [6, 8] bf16",
                         () -> gathered(bf16(11, 8))),
@@ -79,8 +79,8 @@ class HelionChecksTest {
 
     @Test
     void whatFitsIsAccepted() {
-        HelionChecks.deviceShard(6, 8, DType.BF16);
-        HelionChecks.deviceShard(0, 16, DType.FP16);
+        HelionChecks.shard(0, 13);
+        HelionChecks.product(bf16(12, 10), 12, 10, DType.BF16);
         gathered(bf16(12, 8));
         HelionChecks.deviceSplits(6, 8, 2, 16);
         HelionChecks.longEnough(6, 2, 3);

@@ -7,24 +7,41 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.exec.DeviceEvent;
+import dev.weft.cuda.exec.GatedKernel.Kind;
+import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.fabric.ChildJvm;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
 import dev.weft.fabric.StallException;
 import dev.weft.fabric.World;
+import dev.weft.fabric.memory.ShmJob;
 import dev.weft.ffi.CudaMemory;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -233,6 +250,429 @@ class HelionCudaIT {
                             }
                         }
                     });
+        }
+    }
+
+    /** Gathered A is exact, and C has the bits of the CPU's product: both add k by k. */
+    @ParameterizedTest
+    @CsvSource({
+        "1, FP32, FP32, false, 70, 33, 45",
+        "2, FP32, FP32, true, 130, 100, 131",
+        "3, FP16, BF16, false, 65, 77, 129",
+        "2, BF16, FP16, true, 129, 64, 64",
+        "4, BF16, FP32, false, 33, 200, 17",
+        "2, FP32, FP16, true, 40, 1, 1",
+        "2, BF16, BF16, false, 150, 67, 133",
+        "3, FP16, FP16, true, 31, 129, 260",
+        "2, BF16, BF16, false, 96, 64, 129",
+    })
+    void anyTypesAndSizesHaveTheBitsOfTheCpusProduct(
+            int ranks, DType aType, DType bType, boolean transposed, long rows, long k, long n) {
+        Arena arena = Arena.ofAuto();
+        Matrix a = normal(arena, aType, rows * ranks, k, 0);
+        Matrix b = normal(arena, bType, transposed ? n : k, transposed ? k : n, 1);
+        DType type = DType.promote(aType, bType);
+        Matrix golden = cpuProduct(arena, a, b, transposed, type);
+        int splits = rows * k % 3 == 0 ? 3 : 1;
+        try (World world = World.threads(ranks, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (GpuStream stream = GpuStream.create();
+                                DeviceBuffer bMemory = DeviceBuffer.allocate(b.elementBytes());
+                                HelionShared<DeviceMatrix> shared =
+                                        HelionCuda.empty(fabric, gpu, rows, k, aType)) {
+                            shared.local().upload(a.rows(fabric.rank() * rows, rows), stream);
+                            DeviceMatrix onGpu =
+                                    new DeviceMatrix(
+                                            bMemory.address(), bType, b.rows(), b.cols(), b.cols());
+                            onGpu.upload(b, stream);
+                            try (HelionResult<DeviceMatrix> result =
+                                    HelionCuda.allGatherMatmul(
+                                            fabric,
+                                            gpu,
+                                            shared,
+                                            onGpu,
+                                            transposed,
+                                            null,
+                                            null,
+                                            splits,
+                                            stream)) {
+                                result.await();
+                                assertEquals(type, result.c().dtype());
+                                assertTrue(download(arena, result.aOut(), stream).bitwiseEquals(a));
+                                Matrix c = download(arena, result.c(), stream);
+                                if (Kind.suitTensorCores(result.aOut(), onGpu, type)) {
+                                    Deviation deviation =
+                                            new Float64Oracle(a, b, transposed).check(c, 0, 5);
+                                    assertTrue(deviation.withinBound(), deviation.describe());
+                                } else {
+                                    assertTrue(c.bitwiseEquals(golden), "bits of the CPU");
+                                }
+                            }
+                        }
+                    });
+        }
+    }
+
+    private static Matrix normal(Arena arena, DType dtype, long rows, long cols, long stream) {
+        Matrix matrix = Matrix.allocate(arena, dtype, rows, cols);
+        new NormalData(5, stream).fill(matrix);
+        return matrix;
+    }
+
+    private static Matrix cpuProduct(Arena arena, Matrix a, Matrix b, boolean trans, DType type) {
+        Gemm gemm = Gemms.byName("scalar");
+        PackedB packed = gemm.pack(b, trans, arena);
+        Matrix c = Matrix.allocate(arena, type, a.rows(), packed.n());
+        gemm.multiply(a, 0, a.rows(), packed, c, 0, gemm.scratch(a.cols(), packed.n(), arena));
+        return c;
+    }
+
+    private static Matrix download(Arena arena, DeviceMatrix from, GpuStream stream) {
+        Matrix to = Matrix.allocate(arena, from.dtype(), from.rows(), from.cols());
+        from.download(to, stream);
+        return to;
+    }
+
+    /** The source's own test at its own size, held to the bits of the fused operator. */
+    @ParameterizedTest
+    @ValueSource(ints = {4, 8})
+    void theOriginalsTestAtItsFullSize(int ranks) {
+        long m = 4096;
+        long n = 6656;
+        long k = 16384;
+        try (World world = World.threads(ranks, DEADLINE);
+                DeviceCheck check = new DeviceCheck(gpu);
+                DeviceBuffer aMemory = DeviceBuffer.allocate(2 * m * k);
+                DeviceBuffer bMemory = DeviceBuffer.allocate(2 * n * k)) {
+            DeviceMatrix a = new DeviceMatrix(aMemory.address(), DType.BF16, m, k, k);
+            DeviceMatrix b = new DeviceMatrix(bMemory.address(), DType.BF16, n, k, k);
+            long rows = m / ranks;
+            for (int r = 0; r < ranks; r++) {
+                check.fillNormal(a.rows(r * rows, rows), 42 + r, 1);
+            }
+            check.fillNormal(b, 41, 1);
+            world.run(fabric -> fullSize(fabric, a, b));
+        }
+    }
+
+    private void fullSize(Fabric fabric, DeviceMatrix a, DeviceMatrix b) {
+        gpu.bind();
+        int rank = fabric.rank();
+        long rows = a.rows() / fabric.size();
+        DeviceMatrix own = a.rows(rank * rows, rows);
+        try (DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream stream = GpuStream.create();
+                HelionShared<DeviceMatrix> shared =
+                        HelionCuda.empty(fabric, gpu, rows, a.cols(), DType.BF16);
+                CudaAllGatherMatmul fused =
+                        CudaAllGatherMatmul.on(fabric, gpu)
+                                .a(Shards.even(a.rows(), fabric.size()), DType.BF16)
+                                .b(b, true)
+                                .algorithm(Algorithm.MESH_PULL)
+                                .prepare()) {
+            shared.local().copyFrom(own, stream);
+            try (HelionResult<DeviceMatrix> result =
+                    HelionCuda.allGatherMatmul(
+                            fabric, gpu, shared, b, true, null, null, 1, stream)) {
+                result.await();
+                fused.call(own);
+                assertEquals(0, check.equal(result.aOut(), a).mismatches(), "gathered A");
+                assertEquals(
+                        0, check.equal(result.c(), fused.product(0)).mismatches(), "fused bits");
+                if (rank == 0) {
+                    DeviceCheck.Verdict verdict = check.product(a, b, true, result.c());
+                    assertTrue(verdict.passed(), verdict.toString());
+                }
+                fabric.barrier();
+            }
+        }
+    }
+
+    /** Every tiling that the card's kernel has gives the same bits; others are refused. */
+    @Test
+    void tilingsAreChosenAndDoNotChangeBits() {
+        int stages = gpu.hasHopperInstructions() ? 4 : 3;
+        List<Helion.Config> configs =
+                gpu.hasHopperInstructions()
+                        ? List.of(
+                                Helion.Config.EXAMPLE,
+                                new Helion.Config(128, 256, 64, 8, 4),
+                                new Helion.Config(128, 192, 64, 8, 3),
+                                new Helion.Config(128, 192, 64, 8, 4),
+                                new Helion.Config(128, 128, 64, 8, 3),
+                                new Helion.Config(128, 128, 64, 8, 4))
+                        : List.of(new Helion.Config(128, 128, 64, 8, 3));
+        try (World world = World.threads(2, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        try (Bench bench = new Bench(fabric, DType.BF16, 300, 328, 712, true)) {
+                            bench.fill(1);
+                            DeviceMatrix first = bench.matrix(DType.BF16, 600, 712);
+                            configured(bench, first, null);
+                            for (Helion.Config config : configs) {
+                                DeviceMatrix c = bench.matrix(DType.BF16, 600, 712);
+                                configured(bench, c, config);
+                                assertEquals(
+                                        0,
+                                        bench.check.equal(c, first).mismatches(),
+                                        config.toString());
+                            }
+                        }
+                    });
+        }
+        try (World world = World.threads(1, DEADLINE)) {
+            IllegalArgumentException refusal =
+                    assertThrows(
+                            IllegalArgumentException.class,
+                            () ->
+                                    world.run(
+                                            fabric -> {
+                                                try (Bench bench =
+                                                        new Bench(
+                                                                fabric,
+                                                                DType.BF16,
+                                                                64,
+                                                                64,
+                                                                64,
+                                                                true)) {
+                                                    configured(
+                                                            bench,
+                                                            bench.matrix(DType.BF16, 64, 64),
+                                                            new Helion.Config(64, 64, 64, 4, 2));
+                                                }
+                                            }));
+            assertTrue(
+                    refusal.getMessage()
+                            .startsWith("tiles of 64 x 64 x 64 by 4 warps in 2 stages: expected"),
+                    refusal.getMessage());
+            assertTrue(
+                    refusal.getMessage().contains("by 8 warps in " + stages + " stages"),
+                    refusal.getMessage());
+        }
+    }
+
+    private void configured(Bench bench, DeviceMatrix c, Helion.Config config) {
+        bench.check.poison(c);
+        try (HelionResult<DeviceMatrix> result =
+                HelionCuda.allGatherMatmul(
+                        bench.fabric,
+                        gpu,
+                        bench.shared,
+                        bench.b,
+                        bench.transposed,
+                        null,
+                        c,
+                        null,
+                        4,
+                        config,
+                        bench.stream)) {
+            result.await();
+            assertEquals(c, result.c());
+            bench.assertRight(result.aOut(), c, "config " + config);
+        }
+    }
+
+    /**
+     * Calls without any wait of the host: each one's input is written, and its results are read, on
+     * the stream alone.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void callsFollowEachOtherInStreamOrder(int ranks) {
+        int calls = 8;
+        long rows = 256;
+        long k = 512;
+        long n = 264;
+        try (World world = World.threads(ranks, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        try (Bench bench = new Bench(fabric, DType.BF16, rows, k, n, false)) {
+                            long m = rows * ranks;
+                            List<DeviceMatrix> inputs = new ArrayList<>();
+                            List<DeviceMatrix> gathered = new ArrayList<>();
+                            List<DeviceMatrix> products = new ArrayList<>();
+                            bench.fill(0);
+                            for (int call = 0; call < calls; call++) {
+                                inputs.add(bench.matrix(DType.BF16, m, k));
+                                bench.check.fillNormal(inputs.getLast(), 1000 + call, 1);
+                                gathered.add(bench.matrix(DType.BF16, m, k));
+                                products.add(bench.matrix(DType.BF16, m, n));
+                            }
+                            for (int call = 0; call < calls; call++) {
+                                DeviceMatrix own =
+                                        inputs.get(call).rows(fabric.rank() * rows, rows);
+                                bench.shared.local().copyFrom(own, bench.stream);
+                                try (HelionResult<DeviceMatrix> result =
+                                        HelionCuda.allGatherMatmul(
+                                                fabric,
+                                                gpu,
+                                                bench.shared,
+                                                bench.b,
+                                                false,
+                                                null,
+                                                null,
+                                                1 + call % 2,
+                                                bench.stream)) {
+                                    gathered.get(call).copyFrom(result.aOut(), bench.stream);
+                                    products.get(call).copyFrom(result.c(), bench.stream);
+                                }
+                            }
+                            bench.stream.synchronize();
+                            for (int call = 0; call < calls; call++) {
+                                String what = ranks + " ranks, call " + call;
+                                DeviceMatrix a = inputs.get(call);
+                                assertEquals(
+                                        0,
+                                        bench.check.equal(gathered.get(call), a).mismatches(),
+                                        what);
+                                DeviceCheck.Verdict verdict =
+                                        bench.check.product(a, bench.b, false, products.get(call));
+                                assertTrue(verdict.passed(), what + ": " + verdict);
+                            }
+                        }
+                    });
+        }
+    }
+
+    /** The call is back while much work that was queued before it is still to be done. */
+    @Test
+    void theHostWaitsForNoStream() {
+        long bytes = 1L << 32;
+        try (World world = World.threads(2, DEADLINE);
+                DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
+            world.run(
+                    fabric -> {
+                        try (Bench bench = new Bench(fabric, DType.BF16, 256, 512, 264, false);
+                                DeviceEvent before = new DeviceEvent()) {
+                            allFresh(bench, 1, 1);
+                            bench.fill(2);
+                            for (int i = 0; i < 400; i++) {
+                                CudaMemory.fill8Async(
+                                        much.address(), (byte) i, bytes, bench.stream.handle());
+                            }
+                            before.record(bench.stream);
+                            try (HelionResult<DeviceMatrix> result =
+                                    HelionCuda.allGatherMatmul(
+                                            fabric, gpu, bench.shared, bench.b, bench.stream)) {
+                                boolean stillBusy = !before.isDone();
+                                result.await();
+                                assertTrue(stillBusy, "the call waited for its stream");
+                                bench.assertRight(result.aOut(), result.c(), "after much work");
+                            }
+                        }
+                    });
+        }
+    }
+
+    /** What the caller does not bring is the same memory again, call after call. */
+    @Test
+    void aCallLikeAnEarlierOneReservesNothing() {
+        try (World world = World.threads(2, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        try (Bench bench = new Bench(fabric, DType.BF16, 256, 512, 264, false)) {
+                            Set<DeviceMatrix> used = new HashSet<>();
+                            for (int call = 0; call < 20; call++) {
+                                bench.fill(call);
+                                try (HelionResult<DeviceMatrix> result =
+                                        HelionCuda.allGatherMatmul(
+                                                fabric, gpu, bench.shared, bench.b, bench.stream)) {
+                                    used.add(result.aOut());
+                                    used.add(result.c());
+                                    result.await();
+                                    bench.assertRight(result.aOut(), result.c(), "call " + call);
+                                }
+                            }
+                            assertEquals(2, used.size(), "gathered A and C of all calls: " + used);
+                        }
+                    });
+        }
+    }
+
+    /** Progress in host memory that the GPU reaches, so that the words of a call can be watched. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4})
+    void theSuccessorIsPulledFirstAndTheOwnShardLast(int ranks) {
+        int splits = 8;
+        int chunks = ranks * splits;
+        try (World world = World.threads(ranks, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        try (Bench bench = new Bench(fabric, DType.BF16, 4096, 4096, 64, false);
+                                PinnedBuffer words = PinnedBuffer.allocate(4L * chunks)) {
+                            bench.fill(1);
+                            DeviceProgress progress =
+                                    new DeviceProgress(
+                                            CudaMemory.hostDevicePointer(words.segment()), chunks);
+                            words.segment().fill((byte) 0);
+                            try (HelionResult<DeviceMatrix> result =
+                                    HelionCuda.allGatherMatmul(
+                                            fabric,
+                                            gpu,
+                                            bench.shared,
+                                            bench.b,
+                                            false,
+                                            null,
+                                            progress,
+                                            splits,
+                                            bench.stream)) {
+                                int partial = watch(words.segment(), fabric.rank(), ranks, splits);
+                                result.await();
+                                bench.assertRight(result.aOut(), result.c(), ranks + " ranks");
+                                assertTrue(partial > 0, "the gather was never seen half done");
+                            }
+                        }
+                    });
+        }
+    }
+
+    /** How many states were seen on the way; each is a beginning of the order of the pulls. */
+    private static int watch(MemorySegment words, int rank, int ranks, int splits) {
+        Set<Integer> states = new HashSet<>();
+        long start = System.nanoTime();
+        int there = 0;
+        while (there < ranks * splits) {
+            assertTrue(System.nanoTime() - start < DEADLINE.toNanos(), there + " chunks came");
+            int[] seen = new int[ranks * splits];
+            // From the last to the first: whatever is there stays there.
+            for (int i = seen.length - 1; i >= 0; i--) {
+                int source = (rank + 1 + i / splits) % ranks;
+                long word = 4L * (source * splits + i % splits);
+                seen[i] = (int) JAVA_INT.varHandle().getAcquire(words, word);
+            }
+            there = Arrays.stream(seen).sum();
+            for (int i = 0; i < there; i++) {
+                assertEquals(1, seen[i], "in the order of the pulls: " + Arrays.toString(seen));
+            }
+            states.add(there);
+        }
+        states.remove(0);
+        states.remove(ranks * splits);
+        return states.size();
+    }
+
+    /** Ranks that are processes: memory and events of peers by CUDA's interprocess handles. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4})
+    void processesReachEachOthersShards(int ranks) {
+        List<ChildJvm> children = new ArrayList<>();
+        try (ShmJob job = ShmJob.create()) {
+            for (int rank = 0; rank < ranks; rank++) {
+                children.add(
+                        ChildJvm.start(
+                                HelionCudaChild.class, job.environment(rank, ranks, DEADLINE)));
+            }
+            for (int rank = 0; rank < ranks; rank++) {
+                ChildJvm child = children.get(rank);
+                assertEquals(0, child.exitCode(), () -> child.output().toString());
+                assertTrue(
+                        child.output().contains("rank " + rank + ": all calls are right"),
+                        () -> child.output().toString());
+            }
+        } finally {
+            children.forEach(ChildJvm::close);
         }
     }
 

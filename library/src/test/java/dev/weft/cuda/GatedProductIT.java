@@ -46,6 +46,8 @@ class GatedProductIT {
         "hopper, BF16, FP32, true, 300, 136, 520",
         "mma, FP16, FP32, false, 300, 136, 264",
         "mma, BF16, BF16, true, 200, 100, 150",
+        "simt, FP16, FP32, false, 300, 136, 264",
+        "simt, BF16, BF16, true, 200, 100, 150",
     })
     void openGatesGiveTheProductAlone(
             String kind, DType in, DType out, boolean transposed, long m, long k, long n) {

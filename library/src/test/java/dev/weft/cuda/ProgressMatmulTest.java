@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.GatedKernel.Kind;
+import dev.weft.cuda.exec.GatedKernel.Tiling;
 import dev.weft.cuda.exec.ProgressGather;
 import dev.weft.cuda.exec.ProgressMatmul;
 import dev.weft.cuda.exec.RowRange;
@@ -111,7 +113,7 @@ class ProgressMatmulTest {
 
     @ParameterizedTest
     @CsvSource({
-        "FP32, FP32, FP32, 64, 32",
+        "FP32, FP32, BF16, 64, 32",
         "FP16, BF16, FP16, 64, 32",
         "FP16, FP16, BF16, 64, 32",
         "FP16, FP16, FP16, 56, 32",
@@ -133,33 +135,56 @@ class ProgressMatmulTest {
     }
 
     @Test
-    void bothLayoutsOfBAndBothTypesOfCFit() {
+    void bothLayoutsOfBAndAllTypesFit() {
         DeviceMatrix a = matrix(16, 64, DType.BF16);
         ProgressMatmul.check(a, matrix(64, 32, DType.BF16), false, matrix(16, 32, DType.BF16));
         ProgressMatmul.check(a, matrix(32, 64, DType.BF16), true, matrix(16, 32, DType.FP32));
+        ProgressMatmul.check(a, matrix(64, 3, DType.FP16), false, matrix(16, 3, DType.FP32));
+        DeviceMatrix wide = matrix(16, 5, DType.FP32);
+        ProgressMatmul.check(wide, matrix(5, 3, DType.FP32), false, matrix(16, 3, DType.FP32));
+    }
+
+    /** Tensor cores read one 16-bit type, in rows that start at multiples of 16 bytes. */
+    @Test
+    void whatTensorCoresCannotReadIsMultipliedWithoutThem() {
+        DeviceMatrix a = matrix(16, 64, DType.BF16);
+        DeviceMatrix b = matrix(64, 32, DType.BF16);
+        assertTrue(Kind.suitTensorCores(a, b, DType.BF16));
+        assertTrue(Kind.suitTensorCores(a, b, DType.FP32));
+        assertFalse(Kind.suitTensorCores(a, matrix(64, 32, DType.FP16), DType.FP32));
+        assertFalse(Kind.suitTensorCores(matrix(16, 63, DType.BF16), b, DType.BF16));
+        assertFalse(Kind.suitTensorCores(a, matrix(64, 30, DType.BF16), DType.BF16));
+        DeviceMatrix shifted = new DeviceMatrix(ADDRESS + 8, DType.BF16, 64, 32, 32);
+        assertFalse(Kind.suitTensorCores(a, shifted, DType.BF16));
+        DeviceMatrix wide = matrix(16, 64, DType.FP32);
+        assertFalse(Kind.suitTensorCores(wide, matrix(64, 32, DType.FP32), DType.FP32));
     }
 
     @Test
-    void rowsThatAreNotAlignedAreRefused() {
-        DeviceMatrix c = matrix(16, 32, DType.FP16);
-        DeviceMatrix b = matrix(64, 32, DType.FP16);
-        DeviceMatrix odd = new DeviceMatrix(ADDRESS, DType.FP16, 16, 64, 65);
+    void aTilingIsOneOfTheKernelsOrRefusedWithThem() {
+        Tiling best = new Tiling(128, 256, 64, 8, 4);
+        Tiling ofTheExample = new Tiling(128, 256, 64, 8, 3);
+        assertEquals(best, Kind.HOPPER.tiling(null));
+        assertEquals(ofTheExample, Kind.HOPPER.tiling(ofTheExample));
+        assertEquals(new Tiling(128, 128, 64, 8, 3), Kind.MMA.tiling(null));
         assertEquals(
-                "A [16, 64] fp16 at 1048576 with rows 130 bytes apart: expected multiples of 16"
-                        + " bytes for both",
-                assertThrows(
-                                IllegalArgumentException.class,
-                                () -> ProgressMatmul.check(odd, b, false, c))
+                "tiles of 128 x 256 x 64 by 8 warps in 3 stages: expected one of those of"
+                        + " simt_gemm.cu, [128 x 128 x 16 by 8 warps in 2 stages]",
+                assertThrows(IllegalArgumentException.class, () -> Kind.SIMT.tiling(ofTheExample))
                         .getMessage());
-        DeviceMatrix shifted = new DeviceMatrix(ADDRESS + 8, DType.FP16, 64, 32, 32);
+    }
+
+    @Test
+    void elementsThatAreNotAlignedAreRefused() {
+        DeviceMatrix a = matrix(16, 64, DType.FP16);
+        DeviceMatrix shifted = new DeviceMatrix(ADDRESS + 1, DType.FP16, 64, 32, 32);
         assertEquals(
-                "B [64, 32] fp16 at 1048584 with rows 64 bytes apart: expected multiples of 16"
-                        + " bytes for both",
+                "B [64, 32] fp16 at 1048577: expected a multiple of 2 bytes",
                 assertThrows(
                                 IllegalArgumentException.class,
                                 () ->
                                         ProgressMatmul.check(
-                                                matrix(16, 64, DType.FP16), shifted, false, c))
+                                                a, shifted, false, matrix(16, 32, DType.FP16)))
                         .getMessage());
     }
 

@@ -1,9 +1,11 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.ffi.CudaModules;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import java.util.List;
 import java.util.Locale;
 
 /**
@@ -13,50 +15,113 @@ import java.util.Locale;
  * @param function what is launched
  * @param cluster thread blocks that share the loads of B
  * @param blocks thread blocks in the grid
+ * @param tiling of a thread block
  */
-public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
+public record GatedKernel(Kind kind, long function, int cluster, int blocks, Tiling tiling) {
 
     /**
-     * Forces a kind, to try the one for older cards on a new one: {@code hopper} or {@code mma}.
+     * Forces a kind, to try the one for older cards on a new one: {@code hopper}, {@code mma} or
+     * {@code simt}.
      */
     public static final String KIND_PROPERTY = "weft.cuda.kernel";
 
     /** What the system takes of a multiprocessor's shared memory for every block. */
     private static final int RESERVED_SHARED_BYTES = 1024;
 
+    /**
+     * How one thread block cuts the product.
+     *
+     * @param rows of a tile of C
+     * @param width columns of a tile, of the widest where a kernel has several
+     * @param blockK columns of A that are loaded at once
+     * @param warps that multiply; others may load
+     * @param stages blocks of A and B that shared memory holds
+     */
+    public record Tiling(int rows, int width, int blockK, int warps, int stages) {
+
+        @Override
+        public String toString() {
+            return "%d x %d x %d by %d warps in %d stages"
+                    .formatted(rows, width, blockK, warps, stages);
+        }
+    }
+
     /** The kernels there are. */
     public enum Kind {
         /** Tensor copies and warpgroup products: compute capability 9. */
-        HOPPER(KernelVariants.HOPPER_GEMM, 384, 4 * 49_152 + 32_768 + 1024, 1, 128, 256, 128),
+        HOPPER(
+                KernelVariants.HOPPER_GEMM,
+                384,
+                49_152,
+                32_768 + 1024,
+                1,
+                new Tiling(128, 256, 64, 8, 4),
+                new Tiling(128, 256, 64, 8, 3),
+                new Tiling(128, 192, 64, 8, 4),
+                new Tiling(128, 192, 64, 8, 3),
+                new Tiling(128, 128, 64, 8, 4),
+                new Tiling(128, 128, 64, 8, 3)),
         /** Asynchronous copies and warp products: compute capability 8 and later. */
-        MMA(KernelVariants.MMA_GEMM, 256, 98_304, 2, 128, 128, 128);
+        MMA(KernelVariants.MMA_GEMM, 256, 32_768, 0, 2, new Tiling(128, 128, 64, 8, 3)),
+        /** Plain multiply-adds of any types: compute capability 8 and later. */
+        SIMT(KernelVariants.SIMT_GEMM, 256, 16_896, 0, 2, new Tiling(128, 128, 16, 8, 2));
 
         final String source;
         final int threads;
-        final int sharedBytes;
+        final int stageBytes;
+        final int otherBytes;
 
         /** Thread blocks that its registers let one multiprocessor hold. */
         final int mostBlocks;
 
         final int rows;
-        final int width;
-        final int narrowWidth;
+
+        /** Those that it has; the first one suits most products best. */
+        final List<Tiling> tilings;
 
         Kind(
                 String source,
                 int threads,
-                int sharedBytes,
+                int stageBytes,
+                int otherBytes,
                 int mostBlocks,
-                int rows,
-                int width,
-                int narrowWidth) {
+                Tiling... tilings) {
             this.source = source;
             this.threads = threads;
-            this.sharedBytes = sharedBytes;
+            this.stageBytes = stageBytes;
+            this.otherBytes = otherBytes;
             this.mostBlocks = mostBlocks;
-            this.rows = rows;
-            this.width = width;
-            this.narrowWidth = narrowWidth;
+            this.rows = tilings[0].rows();
+            this.tilings = List.of(tilings);
+        }
+
+        /** The best kind for operands: tensor cores where these can read them. */
+        public static Kind of(Gpu gpu, DeviceMatrix a, DeviceMatrix b, DType out) {
+            Kind kind = of(gpu);
+            return suitTensorCores(a, b, out) ? kind : SIMT;
+        }
+
+        /** Whether tensor cores multiply such operands. */
+        public static boolean suitTensorCores(DeviceMatrix a, DeviceMatrix b, DType out) {
+            return a.dtype() != DType.FP32
+                    && b.dtype() == a.dtype()
+                    && (out == a.dtype() || out == DType.FP32)
+                    && a.isAligned()
+                    && b.isAligned();
+        }
+
+        /**
+         * The tiling that was asked for, or the best one for null.
+         *
+         * @throws IllegalArgumentException with those that there are, if it is none of them
+         */
+        public Tiling tiling(Tiling wanted) {
+            if (wanted != null && !tilings.contains(wanted)) {
+                throw new IllegalArgumentException(
+                        "tiles of %s: expected one of those of %s, %s"
+                                .formatted(wanted, source, tilings));
+            }
+            return wanted == null ? tilings.getFirst() : wanted;
         }
 
         /** The best kind for a GPU, or the one that the user forces. */
@@ -93,15 +158,26 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
             int blocks,
             int share) {
         Kind kind = Kind.of(gpu);
+        return load(gpu, kind, kind.tiling(null), in, out, bTransposed, shards, blocks, share);
+    }
+
+    /** One of a given kind and tiling. */
+    public static GatedKernel load(
+            Gpu gpu,
+            Kind kind,
+            Tiling tiling,
+            DType in,
+            DType out,
+            boolean bTransposed,
+            Shards shards,
+            int blocks,
+            int share) {
         int cluster = kind == Kind.HOPPER && pairsPay(shards, kind.rows) ? 2 : 1;
-        KernelVariants.Operands operands = operands(in, out, bTransposed);
-        KernelKey key =
-                kind == Kind.HOPPER
-                        ? KernelVariants.hopperGemm(operands, cluster)
-                        : KernelVariants.mmaGemm(operands, gpu.architecture());
+        KernelKey key = key(gpu, kind, tiling, operands(in, out, bTransposed), cluster);
         long function = KernelCache.function(gpu, key, "gated_gemm");
-        CudaModules.setMaxDynamicShared(function, kind.sharedBytes);
-        int fitting = fitting(gpu, kind, function, cluster);
+        int sharedBytes = sharedBytes(kind, tiling);
+        CudaModules.setMaxDynamicShared(function, sharedBytes);
+        int fitting = fitting(gpu, kind, sharedBytes, function, cluster);
         if (share > 0) {
             fitting = (fitting - LEFT_FOR_COPIES) / share / cluster * cluster;
         }
@@ -122,7 +198,28 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
                                     share > 1 ? " for each of " + share + " ranks" : ""));
         }
         int grid = blocks == 0 ? fitting : blocks / cluster * cluster;
-        return new GatedKernel(kind, function, cluster, grid);
+        return new GatedKernel(kind, function, cluster, grid, tiling);
+    }
+
+    private static KernelKey key(
+            Gpu gpu, Kind kind, Tiling tiling, KernelVariants.Operands operands, int cluster) {
+        return switch (kind) {
+            case HOPPER ->
+                    tiling.stages() == kind.tilings.getFirst().stages()
+                            ? KernelVariants.hopperGemm(operands, cluster)
+                            : KernelVariants.hopperGemm(operands, cluster, tiling.stages());
+            case MMA -> KernelVariants.mmaGemm(operands, gpu.architecture());
+            case SIMT -> KernelVariants.simtGemm(gpu.architecture());
+        };
+    }
+
+    private static int sharedBytes(Kind kind, Tiling tiling) {
+        return kind.otherBytes + kind.stageBytes * tiling.stages();
+    }
+
+    /** Dynamic shared memory of a thread block. */
+    int sharedBytes() {
+        return sharedBytes(kind, tiling);
     }
 
     /** The switches of a kernel for such matrices. */
@@ -141,7 +238,7 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
         return paired * 20 <= single * 21;
     }
 
-    private static int fitting(Gpu gpu, Kind kind, long function, int cluster) {
+    private static int fitting(Gpu gpu, Kind kind, int sharedBytes, long function, int cluster) {
         if (cluster > 1) {
             return cluster
                     * CudaModules.maxActiveClusters(
@@ -149,15 +246,18 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks) {
                             gpu.multiprocessors() / cluster * cluster,
                             1,
                             kind.threads,
-                            kind.sharedBytes,
+                            sharedBytes,
                             cluster);
         }
-        int each = kind.sharedBytes + RESERVED_SHARED_BYTES;
+        int each = sharedBytes + RESERVED_SHARED_BYTES;
         int blocks = Math.clamp(gpu.sharedBytesPerMultiprocessor() / each, 1, kind.mostBlocks);
         return gpu.multiprocessors() * blocks;
     }
 
     public TileShape shape() {
-        return new TileShape(kind.rows * cluster, kind.width, kind.narrowWidth, blocks / cluster);
+        int width = tiling.width();
+        // Hopper's kernel has tiles of half the width too, for the last round.
+        int narrow = width == 256 ? width / 2 : width;
+        return new TileShape(kind.rows * cluster, width, narrow, blocks / cluster);
     }
 }

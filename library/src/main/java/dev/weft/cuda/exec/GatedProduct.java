@@ -76,14 +76,19 @@ public final class GatedProduct implements DeviceProduct {
             arguments.set(JAVA_INT, 404, boxes ? 1 : 0);
             pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404);
         } else {
-            // (schedule, sources of A, source of B, C, its pitch, n, k)
+            // (schedule, sources of A, source of B, C, its pitch, n, k, types)
             arguments.set(JAVA_LONG, 72, b.address());
             arguments.set(JAVA_LONG, 80, b.pitchBytes());
             arguments.set(JAVA_LONG, 88, c.address());
             arguments.set(JAVA_LONG, 96, c.rowPitch());
             arguments.set(JAVA_INT, 104, Math.toIntExact(n));
             arguments.set(JAVA_INT, 108, Math.toIntExact(k));
-            pointTo(0, SOURCES_AT, 72, 88, 96, 104, 108);
+            // The kernel of any types is told which, and how B lies.
+            arguments.set(JAVA_INT, 112, places.getFirst().getFirst().dtype().ordinal());
+            arguments.set(JAVA_INT, 116, b.dtype().ordinal());
+            arguments.set(JAVA_INT, 120, c.dtype().ordinal());
+            arguments.set(JAVA_INT, 124, bTransposed ? 1 : 0);
+            pointTo(0, SOURCES_AT, 72, 88, 96, 104, 108, 112);
         }
     }
 
@@ -172,7 +177,7 @@ public final class GatedProduct implements DeviceProduct {
                 kernel.blocks(),
                 1,
                 kernel.kind().threads,
-                kernel.kind().sharedBytes,
+                kernel.sharedBytes(),
                 stream.handle(),
                 pointers,
                 kernel.cluster());

@@ -24,12 +24,15 @@ public final class KernelVariants {
     /** For all other cards, from sm_80 on. */
     public static final String MMA_GEMM = "mma_gemm.cu";
 
+    /** Without tensor cores, for types and rows that they cannot read; from sm_80 on. */
+    public static final String SIMT_GEMM = "simt_gemm.cu";
+
     /** Fills inputs and judges products. */
     public static final String CHECK = "check.cu";
 
     /** All files that make up the kernels: the sources and the headers that they include. */
     public static final List<String> FILES =
-            List.of(CHECK, HOPPER_GEMM, MMA_GEMM, "schedule.cuh", "wgmma.cuh");
+            List.of(CHECK, HOPPER_GEMM, MMA_GEMM, SIMT_GEMM, "schedule.cuh", "wgmma.cuh");
 
     private static final String HOPPER = "sm_90a";
     private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
@@ -65,6 +68,19 @@ public final class KernelVariants {
         return new KernelKey(HOPPER_GEMM, options, HOPPER);
     }
 
+    /** The same with another number of stages than the source's own, of blocks that are loaded. */
+    public static KernelKey hopperGemm(Operands operands, int cluster, int stages) {
+        KernelKey usual = hopperGemm(operands, cluster);
+        List<String> options = new ArrayList<>(usual.options());
+        options.add("-DSTAGES=" + stages);
+        return new KernelKey(HOPPER_GEMM, options, HOPPER);
+    }
+
+    /** The gated product of any types, which it is told when it is launched. */
+    public static KernelKey simtGemm(String architecture) {
+        return new KernelKey(SIMT_GEMM, List.of(), architecture);
+    }
+
     /** The gated product for any card from sm_80 on. */
     public static KernelKey mmaGemm(Operands operands, String architecture) {
         return new KernelKey(MMA_GEMM, operands.options(), architecture);
@@ -87,6 +103,7 @@ public final class KernelVariants {
                 ready.add(check(operands, architecture));
             }
         }
+        READY_ARCHITECTURES.forEach(architecture -> ready.add(simtGemm(architecture)));
         return List.copyOf(ready);
     }
 

@@ -9,30 +9,27 @@ import dev.weft.ffi.CudaMemory;
 
 /**
  * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of
- * its own, and publishes a word of progress in stream order after every chunk. Nothing that it
- * queues waits for a peer, so it always ends; who calls makes sure that the parts are written. One
- * thread at a time.
+ * its own, and publishes a word of progress in stream order after every chunk. It serves gather
+ * after gather. Streams wait for streams: the host meets the other ranks' hosts, twice for each
+ * gather, but waits for no device. One thread at a time.
  */
 public final class ProgressGather implements AutoCloseable {
 
     private final Fabric group;
     private final Gpu gpu;
+    private final SymmetricBuffer from;
     private final GpuStream stream;
-    private final DeviceEvent entered = new DeviceEvent();
     private final DeviceEvent ended = new DeviceEvent();
     private final boolean overlapping = CudaMemory.overlappingUnavailable().isEmpty();
     private boolean closed;
 
-    private ProgressGather(Fabric group, Gpu gpu) {
+    /** Reserves what it needs; {@code gpu} is the one of this rank. */
+    public ProgressGather(Fabric group, Gpu gpu, SymmetricBuffer from) {
         this.group = group;
         this.gpu = gpu;
-        this.stream = GpuStream.urgent();
-    }
-
-    /** Reserves what it needs; {@code gpu} is the one of this rank. */
-    public static ProgressGather prepare(Fabric group, Gpu gpu) {
+        this.from = from;
         gpu.bind();
-        return new ProgressGather(group, gpu);
+        this.stream = GpuStream.urgent();
     }
 
     /** The rank whose part is pulled in step 0, 1, ...: the successor first, the own one last. */
@@ -41,18 +38,15 @@ public final class ProgressGather implements AutoCloseable {
     }
 
     /**
-     * Queues all copies behind what is on {@code caller} now: the part of rank r becomes the r-th
-     * of the group's equal parts of {@code to}, in {@code splitsPerRank} chunks of equally many
-     * bytes, and word r x splits + split of {@code progress} tells of each.
+     * Collective: queues all copies behind what is now on every rank's {@code caller}. The part of
+     * rank r becomes the r-th of the group's equal parts of {@code to}, in {@code splitsPerRank}
+     * chunks of equally many bytes, and word r x splits + split of {@code progress} tells of each.
+     * What is on this gather's stream afterwards comes after the copies of all ranks.
      *
      * @param to as many bytes as all parts have together, without gaps
      */
     public void start(
-            SymmetricBuffer from,
-            DeviceMatrix to,
-            DeviceProgress progress,
-            int splitsPerRank,
-            GpuStream caller) {
+            DeviceMatrix to, DeviceProgress progress, int splitsPerRank, GpuStream caller) {
         long partBytes = partBytes(to, group.size(), splitsPerRank);
         if (partBytes > from.bytes() || progress.size() < (long) group.size() * splitsPerRank) {
             throw new IllegalArgumentException(
@@ -64,10 +58,22 @@ public final class ProgressGather implements AutoCloseable {
                                     partBytes,
                                     (long) group.size() * splitsPerRank));
         }
-        long chunkBytes = partBytes / splitsPerRank;
         gpu.bind();
-        entered.record(caller);
-        entered.join(stream);
+        from.written(caller);
+        // Every rank has marked where its part is written: streams may wait for it.
+        group.barrier();
+        from.awaitWritten(stream);
+        pull(to, progress, partBytes, splitsPerRank);
+        from.read(stream);
+        // Every rank has queued its copies. Where ranks share a GPU, a product that waits must not
+        // come before a peer's copies in one of the queues that the driver maps streams to.
+        group.barrier();
+        from.awaitRead(stream);
+        ended.record(stream);
+    }
+
+    private void pull(DeviceMatrix to, DeviceProgress progress, long partBytes, int splitsPerRank) {
+        long chunkBytes = partBytes / splitsPerRank;
         for (int step = 0; step < group.size(); step++) {
             int source = source(group.rank(), step, group.size());
             for (int split = 0; split < splitsPerRank; split++) {
@@ -76,7 +82,6 @@ public final class ProgressGather implements AutoCloseable {
                 progress.publish(source * splitsPerRank + split, stream);
             }
         }
-        ended.record(stream);
     }
 
     /** Bytes of one rank's rows in gathered A. */
@@ -95,30 +100,30 @@ public final class ProgressGather implements AutoCloseable {
         return bytes / ranks;
     }
 
-    private void copy(long to, long from, long bytes) {
+    private void copy(long to, long source, long bytes) {
         if (bytes == 0) {
             return;
         }
         // A copy within one GPU may run as a kernel, which would starve behind a waiting grid.
         if (overlapping) {
-            CudaMemory.copyOverlappingAsync(to, from, bytes, stream.handle());
+            CudaMemory.copyOverlappingAsync(to, source, bytes, stream.handle());
         } else {
-            CudaMemory.copyAsync(to, from, bytes, stream.handle());
+            CudaMemory.copyAsync(to, source, bytes, stream.handle());
         }
     }
 
-    /** The stream that copies; what is queued on it comes after the copies. */
+    /** The stream that copies. */
     public GpuStream stream() {
         return stream;
     }
 
-    /** {@code other} goes on when all copies are done. */
+    /** {@code other} goes on when every rank's copies are done. */
     public void join(GpuStream other) {
         gpu.bind();
         ended.join(other);
     }
 
-    /** Blocks until all copies are done. */
+    /** Blocks until every rank's copies are done. */
     public void await() {
         gpu.bind();
         ended.await(group);
@@ -130,7 +135,6 @@ public final class ProgressGather implements AutoCloseable {
         if (!closed) {
             closed = true;
             await();
-            entered.close();
             ended.close();
             stream.close();
         }

@@ -4,6 +4,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.GatedKernel.Tiling;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.StallException;
@@ -37,11 +38,12 @@ public final class ProgressMatmul implements AutoCloseable {
      * Loads the kernel and takes its schedule to the device; best before anything waits there. All
      * matrices and the progress must stay.
      *
-     * @param a [M, K] fp16 or bf16, the equal shards of the group's ranks below each other
-     * @param b [K, N], or [N, K] if {@code bTransposed}, of A's type
-     * @param c [M, N], of A's type or fp32
+     * @param a [M, K] of any type, the equal shards of the group's ranks below each other
+     * @param b [K, N], or [N, K] if {@code bTransposed}, of any type
+     * @param c [M, N], of the type that holds A's and B's, or fp32
      * @param splitsPerRank divides the elements of a shard
      * @param rank rows are taken from the shard after this rank's on, its own ones last
+     * @param tiling one that the kernel for such operands has, or null for the best one
      */
     public ProgressMatmul(
             Fabric group,
@@ -52,16 +54,20 @@ public final class ProgressMatmul implements AutoCloseable {
             DeviceMatrix c,
             DeviceProgress progress,
             int splitsPerRank,
-            int rank) {
+            int rank,
+            Tiling tiling) {
         int ranks = group.size();
         check(a, b, bTransposed, c);
         check(a, progress, splitsPerRank, ranks, rank);
         gpu.bind();
         // Its own shard is copied within the GPU too, and where there are fewer GPUs than ranks all
         // of them may be on this one.
+        GatedKernel.Kind kind = GatedKernel.Kind.of(gpu, a, b, c.dtype());
         GatedKernel kernel =
                 GatedKernel.load(
                         gpu,
+                        kind,
+                        kind.tiling(tiling),
                         a.dtype(),
                         c.dtype(),
                         bTransposed,
@@ -107,14 +113,11 @@ public final class ProgressMatmul implements AutoCloseable {
     public static void check(DeviceMatrix a, DeviceMatrix b, boolean bTransposed, DeviceMatrix c) {
         long k = bTransposed ? b.cols() : b.rows();
         long n = bTransposed ? b.rows() : b.cols();
-        boolean types =
-                a.dtype() != DType.FP32
-                        && b.dtype() == a.dtype()
-                        && (c.dtype() == a.dtype() || c.dtype() == DType.FP32);
+        boolean types = c.dtype() == DType.promote(a.dtype(), b.dtype()) || c.dtype() == DType.FP32;
         if (!types || k != a.cols() || k < 1 || n < 1 || c.rows() != a.rows() || c.cols() != n) {
             throw new IllegalArgumentException(
-                    ("A %s, B %s%s, C %s: expected [M, K], [K, N] and [M, N], A and B of one"
-                                    + " type, fp16 or bf16, C of the same or fp32")
+                    ("A %s, B %s%s, C %s: expected [M, K], [K, N] and [M, N], C of the type"
+                                    + " that holds A's and B's or fp32")
                             .formatted(
                                     a.describe(),
                                     b.describe(),
@@ -127,17 +130,19 @@ public final class ProgressMatmul implements AutoCloseable {
         }
         aligned("A", a);
         aligned("B", b);
+        aligned("C", c);
     }
 
+    /** To its own elements; where rows are not to 16 bytes, tensor cores do not multiply. */
     private static void aligned(String name, DeviceMatrix matrix) {
-        if (!matrix.isAligned()) {
+        if (matrix.address() % matrix.dtype().bytes() != 0) {
             throw new IllegalArgumentException(
-                    "%s %s at %s with rows %s bytes apart: expected multiples of 16 bytes for both"
+                    "%s %s at %s: expected a multiple of %s bytes"
                             .formatted(
                                     name,
                                     matrix.describe(),
                                     matrix.address(),
-                                    matrix.pitchBytes()));
+                                    matrix.dtype().bytes()));
         }
     }
 
@@ -203,13 +208,15 @@ public final class ProgressMatmul implements AutoCloseable {
         return pieces;
     }
 
-    /** Queues the product on a stream; at most one is under way. */
+    /** Queues the product on a stream, after those that are under way. */
     public void launch(GpuStream stream) {
         if (closed || stall.raised().isPresent()) {
             throw new IllegalStateException(
                     closed ? "the product is closed" : "the product has stalled");
         }
         gpu.bind();
+        // On whichever stream it was launched before: C and the words are the same.
+        end.join(stream);
         if (!empty) {
             product.launch(0, DeviceProgress.ARRIVED, stream);
         }

@@ -6,16 +6,25 @@ import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaStreams;
 
 /**
  * Device memory of which every rank of a group has a part on its own GPU, and every rank's GPU can
  * read and write every part. Creating and closing are collective. Any thread may ask for addresses.
+ *
+ * <p>Each rank marks two places in its streams, where its part is written and where it has read the
+ * others'. Streams of all ranks can wait for them, once a barrier on the host has said that they
+ * are marked: the host itself waits for no stream.
  */
 public final class SymmetricBuffer implements AutoCloseable {
+
+    private static final int WRITTEN = 1;
+    private static final int READ = 2;
 
     private final Fabric fabric;
     private final Gpu gpu;
     private final DeviceBuffer own;
+    private final long[] events = new long[2];
     private final PeerPointers pointers;
     private boolean closed;
 
@@ -23,10 +32,17 @@ public final class SymmetricBuffer implements AutoCloseable {
         this.fabric = fabric;
         this.gpu = gpu;
         this.own = own;
-        try (Region region = Transport.of(fabric).allocate(PeerPointers.bytes(1))) {
-            this.pointers = new PeerPointers(fabric, gpu, region, 0, 1, own.address());
+        try {
+            boolean shown = PeerPointers.betweenProcesses(fabric);
+            events[0] = CudaStreams.createEvent(false, shown);
+            events[1] = CudaStreams.createEvent(false, shown);
+            try (Region region = Transport.of(fabric).allocate(PeerPointers.bytes(3))) {
+                this.pointers =
+                        new PeerPointers(
+                                fabric, gpu, region, 0, 1, own.address(), events[0], events[1]);
+            }
         } catch (RuntimeException | Error e) {
-            own.close();
+            free();
             throw e;
         }
     }
@@ -64,6 +80,32 @@ public final class SymmetricBuffer implements AutoCloseable {
         return own.bytes();
     }
 
+    /** What writes this rank's part comes before this place in {@code stream}. */
+    void written(GpuStream stream) {
+        CudaStreams.record(events[0], stream.handle());
+    }
+
+    /** What reads the peers' parts comes before this place in {@code stream}. */
+    void read(GpuStream stream) {
+        CudaStreams.record(events[1], stream.handle());
+    }
+
+    /** Lets {@code stream} wait for every rank's latest {@link #written}, which all have passed. */
+    void awaitWritten(GpuStream stream) {
+        await(WRITTEN, stream);
+    }
+
+    /** Lets {@code stream} wait for every rank's latest {@link #read}, which all have passed. */
+    void awaitRead(GpuStream stream) {
+        await(READ, stream);
+    }
+
+    private void await(int event, GpuStream stream) {
+        for (int r = 0; r < fabric.size(); r++) {
+            CudaStreams.waitEvent(stream.handle(), pointers.get(r, event));
+        }
+    }
+
     /** Lets go of all parts and frees the own one. Collective; nobody may be reading any more. */
     @Override
     public void close() {
@@ -79,7 +121,16 @@ public final class SymmetricBuffer implements AutoCloseable {
                 fabric.barrier();
             }
         } finally {
-            own.close();
+            free();
         }
+    }
+
+    private void free() {
+        for (long event : events) {
+            if (event != 0) {
+                CudaStreams.destroyEvent(event);
+            }
+        }
+        own.close();
     }
 }
