@@ -36,8 +36,10 @@ class GpuCommandTest {
             delimiter = '|',
             quoteCharacter = '"',
             value = {
-                "gpu --only ranks | --only 'ranks': expected some of overlap, shared, calls, queue",
-                "gpu --only calls,x | --only 'x': expected some of overlap, shared, calls, queue",
+                "gpu --only ranks | --only 'ranks': expected some of overlap, shared, calls,"
+                        + " queue, helion",
+                "gpu --only calls,x | --only 'x': expected some of overlap, shared, calls,"
+                        + " queue, helion",
                 "gpu --rows 0 | --rows 0: expected numbers from 1 to 9",
                 "gpu --rows 1,10 | --rows 10: expected numbers from 1 to 9",
                 "gpu --rows one | 'one' is not an int",

@@ -39,7 +39,8 @@ import picocli.CommandLine.Option;
             "  ./weft bench gpu --only overlap --rows 1,5 --iterations 50",
             "",
             "Items: overlap (gather and product at once, peers in host memory), shared (ranks that",
-            "share the GPU), calls (1000 calls with changing inputs), queue (calls two deep).",
+            "share the GPU), calls (1000 calls with changing inputs), queue (calls two deep),",
+            "helion (the Helion example's call beside the operator).",
             "",
             "Exit codes: 0 measured and verified, 1 failed or a wrong product, 2 wrong usage, or"
                     + " no",
@@ -56,7 +57,7 @@ public final class GpuCommand extends DeviceBench {
             names = "--only",
             paramLabel = "ITEMS",
             split = ",",
-            description = "Only these, separated by commas: overlap, shared, calls, queue.")
+            description = "Only these, separated by commas: overlap, shared, calls, queue, helion.")
     List<String> only;
 
     @Option(
@@ -77,7 +78,8 @@ public final class GpuCommand extends DeviceBench {
                 new GpuCase(GpuOverlapRow.ITEM, new GpuOverlapCase()::run),
                 new GpuCase(GpuSharedCase.ITEM, GpuSharedCase::run),
                 new GpuCase(GpuCallsCase.ITEM, GpuCallsCase::run),
-                new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run));
+                new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run),
+                new GpuCase(GpuHelionCase.ITEM, GpuHelionCase::run));
     }
 
     @Override

@@ -79,12 +79,24 @@ final class GpuTable implements Consumer<BenchRow> {
                     figure("gain", 7, "gain", "%.3f"),
                     new Column("verdict", 8, GpuTable::verdict));
 
+    private static final List<Column> HELION =
+            List.of(
+                    figure("W", 4, "ranks", "%.0f"),
+                    time("operator", 14, GpuHelionCase.OPERATOR),
+                    time("helion", 14, GpuHelionCase.HELION),
+                    figure("speed", 7, "speed", "%.3f"),
+                    figure("needed", 7, "needed", "%.2f"),
+                    time("its tiles", 14, GpuHelionCase.EXAMPLE),
+                    figure("speed", 7, "exampleSpeed", "%.3f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
     private static final Map<String, List<Column>> COLUMNS =
             Map.of(
                     GpuOverlapRow.ITEM, OVERLAP,
                     GpuSharedCase.ITEM, SHARED,
                     GpuCallsCase.ITEM, CALLS,
-                    GpuQueueCase.ITEM, QUEUE);
+                    GpuQueueCase.ITEM, QUEUE,
+                    GpuHelionCase.ITEM, HELION);
 
     private final Consumer<String> out;
     private final List<BenchRow> rows = new ArrayList<>();

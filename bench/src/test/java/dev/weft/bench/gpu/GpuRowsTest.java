@@ -168,6 +168,20 @@ class GpuRowsTest {
         assertTrue(row.pass());
     }
 
+    @ParameterizedTest
+    @CsvSource({"1000, true", "1020, true", "1021, false"})
+    void helionsCallIsComparedWithTheOperator(double helionUs, boolean pass) {
+        Map<String, Samples> times =
+                Map.of(
+                        "helion", us(helionUs),
+                        "exampleTiles", us(2000.0),
+                        "operator", us(1000.0));
+        BenchRow row = GpuHelionCase.row(4, times, RIGHT);
+        assertEquals(pass, row.pass(), row.toString());
+        assertEquals(1000 / helionUs, row.ratio());
+        assertEquals(0.5, row.figures().get("exampleSpeed"));
+    }
+
     @Test
     void callsAreCountedAndTheFirstWrongOnesTold() {
         BenchRow right = GpuCallsCase.row(us(3.0, 1.0, 2.0), List.of());
