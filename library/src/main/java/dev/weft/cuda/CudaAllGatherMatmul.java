@@ -12,6 +12,7 @@ import dev.weft.cuda.exec.DeviceResult;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.HostSteps;
 import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.RingSteps;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
@@ -35,6 +36,9 @@ import java.util.Optional;
  * the order of arrival; cuBLAS promises the float64 bound. A call queues its work on the caller's
  * stream and returns.
  *
+ * <p>A ring with two buffers ({@link CudaAllGatherMatmulBuilder#pingPong}) multiplies each shard by
+ * a launch of its own while the copy engines pass that shard on.
+ *
  * <p>Two calls may be under way at once: gathered A has two buffers, used in turn, and where the
  * peers' rows lie in host memory a call's copies run while the product before it does. The product
  * itself has one: who uses it queues that behind the call, before the next one.
@@ -51,6 +55,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private final Copies copies;
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
+    private final RingSteps ring;
     private final CudaEngine engine;
     private final CallEvents events;
     private final DeviceResult result;
@@ -64,6 +69,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
      * @param fabric null where the peers' rows lie in host memory
      * @param plan of this rank, with its arrivals cut
      * @param ready the products of rows that have all arrived, which may be the same
+     * @param ring what multiplies the shards of two buffers; else null
      */
     CudaAllGatherMatmul(
             Gpu gpu,
@@ -77,6 +83,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             Copies copies,
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
+            RingSteps ring,
             CallEvents events) {
         super(plans, plan, peers.worldRank(plan.rank()), 2);
         this.gpu = gpu;
@@ -90,8 +97,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         this.copies = copies;
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
+        this.ring = ring;
         this.events = events;
-        this.result = new DeviceResult(plan, buffers, operands, copies);
+        this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
 
@@ -100,6 +108,12 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         adopted = operands;
         chosenFrom(all);
         return this;
+    }
+
+    /** For tests: whether a chunk of the latest call is here by now. */
+    boolean hasArrived(int source, int chunk) {
+        gpu.bind();
+        return events.isThere(source, chunk, started());
     }
 
     /** What an error tells of the latest call. */
@@ -167,7 +181,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
 
     @Override
     public long reachableBytes() {
-        return buffers.bytes();
+        return buffers.reachableBytes();
     }
 
     /** Copies that a call of this rank issues. */
@@ -187,7 +201,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
                 throw told(e);
             }
         }
-        return buffers.shard(plan().rank(), (started() + 1) & 1);
+        return buffers.shard((started() + 1) & 1);
     }
 
     /** With host peers: the rows of a peer, to be written while no call is under way. */
@@ -209,7 +223,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
 
     /**
      * Gathered A of the whole call or gather that was started last, [M, K], unless rows are read in
-     * place.
+     * place or land in two buffers.
      */
     public Optional<DeviceMatrix> gathered() {
         return result.gathered();
@@ -276,7 +290,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         if (linked != null) {
             linked.awaitReuse(call, view(call - 1) == View.COMPUTE_ONLY, stream);
         }
-        DeviceMatrix place = buffers.shard(plan().rank(), call & 1);
+        DeviceMatrix place = buffers.shard(call & 1);
         if (shard.address() != place.address() && shard.rows() > 0) {
             place.copyFrom(shard, stream);
         }
@@ -293,6 +307,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         switch (view) {
             case COMPUTE_ONLY -> multiply(ready, result.gatheredCall(), stream);
             case COMM_ONLY -> {
+                if (ring != null) {
+                    ring.begin(call, stream, false);
+                }
                 copies.issue(call, stream, events.endOf(call));
                 copies.join(stream);
                 result.gathers(call);
@@ -322,6 +339,10 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         DeviceEvent free = events.endOf(call);
         if (plan().storage() == RankPlan.Storage.IN_PLACE) {
             multiply(products, call, stream);
+        } else if (ring != null) {
+            ring.begin(call, stream, true);
+            copies.issue(call, stream, free);
+            copies.join(stream);
         } else if (plan().pacing().gatherFirst()) {
             copies.issue(call, stream, free);
             copies.join(stream);
@@ -335,7 +356,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         } else {
             // The first copies are on their way before the launch, the others while it runs.
             copies.begin(call, stream, free);
-            if (linked != null) {
+            if (linked != null && !products.isEmpty()) {
                 linked.awaitSharers(call, stream);
             }
             multiply(products, call, stream);
@@ -378,6 +399,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         events.await(call, started());
         boolean gatheredFirst = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
         result.ended(
+                call,
                 events.elapsedNs(call),
                 gatheredFirst ? events.gatherNs(call) : 0,
                 call == started());
@@ -413,6 +435,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         boolean unread = peers.awaitRelease(hasFailed());
         products.forEach(DeviceProduct::close);
         ready.stream().filter(p -> !products.contains(p)).forEach(DeviceProduct::close);
+        if (ring != null) {
+            ring.close();
+        }
         copies.close();
         events.close();
         ownStream.close();

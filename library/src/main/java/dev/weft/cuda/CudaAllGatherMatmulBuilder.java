@@ -8,6 +8,7 @@ import dev.weft.cuda.exec.CublasProduct;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.CudaPlanning;
+import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceProduct;
@@ -15,6 +16,7 @@ import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.HostPeers;
 import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.RingSteps;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.StagedCopies;
 import dev.weft.cuda.exec.StagedPeers;
@@ -24,7 +26,9 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
 import dev.weft.op.OperatorBuilder;
+import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -41,6 +45,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 /** Describes a {@link CudaAllGatherMatmul}. */
 public final class CudaAllGatherMatmulBuilder
@@ -62,6 +67,7 @@ public final class CudaAllGatherMatmulBuilder
     private CudaEngine engine = CudaEngine.GATED;
     private Duration deadline = Duration.ofSeconds(30);
     private boolean staged;
+    private UnaryOperator<DeviceProduct> wrapper = UnaryOperator.identity();
 
     CudaAllGatherMatmulBuilder(Fabric fabric, Gpu gpu, int rank) {
         super(fabric == null ? 0 : fabric.size());
@@ -78,16 +84,15 @@ public final class CudaAllGatherMatmulBuilder
         return this;
     }
 
-    /** How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16. */
+    /**
+     * How the rows of A lie on the ranks, and the type of A's elements: fp16 or bf16; of a gather
+     * without a product any.
+     */
     @Override
     public CudaAllGatherMatmulBuilder a(Shards shards, DType dtype) {
         if (rank < 0 || rank >= shards.ranks()) {
             throw new IllegalArgumentException(
                     "rank %d of shards for %d ranks".formatted(rank, shards.ranks()));
-        }
-        if (dtype == DType.FP32) {
-            throw new IllegalArgumentException(
-                    "A of fp32 on the GPU: expected fp16 or bf16 (fp32 runs on the CPU)");
         }
         if (shards.totalRows() > MAX_ROWS) {
             throw new IllegalArgumentException(
@@ -141,6 +146,12 @@ public final class CudaAllGatherMatmulBuilder
         return this;
     }
 
+    /** For tests, which hold products back. */
+    CudaAllGatherMatmulBuilder products(UnaryOperator<DeviceProduct> wrap) {
+        this.wrapper = wrap;
+        return this;
+    }
+
     private boolean isStaged() {
         return fabric != null && fabric.size() > 1 && (staged || !fabric.sharesMemory());
     }
@@ -173,6 +184,10 @@ public final class CudaAllGatherMatmulBuilder
             }
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 return operator(planning, wanted.algorithm(), shared).adopt(shared, List.of());
+            }
+            if (wanted.gathersOnly()) {
+                // With nothing to multiply meanwhile, each rank gets what it lacks.
+                return operator(planning, Algorithm.MESH_PULL, shared).adopt(shared, List.of());
             }
             String settings = gpu.name() + " " + engine + " " + isStaged() + " " + rank;
             AutoChoice.Choice<CudaAllGatherMatmul> choice =
@@ -229,25 +244,39 @@ public final class CudaAllGatherMatmulBuilder
             }
         }
         TileShape shape = kernels.isEmpty() ? null : kernels.getFirst().shape();
-        RankPlan plan = planning.refined(agreed, wanted.columns().getFirst(), shape);
+        RankPlan plan =
+                shape == null
+                        ? agreed
+                        : planning.refined(agreed, wanted.columns().getFirst(), shape);
+        DeviceLayout layout =
+                new DeviceLayout(shards, wanted.aType(), wanted.k(), place(wanted, plan));
         CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
-            CudaBuffers buffers =
-                    new CudaBuffers(shards, wanted.aType(), wanted.k(), list.flags(), stream);
+            CudaBuffers buffers = new CudaBuffers(layout, rank, list.flags(), stream);
             made.push(buffers);
             Peers peers = peers(wanted, plan, buffers, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
-                    List.of(sources(plan, buffers, peers, 0), sources(plan, buffers, peers, 1));
-            Copies copies = copies(wanted, all, plan, peers, list);
+                    List.of(
+                            sources(plan, layout, buffers, peers, 0),
+                            sources(plan, layout, buffers, peers, 1));
+            RingSteps ring =
+                    plan.storage() == RankPlan.Storage.PING_PONG
+                            ? new RingSteps(plan, list, (DevicePeers) peers)
+                            : null;
+            if (ring != null) {
+                made.push(ring);
+            }
+            Copies copies = copies(wanted, all, plan, peers, layout, list, ring);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
-            boolean arrives = !list.lanes().isEmpty() && !gatherFirst;
+            boolean arrives = !list.lanes().isEmpty() && !gatherFirst && ring == null;
             for (int i = 0; i < operands.size(); i++) {
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                products.add(product(kernel, list.ranges(), places, shared, i, buffers, copies));
+                List<RowRange> ranges = ring == null ? list.ranges() : present(shards);
+                products.add(product(kernel, ranges, places, shared, i, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
                     ready.add(product(kernel, present(shards), places, shared, i, buffers, copies));
@@ -255,6 +284,14 @@ public final class CudaAllGatherMatmulBuilder
                 } else {
                     ready.add(products.getLast());
                 }
+            }
+            for (RingSteps.Step step : ring == null ? List.<RingSteps.Step>of() : ring.steps()) {
+                List<DeviceProduct> ofStep = new ArrayList<>();
+                for (int i = 0; i < operands.size(); i++) {
+                    GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
+                    ofStep.add(product(kernel, step.ranges(), places, shared, i, buffers, copies));
+                }
+                ring.add(ofStep);
             }
             Runnable heartbeat = fabric == null ? () -> {} : fabric::worked;
             CallEvents events =
@@ -266,11 +303,18 @@ public final class CudaAllGatherMatmulBuilder
             }
             return new CudaAllGatherMatmul(
                     gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    events);
+                    ring, events);
         } catch (RuntimeException | Error e) {
             closeAll(made, e);
             throw e;
         }
+    }
+
+    private static ArrivalPlace place(Description wanted, RankPlan plan) {
+        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+            return ArrivalPlace.PING_PONG;
+        }
+        return wanted.wants(Feature.SIDE_BY_SIDE) ? ArrivalPlace.COLUMNS : ArrivalPlace.ROWS;
     }
 
     private static void closeAll(Deque<AutoCloseable> made, Throwable cause) {
@@ -327,20 +371,21 @@ public final class CudaAllGatherMatmulBuilder
         DeviceMatrix b = shared.side(index);
         DeviceMatrix c = shared.product(index);
         if (kernel == null) {
-            return new CublasProduct(ranges, places, b, transposed, c, copies);
+            return wrapper.apply(new CublasProduct(ranges, places, b, transposed, c, copies));
         }
-        return new GatedProduct(
-                kernel,
-                TileSchedule.of(ranges, c.cols(), kernel.shape()),
-                places,
-                b,
-                transposed,
-                c,
-                buffers.flags(),
-                buffers.stall(),
-                isStaged()
-                        ? Math.min(deadlineNs(), Long.MAX_VALUE / 80) * STAGED_PATIENCE
-                        : deadlineNs());
+        return wrapper.apply(
+                new GatedProduct(
+                        kernel,
+                        TileSchedule.of(ranges, c.cols(), kernel.shape()),
+                        places,
+                        b,
+                        transposed,
+                        c,
+                        buffers.flags(),
+                        buffers.stall(),
+                        isStaged()
+                                ? Math.min(deadlineNs(), Long.MAX_VALUE / 80) * STAGED_PATIENCE
+                                : deadlineNs()));
     }
 
     private long deadlineNs() {
@@ -348,7 +393,7 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private Peers peers(Description wanted, RankPlan plan, CudaBuffers buffers, CopyList list) {
-        long[] own = {buffers.gatheredAddress(0), buffers.gatheredAddress(1)};
+        long[] own = {buffers.address(0), buffers.address(1)};
         DType aType = wanted.aType();
         if (isStaged()) {
             return new StagedPeers(fabric, plan.chunks(), aType, own, buffers.flags());
@@ -367,7 +412,13 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private Copies copies(
-            Description wanted, List<RankPlan> all, RankPlan plan, Peers peers, CopyList list) {
+            Description wanted,
+            List<RankPlan> all,
+            RankPlan plan,
+            Peers peers,
+            DeviceLayout layout,
+            CopyList list,
+            RingSteps ring) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
             boolean fetched =
@@ -379,7 +430,7 @@ public final class CudaAllGatherMatmulBuilder
             return new StagedCopies(
                     gpu, through, plan, wanted.aType(), fetched, awaited, productNs);
         }
-        return new CopyStreams(peers, plan, wanted.aType(), list, awaited, deadlineNs());
+        return new CopyStreams(peers, plan, layout, list, ring, awaited, deadlineNs());
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */
@@ -389,22 +440,28 @@ public final class CudaAllGatherMatmulBuilder
 
     /** By rank: the matrix that the product reads that rank's rows from. */
     private List<DeviceMatrix> sources(
-            RankPlan plan, CudaBuffers buffers, Peers peers, int parity) {
+            RankPlan plan, DeviceLayout layout, CudaBuffers buffers, Peers peers, int parity) {
         List<DeviceMatrix> sources = new ArrayList<>();
         boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        int[] slots = CopyList.slots(plan);
         for (int r = 0; r < plan.ranks(); r++) {
-            DeviceMatrix own = buffers.shard(r, parity);
-            long offset = own.address() - buffers.gatheredAddress(parity);
-            long base = inPlace ? peers.buffer(r, parity) : buffers.gatheredAddress(parity);
             sources.add(
-                    new DeviceMatrix(
-                            base + offset, own.dtype(), own.rows(), own.cols(), own.rowPitch()));
+                    inPlace
+                            ? layout.shard(r, r, peers.buffer(r, parity))
+                            : buffers.arrived(r, slots[r], parity));
         }
         return sources;
     }
 
     private void checkOperands(Description wanted) {
         DType aType = wanted.aType();
+        if (wanted.gathersOnly()) {
+            return;
+        }
+        if (aType == DType.FP32) {
+            throw new IllegalArgumentException(
+                    "A of fp32 on the GPU: expected fp16 or bf16 (fp32 runs on the CPU)");
+        }
         if (wanted.outType() != DType.FP32 && wanted.outType() != aType) {
             throw new IllegalArgumentException(
                     "output of %s for inputs of %s: expected fp32 or the inputs' type"

@@ -385,11 +385,11 @@ class CopyListTest {
         assertEquals(4 + 3, list.flags());
         assertEquals(
                 List.of(
-                        new Copy(1, 0, 1, 0, 256, 0, 512, 2, -1),
-                        new Copy(1, 0, 1, 256, 160, 0, 512, 3, -1),
-                        new Copy(1, 0, 1, 416, 96, 0, 256, 4, -1),
-                        new Copy(1, 0, 1, 416, 96, 256, 192, 5, -1),
-                        new Copy(1, 0, 1, 416, 96, 448, 64, 6, -1)),
+                        new Copy(1, 0, 1, 0, 256, 0, 512, 2, -1, 0, 1, 0),
+                        new Copy(1, 0, 1, 256, 160, 0, 512, 3, -1, 0, 1, 0),
+                        new Copy(1, 0, 1, 416, 96, 0, 256, 4, -1, 0, 1, 0),
+                        new Copy(1, 0, 1, 416, 96, 256, 192, 5, -1, 0, 1, 0),
+                        new Copy(1, 0, 1, 416, 96, 448, 64, 6, -1, 0, 1, 0)),
                 list.lanes().getFirst());
         assertEquals(
                 List.of(
@@ -420,8 +420,8 @@ class CopyListTest {
                         true);
         assertEquals(
                 List.of(
-                        new Copy(0, 1, 0, 0, 256, 0, 64, 0, -1),
-                        new Copy(0, 1, 0, 0, 256, 64, 64, 2, -1)),
+                        new Copy(0, 1, 0, 0, 256, 0, 64, 0, -1, 0, 0, 0),
+                        new Copy(0, 1, 0, 0, 256, 64, 64, 2, -1, 0, 0, 0)),
                 list.lanes().getFirst());
     }
 
@@ -440,7 +440,9 @@ class CopyListTest {
         Chunks chunks = Chunks.byRows(Shards.even(512, 2), 128, 256, 256);
         CopyList list = CopyList.of(plan(Algorithm.SEQUENTIAL, chunks, 0));
         assertEquals(2, list.flags());
-        assertEquals(List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1)), list.lanes().getFirst());
+        assertEquals(
+                List.of(new Copy(1, 0, 1, 0, 256, 0, 128, 1, -1, 0, 1, 0)),
+                list.lanes().getFirst());
         assertTrue(list.ranges().stream().allMatch(range -> range.pieces().isEmpty()));
         CopyList gated = CopyList.of(plan(Algorithm.MESH_PULL, chunks, 0));
         assertEquals(list.lanes(), gated.lanes());

@@ -11,7 +11,9 @@ import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -198,6 +200,33 @@ class CudaPlanningTest {
                     // Both have exchanged what they mean before either leaves.
                     fabric.barrier();
                 });
+    }
+
+    @Test
+    void whatNeedsReachablePeersIsRefusedWithRowsInHostMemory() {
+        for (Feature feature : List.of(Feature.PING_PONG, Feature.SIDE_BY_SIDE)) {
+            PlanWriter writer =
+                    feature == Feature.PING_PONG ? Algorithm.pingPongRing() : Algorithm.MESH_PULL;
+            Description wanted =
+                    new Description(
+                            Shards.even(64, 2),
+                            DType.FP32,
+                            7,
+                            DType.FP32,
+                            List.of(),
+                            writer,
+                            null,
+                            null,
+                            Cut.AUTOMATIC,
+                            0,
+                            0,
+                            Set.of(feature));
+            CudaPlanning planning =
+                    new CudaPlanning(null, false, null, 0, CudaEngine.GATED, wanted);
+            IllegalArgumentException refusal =
+                    assertThrows(IllegalArgumentException.class, () -> planning.plans(writer));
+            assertTrue(refusal.getMessage().contains("host memory"), refusal.getMessage());
+        }
     }
 
     @Test

@@ -83,6 +83,11 @@ public final class CallEvents implements AutoCloseable {
         end[call & 1].record(stream);
     }
 
+    /** The event at the begin of the latest call of this parity. */
+    public DeviceEvent beginOf(int call) {
+        return begin[call & 1];
+    }
+
     /** The event at the end of the latest call of this parity. */
     public DeviceEvent endOf(int call) {
         return end[call & 1];
@@ -154,6 +159,15 @@ public final class CallEvents implements AutoCloseable {
             }
         }
         return all;
+    }
+
+    /** Whether the pieces of a chunk have arrived by now, while the call may be under way. */
+    public boolean isThere(int source, int chunk, int call) {
+        boolean before = hasLooked;
+        hasLooked = false;
+        boolean there = hasArrived(source, chunk, call);
+        hasLooked = before;
+        return there;
     }
 
     private void look() {

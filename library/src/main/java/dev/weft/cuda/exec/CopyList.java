@@ -34,6 +34,9 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
      * @param firstRow relative to the shard
      * @param flag at {@code to}
      * @param awaitedFlag this rank's flag that must be there first, or -1
+     * @param fromSlot where the shard lies at {@code from}: see {@link Transfer#slot}
+     * @param toSlot where it goes at {@code to}
+     * @param credit what {@code to} must have released: see {@link Transfer#credit}
      */
     public record Copy(
             int from,
@@ -44,7 +47,10 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             long firstCol,
             long cols,
             int flag,
-            int awaitedFlag) {}
+            int awaitedFlag,
+            int fromSlot,
+            int toSlot,
+            int credit) {}
 
     /**
      * @param source rank that owns the rows
@@ -75,6 +81,15 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                                                 == block.rows());
     }
 
+    /** By source: the slot in which its shard arrives; 0 where nothing does. */
+    public static int[] slots(RankPlan plan) {
+        int[] slots = new int[plan.ranks()];
+        for (Lane lane : plan.arrivals()) {
+            lane.transfers().forEach(transfer -> slots[transfer.source()] = transfer.slot());
+        }
+        return slots;
+    }
+
     public static CopyList of(RankPlan plan) {
         return new Writer(plan).write();
     }
@@ -83,6 +98,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
         private final RankPlan plan;
         private final Chunks chunks;
         private final ArrivalCut cut;
+        private final int[] slots;
 
         /** Whether rows wait for flags; otherwise they are multiplied after everything. */
         private final boolean gated;
@@ -98,6 +114,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             this.plan = plan;
             this.chunks = plan.chunks();
             this.cut = plan.pacing().arrivalCut();
+            this.slots = slots(plan);
             this.gated = !plan.pacing().gatherFirst();
             for (int source = 0; source < plan.ranks(); source++) {
                 for (int chunk = 0; chunk < chunks.count(source); chunk++) {
@@ -145,7 +162,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             return copy(transfer, all, chunk.cols(), awaited);
         }
 
-        private static Copy copy(Transfer transfer, Piece piece, long cols, int awaitedFlag) {
+        private Copy copy(Transfer transfer, Piece piece, long cols, int awaitedFlag) {
             return new Copy(
                     transfer.from(),
                     transfer.to(),
@@ -155,7 +172,10 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
                     piece.firstCol(),
                     cols,
                     piece.flag(),
-                    awaitedFlag);
+                    awaitedFlag,
+                    transfer.isForward() ? slots[transfer.source()] : 0,
+                    transfer.slot(),
+                    transfer.credit());
         }
 
         private void addCut(List<Copy> copies, Transfer transfer, List<Block> blocks) {
@@ -206,7 +226,7 @@ public record CopyList(List<List<Copy>> lanes, List<RowRange> ranges, List<Origi
             boolean arrives =
                     gated
                             && block.source() != plan.rank()
-                            && plan.storage() == RankPlan.Storage.GATHERED;
+                            && plan.storage() != RankPlan.Storage.IN_PLACE;
             List<Piece> pieces = new ArrayList<>();
             int end = arrives ? block.firstChunk() + block.chunkCount() : block.firstChunk();
             for (int c = block.firstChunk(); c < end; c++) {

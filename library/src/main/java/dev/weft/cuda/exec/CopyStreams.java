@@ -1,18 +1,16 @@
 package dev.weft.cuda.exec;
 
-import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.DevicePeers.Bringer;
 import dev.weft.fabric.FailureReport;
-import dev.weft.fabric.StallException;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.ffi.CudaStreams;
+import dev.weft.op.Timeline;
 import dev.weft.op.exec.SentRuns;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
-import dev.weft.plan.Shards;
-import dev.weft.tensor.DType;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,9 +29,7 @@ public final class CopyStreams implements Copies {
     private final DevicePeers linked;
 
     private final RankPlan plan;
-    private final Shards shards;
-    private final DType dtype;
-    private final long cols;
+    private final DeviceLayout layout;
     private final CopyList list;
     private final List<List<Copy>> lanes;
     private final List<GpuStream> streams = new ArrayList<>();
@@ -41,8 +37,12 @@ public final class CopyStreams implements Copies {
     private final DeviceEvent entered = new DeviceEvent();
     private final boolean[][] announced;
     private final int[] next;
-    private final int[] bringer;
-    private final int[] bringerLane;
+    private final Bringers bringers;
+
+    /** Null where every shard has a place of its own. */
+    private final RingSteps ring;
+
+    private final List<List<TimedSpan>> spans = new ArrayList<>();
 
     /**
      * By flag: recorded behind a copy that this rank pulls; null where nobody asks, or a peer
@@ -55,34 +55,53 @@ public final class CopyStreams implements Copies {
     /** The latest call whose copies have begun. */
     private int begun;
 
+    /** By flag: who brings its rows. */
+    record Bringers(Bringer[] byFlag) {
+
+        Bringers(RankPlan plan, int flags) {
+            this(new Bringer[flags]);
+            for (Lane lane : plan.arrivals()) {
+                for (Transfer t : lane.transfers()) {
+                    boolean twoSlots = plan.storage() == RankPlan.Storage.PING_PONG;
+                    byFlag[t.tag()] =
+                            new Bringer(
+                                    t.tag(),
+                                    t.from(),
+                                    lane.index(),
+                                    twoSlots ? t.slot() : 0,
+                                    Awaited.chunk(t.from(), t.source(), t.chunk()));
+                }
+            }
+        }
+
+        Bringer of(int flag) {
+            return byFlag[flag];
+        }
+    }
+
     /**
+     * @param ring what multiplies and releases the shards of two buffers; null where every shard
+     *     has a place of its own
      * @param arrivals whether {@link #awaitArrival} will be called
      */
     public CopyStreams(
             Peers peers,
             RankPlan plan,
-            DType dtype,
+            DeviceLayout layout,
             CopyList list,
+            RingSteps ring,
             boolean arrivals,
             long deadlineNs) {
         this.peers = peers;
         this.linked = peers instanceof DevicePeers devices ? devices : null;
         this.plan = plan;
-        this.shards = plan.chunks().shards();
-        this.dtype = dtype;
-        this.cols = plan.chunks().cols();
+        this.layout = layout;
+        this.ring = ring;
         this.list = list;
         this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
         this.next = new int[lanes.size()];
-        this.bringer = new int[list.flags()];
-        this.bringerLane = new int[list.flags()];
-        for (Lane lane : plan.arrivals()) {
-            for (Transfer transfer : lane.transfers()) {
-                bringer[transfer.tag()] = transfer.from();
-                bringerLane[transfer.tag()] = lane.index();
-            }
-        }
+        this.bringers = new Bringers(plan, list.flags());
         this.arrived = new DeviceEvent[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
             if (arrivals && copy.to() == plan.rank()) {
@@ -90,10 +109,15 @@ public final class CopyStreams implements Copies {
             }
         }
         this.done = new DeviceEvent[lanes.size()];
-        this.announced = new boolean[lanes.size()][shards.ranks()];
+        this.announced = new boolean[lanes.size()][plan.ranks()];
         for (int i = 0; i < done.length; i++) {
             streams.add(GpuStream.urgent());
             done[i] = new DeviceEvent();
+            List<TimedSpan> ofLane = new ArrayList<>();
+            for (int c = 0; ring != null && c < lanes.get(i).size(); c++) {
+                ofLane.add(new TimedSpan());
+            }
+            spans.add(ofLane);
         }
     }
 
@@ -124,14 +148,14 @@ public final class CopyStreams implements Copies {
     }
 
     /**
-     * All other copies. Lanes take turns, and one whose rows a peer has not queued yet lets the
-     * others pass.
+     * All other copies, and the products of a ring. Lanes take turns, and one whose rows a peer has
+     * not queued yet lets the others pass.
      */
     @Override
     public void issueRest(int call) {
         long progressNs = System.nanoTime();
         while (true) {
-            boolean issued = false;
+            boolean issued = ring != null && ring.launchNext();
             int waiting = -1;
             for (int lane = 0; lane < lanes.size(); lane++) {
                 if (next[lane] < lanes.get(lane).size()) {
@@ -139,16 +163,34 @@ public final class CopyStreams implements Copies {
                     waiting = lane;
                 }
             }
-            if (waiting < 0) {
+            if (waiting < 0 && (ring == null || !ring.hasNext())) {
                 return;
             }
             if (issued) {
                 progressNs = System.nanoTime();
-            } else if (System.nanoTime() - progressNs > deadlineNs) {
-                throw stalled(lanes.get(waiting).get(next[waiting]).awaitedFlag());
+            } else if (System.nanoTime() - progressNs > deadlineNs / 2) {
+                // Nothing else can be queued: one wait may block, and name the peer that is at
+                // fault.
+                awaitPeer(waiting, call);
+                progressNs = System.nanoTime();
             } else {
                 Thread.onSpinWait();
             }
+        }
+    }
+
+    /** Blocks for what a lane waits for, or where none does for what the next product waits for. */
+    private void awaitPeer(int lane, int call) {
+        if (lane < 0) {
+            ring.awaitNext();
+            return;
+        }
+        Copy copy = lanes.get(lane).get(next[lane]);
+        if (copy.awaitedFlag() >= 0) {
+            linked.awaitQueued(bringers.of(copy.awaitedFlag()), call);
+        }
+        if (copy.credit() > 0) {
+            linked.awaitReleaseQueued(copy.to(), call, copy.credit());
         }
     }
 
@@ -172,13 +214,18 @@ public final class CopyStreams implements Copies {
         }
         Copy copy = lanes.get(lane).get(next[lane]);
         GpuStream on = streams.get(lane);
-        if (copy.awaitedFlag() >= 0) {
-            if (!linked.isPushed(copy.awaitedFlag(), call)) {
-                return false;
-            }
-            int flag = copy.awaitedFlag();
-            linked.awaitPushed(bringer[flag], bringerLane[flag], on);
+        boolean isThere = copy.awaitedFlag() < 0 || linked.isPushed(copy.awaitedFlag(), call);
+        boolean isFree = copy.credit() == 0 || linked.isReleased(copy.to(), call, copy.credit());
+        if (!isThere || !isFree) {
+            return false;
         }
+        if (copy.awaitedFlag() >= 0) {
+            linked.awaitPushed(bringers.of(copy.awaitedFlag()), on);
+        }
+        if (copy.credit() > 0) {
+            linked.awaitReleased(copy.to(), copy.credit(), on);
+        }
+        int index = next[lane];
         next[lane]++;
         int other = copy.from() == plan.rank() ? copy.to() : copy.from();
         if (linked != null && !announced[lane][other]) {
@@ -186,16 +233,30 @@ public final class CopyStreams implements Copies {
             announced[lane][other] = true;
             linked.awaitRows(other, call, on);
         }
+        if (ring != null) {
+            spans.get(lane).get(index).begin(call, on);
+        }
         if (copy.rows() > 0) {
             move(copy, call & 1, on);
         }
+        if (ring != null) {
+            spans.get(lane).get(index).end(on);
+        }
         CudaStreams.writeValue32(on.handle(), peers.flags(copy.to()) + 4L * copy.flag(), call);
         if (copy.to() != plan.rank()) {
-            linked.pushed(copy.to(), copy.flag(), lane, call, on);
+            linked.pushed(copy.to(), copy.flag(), lane, slot(copy), call, on);
         } else if (arrived[copy.flag()] != null) {
             arrived[copy.flag()].record(on);
         }
+        if (ring != null) {
+            ring.copied(lane, copy, on);
+        }
         return true;
+    }
+
+    /** Which of a lane's two events tells of a copy. */
+    private int slot(Copy copy) {
+        return ring == null ? 0 : copy.toSlot();
     }
 
     /**
@@ -209,37 +270,51 @@ public final class CopyStreams implements Copies {
             arrived[flag].join(stream);
             return;
         }
-        long start = System.nanoTime();
-        while (!linked.isPushed(flag, call)) {
-            if (System.nanoTime() - start > deadlineNs) {
-                throw stalled(flag);
-            }
-            Thread.onSpinWait();
-        }
-        linked.awaitPushed(bringer[flag], bringerLane[flag], stream);
-    }
-
-    /** What a peer should have pushed. */
-    private StallException stalled(int flag) {
-        CopyList.Origin origin = list.origins().get(flag);
-        int source = peers.worldRank(origin.source());
-        return new StallException(
-                peers.worldRank(plan.rank()),
-                peers.worldRank(bringer[flag]),
-                source,
-                origin.chunk(),
-                "chunk " + origin.chunk() + " of rank " + source,
-                Duration.ofNanos(deadlineNs));
+        linked.awaitQueued(bringers.of(flag), call);
+        linked.awaitPushed(bringers.of(flag), stream);
     }
 
     private void move(Copy copy, int parity, GpuStream on) {
-        long pitch = DeviceMatrix.alignedPitch(dtype, cols) * dtype.bytes();
-        long offset =
-                (shards.firstRow(copy.source()) + copy.firstRow()) * pitch
-                        + copy.firstCol() * dtype.bytes();
-        long from = peers.buffer(copy.from(), parity) + offset;
-        long to = peers.buffer(copy.to(), parity) + offset;
-        Copies.copyRows(to, from, pitch, copy.cols() * dtype.bytes(), copy.rows(), on);
+        long from = place(copy.from(), copy, copy.fromSlot(), parity);
+        long to = place(copy.to(), copy, copy.toSlot(), parity);
+        long width = copy.cols() * layout.dtype().bytes();
+        Copies.copyRows(to, from, layout.pitchBytes(), width, copy.rows(), on);
+    }
+
+    private long place(int rank, Copy copy, int slot, int parity) {
+        return peers.buffer(rank, layout.buffer(rank, copy.source(), slot, parity))
+                + layout.at(rank, copy.source(), copy.firstRow(), copy.firstCol());
+    }
+
+    /** Of a ring's copies: when each began and ended, from the event at the call's begin on. */
+    List<Timeline.Track> tracks(int call, DeviceEvent begin) {
+        List<Timeline.Track> tracks = new ArrayList<>();
+        for (int lane = 0; lane < lanes.size(); lane++) {
+            List<Timeline.Span> ofLane = new ArrayList<>();
+            for (int i = 0; i < spans.get(lane).size(); i++) {
+                TimedSpan span = spans.get(lane).get(i);
+                if (span.isOf(call)) {
+                    Copy copy = lanes.get(lane).get(i);
+                    ofLane.add(span(copy, span.beginNs(begin), span.endNs(begin)));
+                }
+            }
+            tracks.add(new Timeline.Track("copies-" + lane, ofLane));
+        }
+        return tracks;
+    }
+
+    private Timeline.Span span(Copy copy, long startNs, long endNs) {
+        return new Timeline.Span(
+                Timeline.Kind.TRANSFER,
+                copy.source(),
+                copy.from() == plan.rank() ? copy.to() : copy.from(),
+                copy.to(),
+                list.origins().get(copy.flag()).chunk(),
+                copy.firstRow(),
+                copy.rows(),
+                copy.rows() * copy.cols() * layout.dtype().bytes(),
+                startNs,
+                endNs);
     }
 
     @Override
@@ -270,5 +345,6 @@ public final class CopyStreams implements Copies {
         Arrays.stream(done).forEach(DeviceEvent::close);
         Arrays.stream(arrived).filter(Objects::nonNull).forEach(DeviceEvent::close);
         entered.close();
+        spans.stream().flatMap(List::stream).forEach(TimedSpan::close);
     }
 }

@@ -3,35 +3,31 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
-import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What an operator keeps on its GPU: gathered A twice, flags, and the word that a stall raises.
+ * What an operator keeps on its GPU: two buffers of rows, flags, and the word that a stall raises.
  * Nothing is allocated after it is made.
  */
 public final class CudaBuffers implements AutoCloseable {
 
-    private final Shards shards;
-    private final DType aType;
-    private final long cols;
+    private final DeviceLayout layout;
+    private final int rank;
     private final List<DeviceBuffer> owned = new ArrayList<>();
-    private final DeviceBuffer[] gathered = new DeviceBuffer[2];
+    private final DeviceBuffer[] rows = new DeviceBuffer[2];
     private final DeviceBuffer flags;
     private final int flagCount;
     private final StallWord stall;
 
-    public CudaBuffers(Shards shards, DType aType, long cols, int flagCount, GpuStream stream) {
-        this.shards = shards;
-        this.aType = aType;
-        this.cols = cols;
+    public CudaBuffers(DeviceLayout layout, int rank, int flagCount, GpuStream stream) {
+        this.layout = layout;
+        this.rank = rank;
         this.flagCount = flagCount;
         try {
             for (int i = 0; i < 2; i++) {
-                long bytes = DeviceMatrix.alignedBytes(aType, shards.totalRows(), cols);
-                gathered[i] = allocate(bytes, stream);
+                rows[i] = allocate(layout.bytes(rank), stream);
             }
             this.flags = allocate(4L * Math.max(1, flagCount), stream);
             this.stall = new StallWord();
@@ -52,7 +48,7 @@ public final class CudaBuffers implements AutoCloseable {
     }
 
     public DType aType() {
-        return aType;
+        return layout.dtype();
     }
 
     public int flagCount() {
@@ -67,16 +63,29 @@ public final class CudaBuffers implements AutoCloseable {
         return stall;
     }
 
-    public long gatheredAddress(int parity) {
-        return gathered[parity].address();
+    /** Bytes that peers can reach: rows and flags. */
+    public long reachableBytes() {
+        return owned.stream().mapToLong(DeviceBuffer::bytes).sum();
     }
 
+    /** Where the buffer for calls of this parity starts. */
+    public long address(int parity) {
+        return rows[parity].address();
+    }
+
+    /** All shards, where a buffer holds them all. */
     public DeviceMatrix gathered(int parity) {
-        return DeviceMatrix.in(gathered[parity], aType, shards.totalRows(), cols);
+        return layout.gathered(address(parity));
     }
 
-    public DeviceMatrix shard(int rank, int parity) {
-        return gathered(parity).rows(shards.firstRow(rank), shards.rows(rank));
+    /** This rank's own rows. */
+    public DeviceMatrix shard(int parity) {
+        return arrived(rank, 0, parity);
+    }
+
+    /** The rows of {@code source}, which arrive in {@code slot}. */
+    public DeviceMatrix arrived(int source, int slot, int parity) {
+        return layout.shard(rank, source, address(layout.buffer(rank, source, slot, parity)));
     }
 
     @Override

@@ -4,6 +4,7 @@ import dev.weft.cuda.Gpu;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.Description.Feature;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
@@ -112,7 +113,7 @@ public record CudaPlanning(
             Cut cut = new Cut(chunks.chunkRows(0), 0, wanted.cut().chunkCols());
             all.add(search.priced(search.candidate(algorithm, cut)));
         }
-        if (oneGpu) {
+        if (oneGpu && !wanted.wants(Feature.KEPT)) {
             // Nothing travels: what is left is the product.
             Candidate product = all.getLast();
             double ns = search.price(product, SimulatedView.COMPUTE_ONLY).ns();
@@ -144,12 +145,23 @@ public record CudaPlanning(
 
     /** Refuses what a GPU cannot run. */
     private void checkFits(RankPlan plan) {
-        if (plan.chunks().chunkCols() < wanted.k()) {
+        if (plan.chunks().chunkCols() < wanted.k() && !wanted.gathersOnly()) {
             checkCols(plan.chunks().chunkCols());
         }
-        if (plan.storage() == RankPlan.Storage.PING_PONG) {
+        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
+        boolean reaches = fabric != null && !staged;
+        if (plan.storage() == RankPlan.Storage.PING_PONG && !reaches) {
             throw new IllegalArgumentException(
-                    "a plan with ping-pong buffers on a GPU: expected one that gathers A");
+                    "ping-pong buffers with rows in host memory: expected ranks that reach each other's GPUs");
+        }
+        if (wanted.wants(Feature.SIDE_BY_SIDE) && !reaches) {
+            throw new IllegalArgumentException(
+                    "shards side by side with rows in host memory: expected ranks that reach each other's GPUs");
+        }
+        if (wanted.wants(Feature.KEPT) && plan.storage() != RankPlan.Storage.GATHERED) {
+            throw new IllegalArgumentException(
+                    "plan %s with gathered A kept: expected one that gathers A"
+                            .formatted(plan.name()));
         }
         if (plan.pacing().arrivalCut() != null) {
             throw new IllegalArgumentException(
@@ -163,7 +175,6 @@ public record CudaPlanning(
                     "plan %s gets rows that their holder does not own: expected puts, since a GPU cannot see there that they have come"
                             .formatted(plan.name()));
         }
-        boolean inPlace = plan.storage() == RankPlan.Storage.IN_PLACE;
         if (fabric == null && (inPlace || !getsAllFromOwners(plan))) {
             throw new IllegalArgumentException(
                     ("algorithm %s with peers in host memory: expected mesh-pull or"
@@ -201,11 +212,19 @@ public record CudaPlanning(
     /** Blocks of rows are multiplied as they come: a block is a chunk, or some tiles of it. */
     private Chunks cut(PlanWriter chosen) {
         Cut cut = wanted.cut();
-        checkCols(cut.chunkCols());
+        if (!wanted.gathersOnly()) {
+            checkCols(cut.chunkCols());
+        }
         if (!cut.givesRows()) {
             cut = new Cut(automaticRows(chosen), 0, cut.chunkCols());
         }
         long blockRows = Math.max(cut.chunkRows(), BLOCK_ROWS);
+        if (wanted.wants(Feature.PING_PONG)) {
+            // Whole shards are multiplied: blocks only say what goes by one lane.
+            int splits = Math.max(1, cut.splitsPerRank());
+            long shardRows = Math.max(1, wanted.shards().maxRows());
+            blockRows = cut.chunkRows() > 0 ? cut.chunkRows() : Math.ceilDiv(shardRows, splits);
+        }
         return cut.chunks(wanted.shards(), wanted.k(), 1, blockRows);
     }
 
@@ -216,6 +235,11 @@ public record CudaPlanning(
         }
         long most = staged ? STAGED_CHUNK_BYTES : CHUNK_BYTES;
         long rows = most / (wanted.k() * wanted.aType().bytes());
+        if (wanted.wants(Feature.PING_PONG)) {
+            // A part of each shard for every lane.
+            long part = Math.ceilDiv(Math.max(1, wanted.shards().maxRows()), lanes());
+            return Math.min(part, Math.max(BLOCK_ROWS, rows));
+        }
         return Math.max(1, rows / BLOCK_ROWS) * BLOCK_ROWS;
     }
 

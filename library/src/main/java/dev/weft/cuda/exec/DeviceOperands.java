@@ -59,6 +59,11 @@ public final class DeviceOperands implements AutoCloseable {
         return buffer;
     }
 
+    /** How many products there are. */
+    public int count() {
+        return products.size();
+    }
+
     public DeviceMatrix side(int index) {
         return sides.get(index);
     }

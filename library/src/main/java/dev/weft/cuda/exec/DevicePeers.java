@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.StallException;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaStreams;
@@ -15,8 +16,9 @@ import java.util.Arrays;
  * <pre>
  *    0  the words of {@link HostSteps}
  *   64  {@link PeerPointers}: buffer 0, buffer 1, flags |
- *       events: announced 0, 1, ended 0, 1, lane 0, 1, ...
+ *       events: announced 0, 1, ended 0, 1, released 0, 1, lane 0 to slot 0, 1, lane 1 to slot 0, ...
  *       then a word for each flag: the latest call for which its sender has queued the copy
+ *       then a word: the shards, over all calls, whose release is queued
  * </pre>
  *
  * <p>A rank that forwards rows waits for an event that is already recorded, not for a flag. Streams
@@ -27,14 +29,16 @@ public final class DevicePeers implements Peers {
 
     private static final int MEMORIES = 3;
     private static final int CALL_EVENTS = 4;
+    private static final int LANE_EVENTS = CALL_EVENTS + 2;
 
     private final Transport fabric;
     private final Region region;
     private final HostSteps steps;
     private final int pushedAt;
+    private final long releasedAt;
     private final PeerPointers pointers;
 
-    /** This rank's, the four of a call and one for each lane; they come after the memories. */
+    /** This rank's, those of a call and two for each lane; they come after the memories. */
     private final long[] ownEvents;
 
     private boolean released;
@@ -46,14 +50,15 @@ public final class DevicePeers implements Peers {
      */
     public DevicePeers(Transport fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
         this.fabric = fabric;
-        this.ownEvents = new long[CALL_EVENTS + lanes];
+        this.ownEvents = new long[LANE_EVENTS + 2 * lanes];
         Arrays.setAll(
                 ownEvents,
                 i -> CudaStreams.createEvent(false, PeerPointers.betweenProcesses(fabric)));
         long[] own = Arrays.copyOf(memories, MEMORIES + ownEvents.length);
         System.arraycopy(ownEvents, 0, own, MEMORIES, ownEvents.length);
         this.pushedAt = HostSteps.BYTES + PeerPointers.bytes(own.length);
-        this.region = fabric.allocate(pushedAt + 4L * flagCount);
+        this.releasedAt = pushedAt + 4L * flagCount;
+        this.region = fabric.allocate(releasedAt + 4);
         this.steps = new HostSteps(fabric, region);
         this.pointers = new PeerPointers(fabric, gpu, region, HostSteps.BYTES, MEMORIES, own);
     }
@@ -169,12 +174,20 @@ public final class DevicePeers implements Peers {
         CudaStreams.record(endedEvent(rank(), call), stream.handle());
     }
 
+    /** Which peer brings the rows of a flag, on which of its lanes, and to which slot. */
+    public record Bringer(int flag, int rank, int lane, int slot, Awaited awaited) {}
+
+    private static int laneEvent(int lane, int slot) {
+        // Ping-pong buffers have slots 0 and 1; elsewhere slots are many and one event does.
+        return LANE_EVENTS + 2 * lane + (slot & 1);
+    }
+
     /**
-     * A copy into {@code to}'s buffer is queued on this rank's stream of lane {@code lane}: who
-     * forwards the rows may queue that now.
+     * A copy into {@code slot} of {@code to} is queued on this rank's stream of lane {@code lane}:
+     * who forwards or multiplies the rows may queue that now.
      */
-    public void pushed(int to, int flag, int lane, int call, GpuStream stream) {
-        CudaStreams.record(ownEvents[CALL_EVENTS + lane], stream.handle());
+    public void pushed(int to, int flag, int lane, int slot, int call, GpuStream stream) {
+        CudaStreams.record(ownEvents[laneEvent(lane, slot)], stream.handle());
         // Release: pairs with the acquire in isPushed; the event is recorded by then.
         fabric.signal(region, to, pushedAt + 4L * flag, call);
     }
@@ -186,9 +199,46 @@ public final class DevicePeers implements Peers {
         return fabric.reached(region, rank(), pushedAt + 4L * flag, call);
     }
 
-    /** Lets {@code stream} wait for what {@code from} has queued on its lane {@code lane}. */
-    public void awaitPushed(int from, int lane, GpuStream stream) {
-        long event = pointers.get(from, MEMORIES + CALL_EVENTS + lane);
+    /** Returns when {@link #isPushed}, or throws what became of the peer. */
+    public void awaitQueued(Bringer of, int call) {
+        fabric.await(region, rank(), pushedAt + 4L * of.flag(), call, of.awaited());
+    }
+
+    /** Lets {@code stream} wait for a copy that is queued. */
+    public void awaitPushed(Bringer of, GpuStream stream) {
+        long event = pointers.get(of.rank(), MEMORIES + laneEvent(of.lane(), of.slot()));
+        CudaStreams.waitEvent(stream.handle(), event);
+    }
+
+    /** What the release word has reached with shard {@code number} of a call. */
+    private int count(int call, int number) {
+        return (call - 1) * (size() - 1) + number;
+    }
+
+    /**
+     * Shard {@code number} of the call, in the order of releases, is no longer needed once {@code
+     * stream} has come here.
+     */
+    public void released(int call, int number, GpuStream stream) {
+        CudaStreams.record(ownEvents[CALL_EVENTS + (number & 1)], stream.handle());
+        // Release: pairs with the acquire in isReleased; the event is recorded by then.
+        fabric.signal(region, rank(), releasedAt, count(call, number));
+    }
+
+    /** Whether {@code of} has queued the release of shard {@code number}. */
+    public boolean isReleased(int of, int call, int number) {
+        return fabric.reached(region, of, releasedAt, count(call, number));
+    }
+
+    /** Returns when {@link #isReleased}, or throws what became of the peer. */
+    public void awaitReleaseQueued(int of, int call, int number) {
+        Awaited buffer = Awaited.of(Awaited.BUFFER, of);
+        fabric.await(region, of, releasedAt, count(call, number), buffer);
+    }
+
+    /** Lets {@code stream} wait for a release that is queued. */
+    public void awaitReleased(int of, int number, GpuStream stream) {
+        long event = pointers.get(of, MEMORIES + CALL_EVENTS + (number & 1));
         CudaStreams.waitEvent(stream.handle(), event);
     }
 

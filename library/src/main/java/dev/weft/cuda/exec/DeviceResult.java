@@ -16,18 +16,31 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     private final CudaBuffers buffers;
     private final DeviceOperands operands;
     private final Copies copies;
+    private final CallEvents events;
+
+    /** Null where every shard has a place of its own. */
+    private final RingSteps ring;
+
     private int gatheredCall;
+    private int call;
     private long endNs;
     private long elapsedNs;
     private long gatherNs;
     private boolean alone;
 
     public DeviceResult(
-            RankPlan plan, CudaBuffers buffers, DeviceOperands operands, Copies copies) {
+            RankPlan plan,
+            CudaBuffers buffers,
+            DeviceOperands operands,
+            Copies copies,
+            CallEvents events,
+            RingSteps ring) {
         this.plan = plan;
         this.buffers = buffers;
         this.operands = operands;
         this.copies = copies;
+        this.events = events;
+        this.ring = ring;
     }
 
     /** Rows are being gathered for this call, into the buffer of its parity. */
@@ -46,7 +59,8 @@ public final class DeviceResult implements Result<DeviceMatrix> {
      * @param gatheredNs how long the gather took where it came first, otherwise 0
      * @param last whether no later call is under way
      */
-    public void ended(long tookNs, long gatheredNs, boolean last) {
+    public void ended(int endedCall, long tookNs, long gatheredNs, boolean last) {
+        call = endedCall;
         endNs = System.nanoTime();
         elapsedNs = tookNs;
         gatherNs = gatheredNs;
@@ -60,9 +74,13 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
     @Override
     public Optional<DeviceMatrix> gathered() {
-        return plan.storage() == RankPlan.Storage.IN_PLACE && plan.ranks() > 1
-                ? Optional.empty()
-                : Optional.of(buffers.gathered(gatheredCall & 1));
+        boolean kept =
+                switch (plan.storage()) {
+                    case GATHERED -> true;
+                    case IN_PLACE -> plan.ranks() == 1;
+                    case PING_PONG -> false;
+                };
+        return kept ? Optional.of(buffers.gathered(gatheredCall & 1)) : Optional.empty();
     }
 
     @Override
@@ -76,7 +94,8 @@ public final class DeviceResult implements Result<DeviceMatrix> {
     }
 
     /**
-     * The device tells when the call began and ended, and in between only where it gathers first.
+     * The device tells when the call began and ended, and in between only where it gathers first,
+     * and of a ring with two buffers, where it tells of every copy and of every shard's product.
      * Where rows go through host memory, the lanes between hosts tell of every chunk.
      */
     @Override
@@ -85,13 +104,20 @@ public final class DeviceResult implements Result<DeviceMatrix> {
         Shards shards = plan.chunks().shards();
         long startNs = endNs - elapsedNs;
         List<Timeline.Track> tracks = new ArrayList<>();
+        if (ring != null && alone) {
+            tracks.addAll(((CopyStreams) copies).tracks(call, events.beginOf(call)));
+            tracks.add(ring.track(call, events.beginOf(call)));
+            return new Timeline(rank, startNs, elapsedNs, tracks);
+        }
         if (!plan.lanes().isEmpty()) {
             long peerRows = shards.totalRows() - shards.rows(rank);
             long end = gatherNs > 0 ? gatherNs : elapsedNs;
             tracks.add(track("copies", Timeline.Kind.TRANSFER, peerRows, 0, end));
         }
         long rows = shards.totalRows();
-        tracks.add(track("compute", Timeline.Kind.COMPUTE, rows, gatherNs, elapsedNs));
+        if (operands.count() > 0) {
+            tracks.add(track("compute", Timeline.Kind.COMPUTE, rows, gatherNs, elapsedNs));
+        }
         if (alone) {
             // A later call would have left its spans there instead.
             tracks.addAll(copies.tracks(startNs));

@@ -1,0 +1,73 @@
+package dev.weft.cuda.exec;
+
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+
+/**
+ * Where rows lie in the two buffers of every rank. Calls use the buffers in turn, and all ranks'
+ * are laid out by the same rule, so that a rank knows where a peer's rows lie. In gathered A, below
+ * or beside each other, a rank's own rows have their place like all others. With ping-pong buffers
+ * a buffer holds the rank's own shard and behind it room for one that arrives: there the slot of a
+ * transfer says which buffer, not the call. Pure.
+ */
+public record DeviceLayout(Shards shards, DType dtype, long cols, ArrivalPlace place) {
+
+    public DeviceLayout {
+        if (place == ArrivalPlace.NONE) {
+            throw new IllegalArgumentException("no place for what arrives: expected one");
+        }
+    }
+
+    /** Bytes from one row's start to the next one's, the same everywhere. */
+    public long pitchBytes() {
+        return DeviceMatrix.alignedPitch(dtype, landingCols()) * dtype.bytes();
+    }
+
+    private long landingCols() {
+        return place == ArrivalPlace.COLUMNS ? Math.multiplyExact(cols, shards.ranks()) : cols;
+    }
+
+    /** Bytes of each of a rank's buffers; at least one. */
+    public long bytes(int rank) {
+        long rows =
+                switch (place) {
+                    case COLUMNS -> shards.maxRows();
+                    case PING_PONG -> shards.rows(rank) + shards.maxRows();
+                    case ROWS, NONE -> shards.totalRows();
+                };
+        return Math.multiplyExact(Math.max(1, rows), pitchBytes());
+    }
+
+    /** Which of a rank's buffers holds the shard of {@code source} in a call of this parity. */
+    public int buffer(int rank, int source, int slot, int parity) {
+        return place == ArrivalPlace.PING_PONG && source != rank ? slot : parity;
+    }
+
+    /** Where an element of the shard of {@code source} lies in that buffer of {@code rank}. */
+    public long at(int rank, int source, long row, long col) {
+        long firstRow =
+                switch (place) {
+                    case COLUMNS -> 0;
+                    case PING_PONG -> source == rank ? 0 : shards.rows(rank);
+                    case ROWS, NONE -> shards.firstRow(source);
+                };
+        long firstCol = place == ArrivalPlace.COLUMNS ? source * cols : 0;
+        return (firstRow + row) * pitchBytes() + (firstCol + col) * dtype.bytes();
+    }
+
+    /** The shard of {@code source} in a buffer of {@code rank} that starts at {@code address}. */
+    public DeviceMatrix shard(int rank, int source, long address) {
+        long pitch = pitchBytes() / dtype.bytes();
+        long at = address + at(rank, source, 0, 0);
+        return new DeviceMatrix(at, dtype, shards.rows(source), cols, pitch);
+    }
+
+    /** All shards in a buffer that starts at {@code address}, where it holds them all. */
+    public DeviceMatrix gathered(long address) {
+        long rows = place == ArrivalPlace.COLUMNS ? shards.maxRows() : shards.totalRows();
+        long pitch = pitchBytes() / dtype.bytes();
+        return new DeviceMatrix(address, dtype, rows, landingCols(), pitch);
+    }
+}

@@ -1,0 +1,427 @@
+package dev.weft.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.World;
+import dev.weft.op.Operator.PendingCall;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A ring whose shards land in two buffers, on a real GPU. */
+@Tag("gpu")
+class PingPongRingIT {
+
+    private static final Duration DEADLINE = Duration.ofSeconds(5);
+    private static final long K = 264;
+    private static final long N = 392;
+
+    private Gpu gpu;
+
+    @BeforeEach
+    void openGpu() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElse(""));
+        gpu = Gpu.open(0);
+    }
+
+    private static DeviceProblem problem(Arena arena, Shards shards) {
+        return DeviceProblem.random(arena, shards, K, N, DType.BF16, DType.FP32, false);
+    }
+
+    /** The product's bits, by one rank that has all rows. */
+    static Matrix golden(Arena arena, DeviceProblem problem, Gpu gpu) {
+        Matrix a = problem.a();
+        DeviceProblem alone =
+                new DeviceProblem(
+                        Shards.of(a.rows()), a, problem.b(), problem.transposed(), problem.out());
+        Matrix c = Matrix.allocate(arena, problem.out(), a.rows(), N);
+        try (World world = World.threads(1, DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (CudaAllGatherMatmul op =
+                                        alone.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .algorithm(dev.weft.plan.Algorithm.SEQUENTIAL)
+                                                .prepare();
+                                GpuStream stream = GpuStream.create()) {
+                            op.nextShard().upload(a, stream);
+                            op.call(op.nextShard());
+                            op.product(0).download(c, stream);
+                        }
+                    });
+        }
+        return c;
+    }
+
+    private static Shards shards(int ranks, boolean uneven) {
+        return uneven
+                ? Shards.of(
+                        LongStream.range(0, ranks)
+                                .map(r -> r % 4 == 2 ? 0 : 40 + 90 * (r % 3))
+                                .toArray())
+                : Shards.even(160L * ranks, ranks);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1", "2, 1", "2, 2", "3, 1", "3, 2", "4, 1", "4, 2", "8, 1", "8, 2", "5, 4"})
+    void theProductHasTheBitsOfOneRank(int ranks, int lanes) {
+        try (Arena arena = Arena.ofShared()) {
+            for (boolean uneven : new boolean[] {false, true}) {
+                DeviceProblem problem = problem(arena, shards(ranks, uneven));
+                Matrix golden = golden(arena, problem, gpu);
+                run(problem, golden, lanes, "gated", 0);
+                run(problem, golden, lanes, "gated", 7);
+            }
+        }
+    }
+
+    private void run(
+            DeviceProblem problem, Matrix golden, int lanes, String engine, long chunkRows) {
+        try (World world = World.threads(problem.shards().ranks(), DEADLINE)) {
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        CudaAllGatherMatmulBuilder builder =
+                                problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                        .engine(engine)
+                                        .pingPong(lanes);
+                        if (chunkRows > 0) {
+                            builder.chunkRows(chunkRows);
+                        }
+                        try (CudaAllGatherMatmul op = builder.prepare();
+                                DeviceCheck check = new DeviceCheck(gpu);
+                                GpuStream stream = GpuStream.create()) {
+                            Matrix shard = problem.shard(fabric.rank());
+                            for (int call = 0; call < 5; call++) {
+                                if (call == 3) {
+                                    op.callInPlace(View.COMM_ONLY);
+                                    op.callInPlace(View.COMPUTE_ONLY);
+                                }
+                                op.nextShard().upload(shard, stream);
+                                check.poison(op.product(0));
+                                assertTrue(op.call(op.nextShard()).gathered().isEmpty());
+                                assertBits(golden, op, stream);
+                            }
+                            assertSpans(op);
+                            fabric.barrier();
+                        }
+                    });
+        }
+    }
+
+    private static void assertBits(Matrix golden, CudaAllGatherMatmul op, GpuStream stream) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix c = Matrix.allocate(arena, golden.dtype(), golden.rows(), golden.cols());
+            op.product(0).download(c, stream);
+            assertEquals(-1, golden.firstDifferentRow(c), op.plan().name());
+        }
+    }
+
+    /** A span for every copy and for every shard that has rows, within the call. */
+    private static void assertSpans(CudaAllGatherMatmul op) {
+        Timeline timeline = op.lastResult().timeline();
+        RankPlan plan = op.plan();
+        Shards shards = plan.chunks().shards();
+        List<Timeline.Span> spans =
+                timeline.tracks().stream().flatMap(track -> track.spans().stream()).toList();
+        long copies = spans.stream().filter(s -> s.kind() == Timeline.Kind.TRANSFER).count();
+        assertEquals(op.copiesPerCall(), copies);
+        Set<Integer> multiplied =
+                spans.stream()
+                        .filter(s -> s.kind() == Timeline.Kind.COMPUTE)
+                        .map(Timeline.Span::source)
+                        .collect(Collectors.toSet());
+        Set<Integer> expected =
+                java.util.stream.IntStream.range(0, plan.ranks())
+                        .filter(r -> shards.rows(r) > 0)
+                        .boxed()
+                        .collect(Collectors.toSet());
+        assertEquals(expected, multiplied);
+        assertEquals(plan.lanes().size() + 1, timeline.tracks().size());
+        for (Timeline.Span span : spans) {
+            assertTrue(span.startNs() >= 0 && span.endNs() >= span.startNs(), span.toString());
+        }
+    }
+
+    @Test
+    void cublasMultipliesStepByStepToo() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3, DEADLINE)) {
+            DeviceProblem problem = problem(arena, shards(3, false));
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (CudaAllGatherMatmul op =
+                                        problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .engine("cublas")
+                                                .pingPong()
+                                                .prepare();
+                                DeviceCheck check = new DeviceCheck(gpu);
+                                GpuStream stream = GpuStream.create()) {
+                            op.nextShard().upload(problem.shard(fabric.rank()), stream);
+                            check.poison(op.product(0));
+                            op.call(op.nextShard());
+                            fabric.barrier();
+                            DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
+                            DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
+                            assertTrue(check.product(a, b, false, op.product(0)).passed());
+                            fabric.barrier();
+                        }
+                    });
+        }
+    }
+
+    /** Two places of the own shard, two of what arrives, and the flags. */
+    @Test
+    void noGatheredAIsStoredAnywhere() {
+        for (int ranks : new int[] {2, 8}) {
+            try (Arena arena = Arena.ofShared();
+                    World world = World.threads(ranks, DEADLINE)) {
+                DeviceProblem problem =
+                        DeviceProblem.random(
+                                arena, Shards.even(128L * ranks, ranks), 512, 64, DType.BF16);
+                long shardBytes = 128 * 512 * 2;
+                world.run(
+                        fabric -> {
+                            gpu.bind();
+                            try (CudaAllGatherMatmul op =
+                                    problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                            .pingPong()
+                                            .prepare()) {
+                                assertTrue(op.reachableBytes() >= 4 * shardBytes);
+                                assertTrue(op.reachableBytes() <= 4 * shardBytes + 4096);
+                            }
+                        });
+            }
+        }
+    }
+
+    /** Two calls deep, on the caller's stream, with inputs that change. */
+    @Test
+    void manyCallsInARowSeeTheirOwnInputs() {
+        int calls = 60;
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(4, DEADLINE)) {
+            DeviceProblem[] problems = new DeviceProblem[3];
+            Matrix[] goldens = new Matrix[3];
+            for (int i = 0; i < 3; i++) {
+                problems[i] = problem(arena, shards(4, true));
+                DeviceProblem.fill(problems[i].a(), new java.util.Random(i));
+                goldens[i] = golden(arena, problems[i], gpu);
+            }
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (CudaAllGatherMatmul op =
+                                        problems[0]
+                                                .describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .pingPong(2)
+                                                .prepare();
+                                GpuStream stream = GpuStream.create()) {
+                            DeviceMatrix[] shards = new DeviceMatrix[3];
+                            DeviceMatrix[] kept = new DeviceMatrix[3];
+                            for (int i = 0; i < 3; i++) {
+                                Matrix shard = problems[i].shard(fabric.rank());
+                                shards[i] = DeviceProblem.upload(shard, stream);
+                                kept[i] = DeviceProblem.like(op.product(0));
+                            }
+                            fabric.barrier();
+                            for (int call = 0; call < calls; call++) {
+                                int i = call % 3;
+                                PendingCall<DeviceMatrix> pending =
+                                        op.start(shards[i], stream, View.PIPELINED);
+                                kept[i].copyFrom(op.product(0), stream);
+                                if (call > 0) {
+                                    pending.await();
+                                }
+                                if (call == calls - 1) {
+                                    pending.await();
+                                }
+                            }
+                            stream.synchronize();
+                            for (int i = 0; i < 3; i++) {
+                                Matrix c = Matrix.allocate(arena, DType.FP32, goldens[i].rows(), N);
+                                kept[i].download(c, stream);
+                                assertEquals(-1, goldens[i].firstDifferentRow(c), "input " + i);
+                            }
+                            fabric.barrier();
+                        }
+                    });
+        }
+    }
+
+    private static void await(String what, BooleanSupplier condition) {
+        long start = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() - start < 10_000_000_000L, () -> "never: " + what);
+            Thread.onSpinWait();
+        }
+    }
+
+    /**
+     * Every product is held back, and the shards of two steps arrive all the same, those of a third
+     * not: their buffer is not free.
+     */
+    @Test
+    void shardsArriveWhileProductsAreHeldBack() {
+        int ranks = 4;
+        try (Arena arena = Arena.ofShared();
+                Hold hold = new Hold(gpu);
+                World world = World.threads(ranks, Duration.ofSeconds(15))) {
+            DeviceProblem problem = problem(arena, shards(ranks, false));
+            Matrix golden = golden(arena, problem, gpu);
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        int rank = fabric.rank();
+                        try (CudaAllGatherMatmul op =
+                                        problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .products(hold::before)
+                                                .pingPong()
+                                                .splitsPerRank(1)
+                                                .prepare();
+                                GpuStream stream = GpuStream.create()) {
+                            op.nextShard().upload(problem.shard(rank), stream);
+                            fabric.barrier();
+                            PendingCall<DeviceMatrix> pending = op.start(op.nextShard());
+                            try {
+                                for (int step = 1; step <= 2; step++) {
+                                    int source = Math.floorMod(rank - step, ranks);
+                                    await("step " + step, () -> op.hasArrived(source, 0));
+                                }
+                                assertFalse(op.hasArrived(Math.floorMod(rank - 3, ranks), 0));
+                                assertFalse(pending.isDone());
+                                fabric.barrier();
+                            } finally {
+                                hold.release();
+                            }
+                            pending.await();
+                            assertBits(golden, op, stream);
+                            fabric.barrier();
+                        }
+                    });
+            assertFalse(hold.ranOut());
+        }
+    }
+
+    /** Rank 1's rows do not leave it, and rank 0's own rows are multiplied meanwhile. */
+    @Test
+    void rowsThatAreThereAreMultipliedWhileTransfersAreHeldBack() {
+        try (Arena arena = Arena.ofShared();
+                Hold hold = new Hold(gpu);
+                World world = World.threads(2, Duration.ofSeconds(15))) {
+            DeviceProblem problem = problem(arena, shards(2, false));
+            Matrix golden = golden(arena, problem, gpu);
+            long rows = problem.shards().rows(0);
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        int rank = fabric.rank();
+                        long bytes = Matrix.contiguousBytes(DType.FP32, golden.rows(), N);
+                        try (CudaAllGatherMatmul op =
+                                        problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .pingPong()
+                                                .prepare();
+                                PinnedBuffer host = PinnedBuffer.allocate(bytes);
+                                DeviceCheck check = new DeviceCheck(gpu);
+                                GpuStream stream = GpuStream.create();
+                                GpuStream looks = GpuStream.create()) {
+                            Matrix c = Matrix.of(host.segment(), DType.FP32, golden.rows(), N);
+                            op.nextShard().upload(problem.shard(rank), stream);
+                            check.poison(op.product(0));
+                            op.product(0).download(c, looks);
+                            assertFalse(c.rows(0, rows).bitwiseEquals(golden.rows(0, rows)));
+                            fabric.barrier();
+                            if (rank == 1) {
+                                hold.queue(stream);
+                            }
+                            PendingCall<DeviceMatrix> pending =
+                                    op.start(op.nextShard(), stream, View.PIPELINED);
+                            try {
+                                if (rank == 0) {
+                                    await(
+                                            "the product of rank 0's own rows",
+                                            () -> {
+                                                op.product(0).download(c, looks);
+                                                return c.rows(0, rows)
+                                                        .bitwiseEquals(golden.rows(0, rows));
+                                            });
+                                    assertFalse(op.hasArrived(1, 0));
+                                    assertFalse(
+                                            c.rows(rows, rows)
+                                                    .bitwiseEquals(golden.rows(rows, rows)));
+                                }
+                                assertFalse(pending.isDone());
+                                fabric.barrier();
+                            } finally {
+                                hold.release();
+                            }
+                            pending.await();
+                            assertBits(golden, op, stream);
+                            fabric.barrier();
+                        }
+                    });
+            assertFalse(hold.ranOut());
+        }
+    }
+
+    /** Rank 1 fails in the middle of its call; the others say so, and the GPU serves on. */
+    @Test
+    void aRankThatFailsInTheMiddleOfTheRingIsNamed() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(4, Duration.ofSeconds(2))) {
+            DeviceProblem problem = problem(arena, shards(4, false));
+            assertThrows(
+                    RuntimeException.class,
+                    () ->
+                            world.run(
+                                    fabric -> {
+                                        gpu.bind();
+                                        failingCall(problem, fabric);
+                                    }));
+            run(problem, golden(arena, problem, gpu), 1, "gated", 0);
+        }
+    }
+
+    private void failingCall(DeviceProblem problem, dev.weft.fabric.Fabric fabric) {
+        boolean fails = fabric.rank() == 1;
+        CudaAllGatherMatmulBuilder builder =
+                problem.describe(CudaAllGatherMatmul.on(fabric, gpu)).pingPong();
+        if (fails) {
+            int[] launches = new int[1];
+            builder.products(product -> new FailingProduct(product, launches));
+        }
+        try (CudaAllGatherMatmul op = builder.prepare()) {
+            fabric.barrier();
+            RuntimeException end =
+                    assertThrows(RuntimeException.class, () -> op.call(op.nextShard()));
+            if (!fails) {
+                assertTrue(end instanceof FabricException, end.toString());
+                assertEquals(1, ((FabricException) end).peer(), end.getMessage());
+            }
+            throw end;
+        }
+    }
+}
