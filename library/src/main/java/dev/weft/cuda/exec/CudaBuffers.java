@@ -42,11 +42,6 @@ public final class CudaBuffers implements AutoCloseable {
         return owned.getLast();
     }
 
-    /** All that it holds on the GPU. */
-    public long bytes() {
-        return owned.stream().mapToLong(DeviceBuffer::bytes).sum();
-    }
-
     public DType aType() {
         return layout.dtype();
     }
