@@ -103,10 +103,13 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         List<SpanLog> logs =
                 Stream.concat(Stream.of(staging), workers.stream().map(Worker::log)).toList();
         this.result = new HostResult(fabric.rank(), products, memory, keepGathered, state, logs);
+        // A gather is too short to hand over: its caller waits for nothing else.
+        Runnable awaited = products.isEmpty() ? workers.removeLast() : null;
         this.team =
                 new Team(
                         "weft-" + fabric.worldRank(fabric.rank()),
                         workers.toArray(Runnable[]::new),
+                        awaited,
                         task -> pin(task, settings.pinning()),
                         this::failed);
     }

@@ -183,6 +183,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         plan.chunks(),
                         wanted.aType(),
                         landing(plan, wanted),
+                        shardsLand(plan, wanted),
                         summaries ? plan.lanes().size() : 0);
         regions.add(memory.region());
         int workers = prepared.workers();
@@ -231,10 +232,24 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return wanted.wants(Feature.KEPT) || arrives ? ArrivalPlace.ROWS : ArrivalPlace.NONE;
     }
 
+    /**
+     * A gather alone leaves each shard where it lands. Not side by side: peers read the gaps
+     * between its rows too slowly. Not by the fabric's own gather, which takes shards from
+     * elsewhere.
+     */
+    private static boolean shardsLand(RankPlan plan, Description wanted) {
+        return wanted.gathersOnly()
+                && landing(plan, wanted) == ArrivalPlace.ROWS
+                && !leavesGather(plan, wanted);
+    }
+
+    private static boolean leavesGather(RankPlan plan, Description wanted) {
+        return plan.pacing().anyGather() && landing(plan, wanted) == ArrivalPlace.ROWS;
+    }
+
     /** The fabric's own all-gather, where the plan leaves the gather to it; else null. */
     private RowGather rowGather(RankPlan plan, Description wanted) {
-        boolean any = plan.pacing().anyGather() && landing(plan, wanted) == ArrivalPlace.ROWS;
-        return any ? fabric.rowGather() : null;
+        return leavesGather(plan, wanted) ? fabric.rowGather() : null;
     }
 
     private void agree(Description wanted) {

@@ -82,7 +82,8 @@ final class ComputeWorker extends Worker {
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
-            starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1);
+            // Where nothing is multiplied, all that peers do before they start is a call like this.
+            starts[r] = new Awaited(Awaited.SHARD, r, r, -1, 1, products.isEmpty());
         }
         this.stepRows = stepRows(workspace);
     }
@@ -252,7 +253,8 @@ final class ComputeWorker extends Worker {
                         ? memory.shard(source, state.call)
                         : memory.landing(plan.rank(), arrivals.slot(source), state.call);
         long firstRow = blockRow + (fromShard ? 0 : memory.landingRow(source));
-        if (keepGathered && fromShard && state.view == View.PIPELINED) {
+        boolean isThere = source == plan.rank() && memory.shardsLand();
+        if (keepGathered && fromShard && !isThere && state.view == View.PIPELINED) {
             memory.gathered(plan.rank(), state.call)
                     .copyBlock(
                             rows,

@@ -70,7 +70,8 @@ public class ReleaseWordStress {
             RankPlan plan =
                     Algorithm.pingPongRing().plans(chunks, 1, fabric.hosts()).get(fabric.rank());
             OperatorMemory memory =
-                    new OperatorMemory(fabric, chunks, DType.FP32, ArrivalPlace.PING_PONG, 0);
+                    new OperatorMemory(
+                            fabric, chunks, DType.FP32, ArrivalPlace.PING_PONG, false, 0);
             return new Successor(
                     plan,
                     memory.region(),

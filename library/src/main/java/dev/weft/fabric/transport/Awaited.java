@@ -9,8 +9,9 @@ package dev.weft.fabric.transport;
  * @param source the rank whose rows are awaited, or -1
  * @param chunk its chunk's number, or -1
  * @param lead how far the writer can be past the awaited value; a word further on is corrupt
+ * @param soon whether the signal is microseconds away wherever the writer gets a core
  */
-public record Awaited(String what, int writer, int source, int chunk, int lead) {
+public record Awaited(String what, int writer, int source, int chunk, int lead, boolean soon) {
 
     /** For waits that do not know how far a writer can be. */
     public static final int ANY_LEAD = Integer.MAX_VALUE;
@@ -36,6 +37,10 @@ public record Awaited(String what, int writer, int source, int chunk, int lead) 
         }
     }
 
+    public Awaited(String what, int writer, int source, int chunk, int lead) {
+        this(what, writer, source, chunk, lead, false);
+    }
+
     /** A wait with any lead. */
     public Awaited(String what, int writer, int source, int chunk) {
         this(what, writer, source, chunk, ANY_LEAD);
@@ -51,6 +56,11 @@ public record Awaited(String what, int writer, int source, int chunk, int lead) 
 
     /** A copy for a writer that is at most {@code most} past the awaited value. */
     public Awaited within(int most) {
-        return new Awaited(what, writer, source, chunk, most);
+        return new Awaited(what, writer, source, chunk, most, soon);
+    }
+
+    /** A copy for a signal that is microseconds away: whoever waits yields before it blocks. */
+    public Awaited expectedSoon() {
+        return new Awaited(what, writer, source, chunk, lead, true);
     }
 }

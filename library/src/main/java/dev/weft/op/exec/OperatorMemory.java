@@ -29,7 +29,7 @@ import java.lang.foreign.MemorySegment;
  *                           it arrived; each source's flags are aligned to 128 bytes
  * 128 bytes   4 bytes each  summary counters, one per lane of every rank, 128 bytes apart (only
  *                           where they are wanted)
- * page        2 halves      this rank's shard, [rows, K]
+ * page        2 halves      this rank's shard, [rows, K], unless it lies in gathered A
  * page        2 halves      what lands here: gathered A, or two ping-pong buffers, or nothing
  * </pre>
  *
@@ -51,6 +51,7 @@ public final class OperatorMemory {
     private final Region region;
     private final ArrivalPlace landing;
     private final boolean staged;
+    private final boolean shardsLand;
     private final Chunks chunks;
     private final Shards rows;
     private final long cols;
@@ -60,6 +61,7 @@ public final class OperatorMemory {
     private final long shardsAt;
     private final long landingCols;
     private final long pitchBytes;
+    private final long shardPitchBytes;
     private final long landingPitchBytes;
     private final long landingHalfBytes;
 
@@ -68,10 +70,28 @@ public final class OperatorMemory {
 
     private final Matrix[][] landings;
 
-    /** Rows without gaps, and so many summary counters per rank. Collective. */
+    /**
+     * Rows without gaps, and so many summary counters per rank. Collective.
+     *
+     * @param shardsLand whether each rank's shard lies in its own gathered A, at its place there:
+     *     then it is in the result without a copy
+     */
     public OperatorMemory(
-            Transport fabric, Chunks chunks, DType dtype, ArrivalPlace landing, int lanes) {
-        this(fabric, chunks, dtype, landing, lanes, chunks.cols() * dtype.bytes(), false);
+            Transport fabric,
+            Chunks chunks,
+            DType dtype,
+            ArrivalPlace landing,
+            boolean shardsLand,
+            int lanes) {
+        this(
+                fabric,
+                chunks,
+                dtype,
+                landing,
+                shardsLand,
+                lanes,
+                chunks.cols() * dtype.bytes(),
+                false);
     }
 
     /**
@@ -80,7 +100,8 @@ public final class OperatorMemory {
      */
     public static OperatorMemory staged(
             Transport fabric, Chunks chunks, DType dtype, long pitchBytes) {
-        return new OperatorMemory(fabric, chunks, dtype, ArrivalPlace.ROWS, 0, pitchBytes, true);
+        return new OperatorMemory(
+                fabric, chunks, dtype, ArrivalPlace.ROWS, false, 0, pitchBytes, true);
     }
 
     private OperatorMemory(
@@ -88,10 +109,12 @@ public final class OperatorMemory {
             Chunks chunks,
             DType dtype,
             ArrivalPlace landing,
+            boolean shardsLand,
             int lanes,
             long pitchBytes,
             boolean staged) {
         this.landing = landing;
+        this.shardsLand = shardsLand;
         this.staged = staged;
         this.dtype = dtype;
         this.lanes = lanes;
@@ -111,9 +134,9 @@ public final class OperatorMemory {
         boolean beside = landing == ArrivalPlace.COLUMNS;
         landingCols = beside ? Math.multiplyExact(cols, ranks) : cols;
         landingPitchBytes = beside ? landingCols * dtype.bytes() : pitchBytes;
+        shardPitchBytes = shardsLand ? landingPitchBytes : pitchBytes;
         landingHalfBytes = halfBytes(landingRows, landingPitchBytes);
-        long ownHalf = halfBytes(rows.rows(fabric.rank()), pitchBytes);
-        region = fabric.allocate(shardsAt + HALVES * (ownHalf + landingHalfBytes));
+        region = fabric.allocate(landingAt(fabric.rank(), HALVES));
 
         shards = new Matrix[HALVES][ranks];
         landings = new Matrix[HALVES][ranks];
@@ -121,9 +144,13 @@ public final class OperatorMemory {
         for (int half = 0; half < HALVES; half++) {
             for (int r = 0; r < ranks; r++) {
                 if (hosts.shareMemory(r, fabric.rank())) {
-                    shards[half][r] = view(r, shardAt(r, half), rows.rows(r), cols, pitchBytes);
                     long at = landingAt(r, half);
-                    landings[half][r] = view(r, at, landingRows, landingCols, landingPitchBytes);
+                    Matrix landed = view(r, at, landingRows, landingCols, landingPitchBytes);
+                    landings[half][r] = landed;
+                    shards[half][r] =
+                            shardsLand
+                                    ? landed.block(landingRow(r), rows.rows(r), landingCol(r), cols)
+                                    : view(r, shardAt(r, half), rows.rows(r), cols, pitchBytes);
                 }
             }
         }
@@ -131,12 +158,20 @@ public final class OperatorMemory {
 
     /** Where a half of {@code rank}'s shard begins in its part. */
     public long shardAt(int rank, int half) {
-        return shardsAt + half * halfBytes(rows.rows(rank), pitchBytes);
+        return shardsLand
+                ? landingAt(rank, half) + landedAt(rank)
+                : shardsAt + half * halfBytes(rows.rows(rank), pitchBytes);
+    }
+
+    /** Where the shard of {@code source} begins in what lands. */
+    private long landedAt(int source) {
+        return landingRow(source) * landingPitchBytes + landingCol(source) * dtype.bytes();
     }
 
     /** Where a half of what lands at {@code rank} begins in its part. */
     public long landingAt(int rank, int half) {
-        return shardAt(rank, HALVES) + half * landingHalfBytes;
+        long ownHalves = shardsLand ? 0 : HALVES * halfBytes(rows.rows(rank), pitchBytes);
+        return shardsAt + ownHalves + half * landingHalfBytes;
     }
 
     private long landingRows() {
@@ -216,7 +251,7 @@ public final class OperatorMemory {
                 forward
                         ? landingAt(transfer.from(), pingPong ? fromBuffer : half) + inLanding
                         : shardAt(transfer.from(), half) + inShard(chunk),
-                forward ? landingPitchBytes : pitchBytes,
+                forward ? landingPitchBytes : shardPitchBytes,
                 transfer.to(),
                 landingAt(transfer.to(), pingPong ? transfer.slot() : half) + inLanding,
                 landingPitchBytes,
@@ -229,13 +264,19 @@ public final class OperatorMemory {
 
     /** Where a chunk begins within its shard. */
     public long inShard(Chunk chunk) {
-        return chunk.firstRow() * pitchBytes + chunk.firstCol() * dtype.bytes();
+        return chunk.firstRow() * shardPitchBytes + chunk.firstCol() * dtype.bytes();
     }
 
     /** Where a chunk begins within what lands. */
     public long inLanding(Chunk chunk) {
-        return (landingRow(chunk.source()) + chunk.firstRow()) * landingPitchBytes
-                + (landingCol(chunk.source()) + chunk.firstCol()) * dtype.bytes();
+        return landedAt(chunk.source())
+                + chunk.firstRow() * landingPitchBytes
+                + chunk.firstCol() * dtype.bytes();
+    }
+
+    /** Whether a rank's shard is a part of its own gathered A. */
+    public boolean shardsLand() {
+        return shardsLand;
     }
 
     /** Whether the chunks of a shard come one by one, after the call has started. */

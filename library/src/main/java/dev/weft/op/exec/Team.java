@@ -19,6 +19,10 @@ public final class Team implements AutoCloseable {
     private static final int SPINS = 100;
 
     private final Thread[] threads;
+
+    /** The task that whoever awaits a round runs itself, or null. */
+    private final Runnable awaited;
+
     private final AtomicInteger running = new AtomicInteger();
     private final Consumer<Throwable> onError;
     private volatile int round;
@@ -26,15 +30,31 @@ public final class Team implements AutoCloseable {
     private volatile Thread awaiting;
     private volatile boolean closed;
 
+    /** Whether the round's {@link #awaited} is still to be run. */
+    private boolean isDue;
+
+    /** One thread per task. */
+    public Team(
+            String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onError) {
+        this(name, tasks, null, first, onError);
+    }
+
     /**
-     * One thread per task.
+     * One thread per task, except for {@code awaited}.
      *
+     * @param awaited a task that {@link #await} runs, where a round is too short to hand it over to
+     *     a thread; null for none
      * @param first what a task's thread does once, before its first round
      * @param onError gets what a task throws, on the task's thread
      */
     public Team(
-            String name, Runnable[] tasks, Consumer<Runnable> first, Consumer<Throwable> onError) {
+            String name,
+            Runnable[] tasks,
+            Runnable awaited,
+            Consumer<Runnable> first,
+            Consumer<Throwable> onError) {
         this.onError = onError;
+        this.awaited = awaited;
         threads = new Thread[tasks.length];
         for (int i = 0; i < tasks.length; i++) {
             Runnable task = tasks[i];
@@ -64,14 +84,18 @@ public final class Team implements AutoCloseable {
         }
         while (awaitRoundAfter(seen)) {
             seen++;
-            try {
-                task.run();
-            } catch (Throwable e) {
-                onError.accept(e);
-            } finally {
-                // Whatever happens: who awaits the round has no deadline.
-                ended(seen);
-            }
+            run(task, seen);
+        }
+    }
+
+    private void run(Runnable task, int of) {
+        try {
+            task.run();
+        } catch (Throwable e) {
+            onError.accept(e);
+        } finally {
+            // Whatever happens: who awaits the round has no deadline.
+            ended(of);
         }
     }
 
@@ -97,7 +121,8 @@ public final class Team implements AutoCloseable {
     }
 
     public void start() {
-        running.set(threads.length);
+        running.set(threads.length + (awaited == null ? 0 : 1));
+        isDue = awaited != null;
         awaiting = Thread.currentThread();
         round++;
         for (Thread thread : threads) {
@@ -112,6 +137,10 @@ public final class Team implements AutoCloseable {
     /** Waits for the end of the round. May be called from another thread than {@link #start}. */
     public void await() {
         awaiting = Thread.currentThread();
+        if (isDue) {
+            isDue = false;
+            run(awaited, round);
+        }
         boolean interrupted = false;
         while (!isDone()) {
             LockSupport.park(this);

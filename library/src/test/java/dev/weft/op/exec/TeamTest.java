@@ -1,6 +1,7 @@
 package dev.weft.op.exec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -61,6 +62,32 @@ class TeamTest {
             team.await();
             assertTrue(Thread.interrupted());
             assertEquals(1, rounds.get());
+        }
+    }
+
+    @Test
+    void whoAwaitsARoundRunsItsOwnTask() {
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        AtomicReference<Thread> ran = new AtomicReference<>();
+        AtomicInteger others = new AtomicInteger();
+        Runnable[] tasks = {others::incrementAndGet};
+        Runnable awaited =
+                () -> {
+                    ran.set(Thread.currentThread());
+                    throw new IllegalStateException("round " + others.get());
+                };
+        try (Team team = new Team("test", tasks, awaited, task -> {}, failure::set)) {
+            for (int round = 1; round <= 3; round++) {
+                ran.set(null);
+                team.start();
+                assertFalse(team.isDone());
+                team.await();
+                assertTrue(team.isDone());
+                assertSame(Thread.currentThread(), ran.get());
+                assertEquals(round, others.get());
+                assertTrue(failure.get().getMessage().startsWith("round "));
+                team.await();
+            }
         }
     }
 }
