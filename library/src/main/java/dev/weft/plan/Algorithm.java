@@ -62,6 +62,17 @@ public enum Algorithm implements PlanWriter {
         return new SlicedRing(programs, lanes, byLane);
     }
 
+    /**
+     * Another way to gather, shared by the programs of a rank: program p of P moves and consumes
+     * the p-th P-th of every shard's rows, with lanes of its own. Shards are cut into as many whole
+     * chunks for each program.
+     *
+     * @param base not {@link #AUTO}, which has no plans of its own
+     */
+    public static PlanWriter byPrograms(PlanWriter base, int programs) {
+        return new ProgramPlans(base, programs);
+    }
+
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
         return Planner.named(label, List.of(values()));
