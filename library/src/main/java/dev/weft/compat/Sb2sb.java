@@ -1,32 +1,39 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGather;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.OperatorBuilder;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.Function;
 
 /**
- * The SBUF-to-SBUF all-gathers: in one call each, which prepares, gathers and frees, or prepared
- * once by {@link #untiled}, {@link #tiled} or {@link #rows} and called many times. Every rank of
- * the world prepares, calls and closes, in the same order; one thread of the rank at a time. The
- * bytes at every rank of a group are the same afterwards.
+ * The SBUF-to-SBUF all-gathers: in one call each, or prepared once by {@link #untiled}, {@link
+ * #tiled} or {@link #rows} and called many times. Every rank of the world prepares, calls and
+ * closes, in the same order; one thread of the rank at a time. The bytes at every rank of a group
+ * are the same afterwards. A rank that is in none of the replica groups takes part in these calls
+ * too, and gathers alone: it gets back what it gave.
  *
- * <p>A matrix that one of the single calls returns is fresh and stays valid as long as something
- * refers to it; the forms with {@code out} write into the caller's memory instead. Arguments that
- * do not fit are refused with their values, and end the call on the other ranks too; as after every
- * failure, the world is of no further use then.
+ * <p>Results lie in memory that all ranks of a host can read: {@link #peer} gives those of another
+ * rank. A matrix that one of the single calls returns is a copy of its own, which stays valid as
+ * long as something refers to it; the forms with {@code out} write into the caller's memory.
  *
- * <p>A program is an operator with workers of its own; program p of P gathers the p-th P-th of the
- * rows. A tile is a chunk, the unit that travels.
+ * <p>Arguments that do not fit are refused with their values, and end the call on the other ranks
+ * too; as after every failure, the world is of no further use then.
+ *
+ * @param <M> the type of matrix: {@link Matrix} in host memory, or {@link DeviceMatrix} on a GPU
  */
-public final class Sb2sb implements AutoCloseable {
+public final class Sb2sb<M> implements AutoCloseable {
 
     /** Rows of a tile, and of a tensor that is gathered without tiles, at most. */
     public static final int MAX_TILE_ROWS = 128;
@@ -34,103 +41,240 @@ public final class Sb2sb implements AutoCloseable {
     private final Fabric world;
     private final Fabric group;
     private final Shape shape;
-    private final List<AllGather<Matrix>> programs;
-    private final Sb2sbPrograms runner;
+    private final AllGather<M> gather;
 
-    /** What each rank gives and gets. */
-    private record Shape(long rows, long cols, DType dtype, long outRows, long outCols) {}
+    /** What each rank gives and gets, and which programs share the tiles. */
+    private record Shape(
+            long rows, long cols, DType dtype, long outRows, long outCols, int programs) {}
 
-    private Sb2sb(Fabric world, Fabric group, Shape shape, List<AllGather<Matrix>> programs) {
+    private Sb2sb(Fabric world, Fabric group, Shape shape, AllGather<M> gather) {
         this.world = world;
         this.group = group;
         this.shape = shape;
-        this.programs = programs;
-        this.runner = new Sb2sbPrograms(programs, shape.dtype(), shape.outRows(), shape.outCols());
+        this.gather = gather;
     }
 
     /**
      * Gathers small tensors along the last dimension: [H, W] on each rank become [H, W x tpDegree],
-     * in rank order.
+     * in the order of the rank's group.
      *
      * @param inp H of at most 128 rows, H x W elements of at most 24 MiB
-     * @param replicaGroups groups of consecutive ranks that gather on their own
-     * @param tpDegree ranks of one group
+     * @param replicaGroups which ranks gather together; the same on every rank
+     * @param tpDegree ranks of this rank's group
      */
-    public static Matrix allgatherSb2sb(Fabric world, Matrix inp, int replicaGroups, int tpDegree) {
-        return untiled(world, inp, replicaGroups, tpDegree).once(inp, null);
+    public static Matrix allgatherSb2sb(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return copied(allgatherSb2sbShared(world, inp, replicaGroups, tpDegree));
     }
 
-    /** As {@link #allgatherSb2sb(Fabric, Matrix, int, int)}, into {@code out}. */
+    /** As {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherSb2sb(
-            Fabric world, Matrix inp, int replicaGroups, int tpDegree, Matrix out) {
-        untiled(world, inp, replicaGroups, tpDegree).once(inp, out);
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
+        into(out, inp, untiled(world, inp, replicaGroups, tpDegree));
+    }
+
+    /**
+     * As {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}; the result stays where the
+     * group's other ranks can read it, until what is returned is closed, by all ranks.
+     */
+    public static Sb2sb<Matrix> allgatherSb2sbShared(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return called(inp, untiled(world, inp, replicaGroups, tpDegree));
+    }
+
+    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    public static Sb2sb<DeviceMatrix> allgatherSb2sbShared(
+            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return called(
+                inp,
+                untiled(
+                        world,
+                        gpu,
+                        inp.rows(),
+                        inp.cols(),
+                        inp.dtype(),
+                        replicaGroups,
+                        tpDegree,
+                        Sb2sbConfig.DEFAULT));
     }
 
     /**
      * Gathers larger tensors along the last dimension, in tiles of min(M, 128) rows: [M, K] on each
-     * rank become [M, K x tpDegree], in rank order.
+     * rank become [M, K x tpDegree], in the order of the rank's group.
      *
      * @param inp M of at most 128 rows or a multiple of 128
-     * @param lnc programs of each rank, each with threads of its own; the tiles are dealt to them
-     *     in equal runs. With several, {@code inp} and {@code out} must not belong to one thread
+     * @param lnc programs of each rank, which share its tiles in equal runs and write to one result
+     *     side by side. With several, {@code inp} must not belong to one thread
      */
     public static Matrix allgatherSb2sbTiled(
-            Fabric world, Matrix inp, int replicaGroups, int tpDegree, int lnc) {
-        return tiled(world, inp, replicaGroups, tpDegree, lnc).once(inp, null);
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
+        return copied(allgatherSb2sbTiledShared(world, inp, replicaGroups, tpDegree, lnc));
     }
 
-    /** As {@link #allgatherSb2sbTiled(Fabric, Matrix, int, int, int)}, into {@code out}. */
+    /** As {@link #allgatherSb2sbTiled(Fabric, Matrix, ReplicaGroups, int, int)}, into a matrix. */
     public static void allgatherSb2sbTiled(
-            Fabric world, Matrix inp, int replicaGroups, int tpDegree, int lnc, Matrix out) {
-        tiled(world, inp, replicaGroups, tpDegree, lnc).once(inp, out);
+            Fabric world,
+            Matrix inp,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            int lnc,
+            Matrix out) {
+        into(out, inp, tiled(world, inp, replicaGroups, tpDegree, lnc));
+    }
+
+    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, in tiles. */
+    public static Sb2sb<Matrix> allgatherSb2sbTiledShared(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
+        return called(inp, tiled(world, inp, replicaGroups, tpDegree, lnc));
+    }
+
+    /** As {@link #allgatherSb2sbTiledShared}, on a GPU; programs are streams there. */
+    public static Sb2sb<DeviceMatrix> allgatherSb2sbTiledShared(
+            Fabric world,
+            Gpu gpu,
+            DeviceMatrix inp,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            int lnc) {
+        return called(
+                inp,
+                tiled(
+                        world,
+                        gpu,
+                        inp.rows(),
+                        inp.cols(),
+                        inp.dtype(),
+                        replicaGroups,
+                        tpDegree,
+                        lnc,
+                        Sb2sbConfig.DEFAULT));
     }
 
     /** The sibling that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
-    public static Matrix allgatherRows(Fabric world, Matrix inp, int replicaGroups, int tpDegree) {
-        return rows(world, inp, replicaGroups, tpDegree).once(inp, null);
+    public static Matrix allgatherRows(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return copied(allgatherRowsShared(world, inp, replicaGroups, tpDegree));
     }
 
-    /** As {@link #allgatherRows(Fabric, Matrix, int, int)}, into {@code out}. */
+    /** As {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherRows(
-            Fabric world, Matrix inp, int replicaGroups, int tpDegree, Matrix out) {
-        rows(world, inp, replicaGroups, tpDegree).once(inp, out);
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
+        into(out, inp, rows(world, inp, replicaGroups, tpDegree));
     }
 
-    /** Gathers into {@code outOrNull}, or into fresh memory, and closes. */
-    private Matrix once(Matrix inp, Matrix outOrNull) {
-        try (Sb2sb gather = this) {
-            Matrix out =
-                    outOrNull == null
-                            ? Matrix.allocate(Arena.ofAuto(), shape.dtype(), outRows(), outCols())
-                            : outOrNull;
-            gather.call(inp, out);
-            return out;
+    /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, shard below shard. */
+    public static Sb2sb<Matrix> allgatherRowsShared(
+            Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return called(inp, rows(world, inp, replicaGroups, tpDegree));
+    }
+
+    /** As {@link #allgatherRowsShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
+    public static Sb2sb<DeviceMatrix> allgatherRowsShared(
+            Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
+        return called(
+                inp,
+                rows(
+                        world,
+                        gpu,
+                        inp.rows(),
+                        inp.cols(),
+                        inp.dtype(),
+                        replicaGroups,
+                        tpDegree,
+                        Sb2sbConfig.DEFAULT));
+    }
+
+    /** Gathers once and leaves open what holds the result. */
+    private static <M> Sb2sb<M> called(M inp, Sb2sb<M> gather) {
+        try {
+            gather.call(inp);
+            return gather;
+        } catch (RuntimeException | Error e) {
+            gather.close();
+            throw e;
         }
     }
 
-    private static Sb2sb untiled(Fabric world, Matrix inp, int groups, int tpDegree) {
+    private static Matrix copied(Sb2sb<Matrix> called) {
+        try (called) {
+            Matrix result = called.result();
+            Matrix copy =
+                    Matrix.allocate(Arena.ofAuto(), result.dtype(), result.rows(), result.cols());
+            copy.copyFrom(result);
+            return copy;
+        }
+    }
+
+    private static void into(Matrix out, Matrix inp, Sb2sb<Matrix> gather) {
+        try (gather) {
+            gather.checkOrFail("out", out, gather.outRows(), gather.outCols());
+            out.copyFrom(gather.call(inp));
+        }
+    }
+
+    private static Sb2sb<Matrix> untiled(
+            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree) {
         return untiled(
                 world, inp.rows(), inp.cols(), inp.dtype(), groups, tpDegree, Sb2sbConfig.DEFAULT);
     }
 
-    private static Sb2sb tiled(Fabric world, Matrix inp, int groups, int tpDegree, int lnc) {
+    private static Sb2sb<Matrix> tiled(
+            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
         DType type = inp.dtype();
         return tiled(
                 world, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, Sb2sbConfig.DEFAULT);
     }
 
-    private static Sb2sb rows(Fabric world, Matrix inp, int groups, int tpDegree) {
+    private static Sb2sb<Matrix> rows(
+            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree) {
         return rows(
                 world, inp.rows(), inp.cols(), inp.dtype(), groups, tpDegree, Sb2sbConfig.DEFAULT);
     }
 
     /** Collective: {@link #allgatherSb2sb} of [h, w]. */
-    public static Sb2sb untiled(
+    public static Sb2sb<Matrix> untiled(
             Fabric world,
             long h,
             long w,
             DType dtype,
-            int replicaGroups,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            Sb2sbConfig config) {
+        return untiled(world, Sb2sb::onHost, h, w, dtype, replicaGroups, tpDegree, config);
+    }
+
+    /** Collective: {@link #allgatherSb2sb} of [h, w] on a GPU. */
+    public static Sb2sb<DeviceMatrix> untiled(
+            Fabric world,
+            Gpu gpu,
+            long h,
+            long w,
+            DType dtype,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            Sb2sbConfig config) {
+        return untiled(
+                world,
+                group -> CudaAllGatherMatmul.on(group, gpu),
+                h,
+                w,
+                dtype,
+                replicaGroups,
+                tpDegree,
+                config);
+    }
+
+    private static AllGatherMatmulBuilder onHost(Fabric group) {
+        return AllGatherMatmul.on(group).sharedResults();
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> untiled(
+            Fabric world,
+            Function<Fabric, B> builder,
+            long h,
+            long w,
+            DType dtype,
+            ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
         return prepare(
@@ -142,21 +286,58 @@ public final class Sb2sb implements AutoCloseable {
                     Sb2sbRules.partitions(h);
                     Sb2sbRules.capacity(h, w, dtype, config.onChipBytes());
                 },
-                group -> {
-                    AllGather<Matrix> all =
-                            AllGather.columns(group, h, w, dtype, config.algorithm(), h);
-                    Shape shape = new Shape(h, w, dtype, h, w * tpDegree);
-                    return new Sb2sb(world, group, shape, List.of(all));
-                });
+                group ->
+                        new Sb2sb<>(
+                                world,
+                                group,
+                                new Shape(h, w, dtype, h, w * group.size(), 1),
+                                AllGather.columns(
+                                        builder.apply(group), h, w, dtype, config.algorithm(), h)));
     }
 
     /** Collective: {@link #allgatherSb2sbTiled} of [m, k] by {@code lnc} programs. */
-    public static Sb2sb tiled(
+    public static Sb2sb<Matrix> tiled(
             Fabric world,
             long m,
             long k,
             DType dtype,
-            int replicaGroups,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            int lnc,
+            Sb2sbConfig config) {
+        return tiled(world, Sb2sb::onHost, m, k, dtype, replicaGroups, tpDegree, lnc, config);
+    }
+
+    /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU; programs are streams there. */
+    public static Sb2sb<DeviceMatrix> tiled(
+            Fabric world,
+            Gpu gpu,
+            long m,
+            long k,
+            DType dtype,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            int lnc,
+            Sb2sbConfig config) {
+        return tiled(
+                world,
+                group -> CudaAllGatherMatmul.on(group, gpu),
+                m,
+                k,
+                dtype,
+                replicaGroups,
+                tpDegree,
+                lnc,
+                config);
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> tiled(
+            Fabric world,
+            Function<Fabric, B> builder,
+            long m,
+            long k,
+            DType dtype,
+            ReplicaGroups replicaGroups,
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
@@ -169,35 +350,63 @@ public final class Sb2sb implements AutoCloseable {
                     Sb2sbRules.tiles(m, lnc);
                 },
                 group -> {
-                    int count = Sb2sbRules.programs(m, lnc);
-                    List<AllGather<Matrix>> programs = new ArrayList<>();
-                    try {
-                        for (int p = 0; p < count; p++) {
-                            programs.add(
-                                    AllGather.columns(
-                                            group,
-                                            m / count,
-                                            k,
-                                            dtype,
-                                            config.algorithm(),
-                                            Sb2sbRules.tileRows(m)));
-                        }
-                        Shape shape = new Shape(m, k, dtype, m, k * tpDegree);
-                        return new Sb2sb(world, group, shape, programs);
-                    } catch (RuntimeException | Error e) {
-                        closeAll(programs);
-                        throw e;
-                    }
+                    int programs = Sb2sbRules.programs(m, lnc);
+                    B operator = builder.apply(group);
+                    boolean onHost = operator instanceof AllGatherMatmulBuilder;
+                    return new Sb2sb<>(
+                            world,
+                            group,
+                            new Shape(m, k, dtype, m, k * group.size(), programs),
+                            AllGather.columns(
+                                    operator,
+                                    m,
+                                    k,
+                                    dtype,
+                                    config.byPrograms(programs, onHost && group.sharesMemory()),
+                                    Sb2sbRules.tileRows(m)));
                 });
     }
 
     /** Collective: {@link #allgatherRows}; the ranks of a group may own unlike many rows. */
-    public static Sb2sb rows(
+    public static Sb2sb<Matrix> rows(
             Fabric world,
             long rows,
             long cols,
             DType dtype,
-            int replicaGroups,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            Sb2sbConfig config) {
+        return rows(world, Sb2sb::onHost, rows, cols, dtype, replicaGroups, tpDegree, config);
+    }
+
+    /** Collective: {@link #allgatherRows} on a GPU. */
+    public static Sb2sb<DeviceMatrix> rows(
+            Fabric world,
+            Gpu gpu,
+            long rows,
+            long cols,
+            DType dtype,
+            ReplicaGroups replicaGroups,
+            int tpDegree,
+            Sb2sbConfig config) {
+        return rows(
+                world,
+                group -> CudaAllGatherMatmul.on(group, gpu),
+                rows,
+                cols,
+                dtype,
+                replicaGroups,
+                tpDegree,
+                config);
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> rows(
+            Fabric world,
+            Function<Fabric, B> builder,
+            long rows,
+            long cols,
+            DType dtype,
+            ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
         return prepare(
@@ -207,25 +416,27 @@ public final class Sb2sb implements AutoCloseable {
                 () -> Sb2sbRules.sizes(Math.max(1, rows), cols),
                 group -> {
                     Shards shards = Shards.of(group.exchange(rows));
-                    AllGather<Matrix> all =
-                            AllGather.rows(group, shards, cols, dtype, config.algorithm());
-                    Shape shape = new Shape(rows, cols, dtype, shards.totalRows(), cols);
-                    return new Sb2sb(world, group, shape, List.of(all));
+                    return new Sb2sb<>(
+                            world,
+                            group,
+                            new Shape(rows, cols, dtype, shards.totalRows(), cols, 1),
+                            AllGather.rows(
+                                    builder.apply(group), shards, cols, dtype, config.algorithm()));
                 });
     }
 
-    private static Sb2sb prepare(
+    private static <M> Sb2sb<M> prepare(
             Fabric world,
-            int replicaGroups,
+            ReplicaGroups replicaGroups,
             int tpDegree,
             Runnable rules,
-            Function<Fabric, Sb2sb> preparation) {
+            Function<Fabric, Sb2sb<M>> preparation) {
         Sb2sbRules.world(world);
         Fabric group = world;
         try {
-            Sb2sbRules.groups(world.size(), replicaGroups, tpDegree);
+            Sb2sbRules.groups(world, replicaGroups, tpDegree);
             rules.run();
-            group = replicaGroups == 1 ? world : world.split(replicaGroups);
+            group = replicaGroups.isAll(world.size()) ? world : world.split(replicaGroups);
             return preparation.apply(group);
         } catch (RuntimeException | Error e) {
             // Peers whose arguments are fine must not wait for this rank.
@@ -249,49 +460,49 @@ public final class Sb2sb implements AutoCloseable {
 
     /** Programs of this rank that have tiles. */
     public int programs() {
-        return programs.size();
+        return shape.programs();
     }
 
-    /** What every call of a program does on this rank; its chunks are its tiles. */
-    public RankPlan plan(int program) {
-        return programs.get(program).plan();
+    /** What every call does on this rank; its chunks are the tiles. */
+    public RankPlan plan() {
+        return gather.plan();
     }
 
     /** What the latest call did on this rank; of several programs, each with tracks of its own. */
     public Timeline timeline() {
-        if (programs.size() == 1) {
-            return programs.getFirst().timeline();
-        }
-        List<Timeline.Track> tracks = new ArrayList<>();
-        long startNs = Long.MAX_VALUE;
-        for (AllGather<Matrix> program : programs) {
-            startNs = Math.min(startNs, program.timeline().startNs());
-        }
-        long rowsOfOne = shape.rows() / programs.size();
-        int chunksOfOne = programs.getFirst().plan().chunks().count(0);
-        long elapsedNs = 0;
-        for (int p = 0; p < programs.size(); p++) {
-            Timeline own = programs.get(p).timeline();
-            long lateNs = own.startNs() - startNs;
-            elapsedNs = Math.max(elapsedNs, lateNs + own.elapsedNs());
-            for (Timeline.Track track : own.tracks()) {
-                tracks.add(track.asPartOf("program-" + p, lateNs, p * rowsOfOne, p * chunksOfOne));
-            }
-        }
-        return new Timeline(programs.getFirst().timeline().rank(), startNs, elapsedNs, tracks);
+        return gather.timeline();
     }
 
-    /** Gathers. Collective. The result is a view of own memory that holds until the next call. */
-    public Matrix call(Matrix inp) {
-        checkOrFail("inp", inp, shape.rows(), shape.cols());
-        return runner.call(inp, null);
+    /**
+     * The place of the next call's input, for producers that write it there themselves; given to
+     * {@link #call} it is not copied. Waits for peers that are a call behind.
+     */
+    public M nextInput() {
+        return gather.nextShard();
     }
 
-    /** Gathers into {@code out}, which is the caller's. Collective. */
-    public void call(Matrix inp, Matrix out) {
-        checkOrFail("inp", inp, shape.rows(), shape.cols());
-        checkOrFail("out", out, shape.outRows(), shape.outCols());
-        runner.call(inp, out);
+    /**
+     * Gathers. Collective. The result is a view of memory that the peers can read, not to be
+     * written; it holds until the next call.
+     */
+    public M call(M inp) {
+        if (inp instanceof Matrix matrix) {
+            checkOrFail("inp", matrix, shape.rows(), shape.cols());
+        }
+        return gather.call(inp);
+    }
+
+    /** What the latest call returned. */
+    public M result() {
+        return gather.result();
+    }
+
+    /**
+     * The result of the latest call at the group's rank {@code rank}, for ranks of one host. Waits
+     * until that rank has it whole. It holds until this rank starts its next call.
+     */
+    public M peer(int rank) {
+        return gather.peer(rank);
     }
 
     /** The peers are about to gather: they learn at once that this rank does not. */
@@ -312,15 +523,10 @@ public final class Sb2sb implements AutoCloseable {
         }
     }
 
-    private static void closeAll(List<AllGather<Matrix>> programs) {
-        programs.forEach(AllGather::close);
-    }
-
     /** Ends the workers and frees all memory. */
     @Override
     public void close() {
-        runner.close();
-        closeAll(programs);
+        gather.close();
         if (group != world) {
             group.close();
         }

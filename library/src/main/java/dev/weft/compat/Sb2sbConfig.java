@@ -22,4 +22,18 @@ public record Sb2sbConfig(PlanWriter algorithm, long onChipBytes) {
                     "an on-chip capacity of " + onChipBytes + " bytes: expected at least one");
         }
     }
+
+    /**
+     * The algorithm, shared by the programs of a rank. They need one that has plans: for auto, the
+     * one that it takes for a gather.
+     *
+     * @param inPlace whether ranks can copy straight out of each other's memory
+     */
+    PlanWriter byPrograms(int programs, boolean inPlace) {
+        if (programs == 1) {
+            return algorithm;
+        }
+        PlanWriter gather = inPlace ? Algorithm.DIRECT : Algorithm.MESH_PUSH;
+        return Algorithm.byPrograms(algorithm == Algorithm.AUTO ? gather : algorithm, programs);
+    }
 }

@@ -1,6 +1,7 @@
 package dev.weft.compat;
 
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 
@@ -15,12 +16,14 @@ final class Sb2sbRules {
         }
     }
 
-    static void groups(int ranks, int replicaGroups, int tpDegree) {
-        if (replicaGroups < 1 || tpDegree < 1 || (long) replicaGroups * tpDegree != ranks) {
+    /** A rank in no group gathers alone, whatever tp degree it shares with the others. */
+    static void groups(Fabric world, ReplicaGroups groups, int tpDegree) {
+        int own = groups.in(world.size()).groupOf(world.rank());
+        int ranks = own < 0 ? tpDegree : groups.groups().get(own).size();
+        if (tpDegree != ranks) {
             throw new IllegalArgumentException(
-                    ("%s replica groups of %s ranks in a world of %s: groups x tp degree"
-                                    + " must be the ranks of the world")
-                            .formatted(replicaGroups, tpDegree, ranks));
+                    "tp_degree is %s, rank %s is in a replica group of %s ranks (%s): expected the ranks of its group"
+                            .formatted(tpDegree, world.rank(), ranks, groups));
         }
     }
 

@@ -117,6 +117,11 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return group < 0 ? List.of(rank) : groups.get(group);
     }
 
+    /** Whether the one group is all ranks of a world of {@code ranks}, in their order. */
+    public boolean isAll(int ranks) {
+        return groups.equals(List.of(range(0, ranks)));
+    }
+
     /** Refuses ranks that a world of {@code ranks} does not have. */
     public ReplicaGroups in(int ranks) {
         for (List<Integer> group : groups) {

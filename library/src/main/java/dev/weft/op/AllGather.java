@@ -106,6 +106,19 @@ public final class AllGather<M> implements AutoCloseable {
         return operator.call(shard).gathered().orElseThrow();
     }
 
+    /** What the latest call gave this rank. */
+    public M result() {
+        return operator.lastResult().gathered().orElseThrow();
+    }
+
+    /**
+     * What the latest call gave another rank of this one's host, where the builder was asked for
+     * {@link OperatorBuilder#sharedResults}: see {@link Operator#peerGathered}.
+     */
+    public M peer(int rank) {
+        return operator.peerGathered(rank);
+    }
+
     /** What the latest call did. */
     public Timeline timeline() {
         return operator.lastResult().timeline();

@@ -30,18 +30,7 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
     }
 
     /** One worker: a lane of transfers or a compute worker. */
-    public record Track(String name, List<Span> spans) {
-
-        /**
-         * The same, told as a part of something larger that began {@code lateNs} before and has
-         * {@code firstRow} rows and {@code firstChunk} chunks of each shard in front of this.
-         */
-        public Track asPartOf(String whole, long lateNs, long firstRow, int firstChunk) {
-            return new Track(
-                    name + " of " + whole,
-                    spans.stream().map(span -> span.moved(lateNs, firstRow, firstChunk)).toList());
-        }
-    }
+    public record Track(String name, List<Span> spans) {}
 
     /**
      * @param source the rank whose rows the span is about
@@ -64,20 +53,6 @@ public record Timeline(int rank, long startNs, long elapsedNs, List<Track> track
             long bytes,
             long startNs,
             long endNs) {
-
-        private Span moved(long ns, long byRows, int byChunks) {
-            return new Span(
-                    kind,
-                    source,
-                    peer,
-                    to,
-                    chunk < 0 ? -1 : chunk + byChunks,
-                    firstRow + byRows,
-                    rows,
-                    bytes,
-                    startNs + ns,
-                    endNs + ns);
-        }
 
         /** A span that moves nothing to another rank. */
         public static Span local(

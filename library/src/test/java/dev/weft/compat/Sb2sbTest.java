@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.PeerFailedException;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Ranks;
+import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
@@ -16,8 +18,11 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.function.BiConsumer;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +30,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The SBUF-to-SBUF gathers: the original's shapes, byte for byte, and its refusals. */
 class Sb2sbTest {
@@ -39,14 +45,25 @@ class Sb2sbTest {
         return input;
     }
 
+    private static ReplicaGroups all(int ranks) {
+        return ReplicaGroups.consecutive(1, ranks);
+    }
+
+    /** What a group of these ranks must end with. */
+    private static Matrix beside(
+            Arena arena, DType dtype, long rows, long cols, List<Integer> members) {
+        Matrix whole = Matrix.allocate(arena, dtype, rows, cols * members.size());
+        for (int r = 0; r < members.size(); r++) {
+            new NormalData(7, members.get(r)).fill(whole.block(0, rows, r * cols, cols));
+        }
+        return whole;
+    }
+
     /** What a group of consecutive ranks must end with. */
     private static Matrix beside(
             Arena arena, DType dtype, long rows, long cols, int firstRank, int ranks) {
-        Matrix whole = Matrix.allocate(arena, dtype, rows, cols * ranks);
-        for (int r = 0; r < ranks; r++) {
-            new NormalData(7, firstRank + r).fill(whole.block(0, rows, r * cols, cols));
-        }
-        return whole;
+        List<Integer> members = IntStream.range(firstRank, firstRank + ranks).boxed().toList();
+        return beside(arena, dtype, rows, cols, members);
     }
 
     @ParameterizedTest
@@ -68,7 +85,7 @@ class Sb2sbTest {
             world.run(
                     fabric -> {
                         Matrix inp = input(arena, dtype, h, w, fabric.rank());
-                        Matrix out = Sb2sb.allgatherSb2sb(fabric, inp, 1, ranks);
+                        Matrix out = Sb2sb.allgatherSb2sb(fabric, inp, all(ranks), ranks);
                         assertTrue(out.bitwiseEquals(expected), "rank " + fabric.rank());
                     });
         }
@@ -93,25 +110,185 @@ class Sb2sbTest {
             world.run(
                     fabric -> {
                         Matrix inp = input(arena, dtype, m, k, fabric.rank());
-                        Matrix out = Sb2sb.allgatherSb2sbTiled(fabric, inp, 1, ranks, lnc);
+                        Matrix out = Sb2sb.allgatherSb2sbTiled(fabric, inp, all(ranks), ranks, lnc);
                         assertTrue(out.bitwiseEquals(expected), "rank " + fabric.rank());
                     });
         }
     }
 
-    /** Program p takes the p-th run of tiles, and a tile is a chunk. */
-    @Test
-    void tilesAreDealtToProgramsInRuns() {
+    /** Program p takes tiles p T to (p + 1) T - 1: seen in what a call did, by its rows. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"DIRECT", "RING", "MESH_PUSH", "MESH_PULL"})
+    void tilesAreDealtToProgramsInRuns(Algorithm algorithm) {
+        Sb2sbConfig config = new Sb2sbConfig(algorithm, 1 << 20);
         Ranks.run(
                 2,
                 fabric -> {
-                    try (Sb2sb gather = Sb2sb.tiled(fabric, 768, 64, DType.BF16, 1, 2, 3, RING)) {
+                    try (Arena arena = Arena.ofShared();
+                            Sb2sb<Matrix> gather =
+                                    Sb2sb.tiled(
+                                            fabric, 768, 64, DType.BF16, all(2), 2, 3, config)) {
                         assertEquals(3, gather.programs());
-                        for (int p = 0; p < 3; p++) {
-                            Chunks tiles = gather.plan(p).chunks();
-                            assertEquals(2, tiles.count(0), "tiles of program " + p);
-                            assertEquals(128, tiles.chunkRows(0));
-                            assertEquals("ring", gather.plan(p).name());
+                        Chunks tiles = gather.plan().chunks();
+                        assertEquals(6, tiles.count(0));
+                        assertEquals(128, tiles.chunkRows(0));
+                        gather.call(input(arena, DType.BF16, 768, 64, fabric.rank()));
+                        assertEquals(
+                                List.of("0: 0 128 ", "1: 256 384 ", "2: 512 640 "),
+                                tilesByProgram(gather.timeline(), 1 - fabric.rank(), algorithm));
+                    }
+                });
+    }
+
+    /** Of each program: the first rows of the tiles of {@code source} that it moved, in order. */
+    private static List<String> tilesByProgram(Timeline timeline, int source, Algorithm algorithm) {
+        boolean lanes = algorithm != Algorithm.DIRECT;
+        Timeline.Kind kind = lanes ? Timeline.Kind.TRANSFER : Timeline.Kind.COMPUTE;
+        // What a rank puts, it puts of its own rows.
+        boolean puts = algorithm == Algorithm.RING || algorithm == Algorithm.MESH_PUSH;
+        List<String> programs = new ArrayList<>();
+        for (int p = 0; p < 3; p++) {
+            String track = lanes ? "lane-" + p : "compute-0 of program-" + p;
+            StringBuilder rows = new StringBuilder(p + ": ");
+            timeline.tracks().stream()
+                    .filter(each -> each.name().equals(track))
+                    .flatMap(each -> each.spans().stream())
+                    .filter(span -> span.kind() == kind)
+                    .filter(span -> span.source() == (puts ? 1 - source : source))
+                    .forEach(
+                            span -> {
+                                assertEquals(128, span.rows(), span.toString());
+                                rows.append(span.firstRow()).append(' ');
+                            });
+            programs.add(rows.toString());
+        }
+        return programs;
+    }
+
+    /** One tile for two programs: the source runs it, and so do we; one of them has the tile. */
+    @Test
+    void oneTileIsOneProgramsWork() {
+        Ranks.run(
+                2,
+                fabric -> {
+                    try (Arena arena = Arena.ofShared();
+                            Sb2sb<Matrix> gather =
+                                    Sb2sb.tiled(fabric, 96, 8, DType.FP32, all(2), 2, 2, RING)) {
+                        Matrix out = gather.call(input(arena, DType.FP32, 96, 8, fabric.rank()));
+                        assertEquals(1, gather.programs());
+                        assertTrue(
+                                out.bitwiseEquals(beside(arena, DType.FP32, 96, 8, List.of(0, 1))));
+                    }
+                });
+    }
+
+    /** Strided, of unlike length, in any order, and a rank in none, which gathers alone. */
+    @ParameterizedTest
+    @ValueSource(strings = {"0,2,4/1,3,5", "4,0/5,1,3", "5,4,3,2,1,0", "2", "0,5"})
+    void anyListsOfRanksGather(String text) {
+        ReplicaGroups groups = ReplicaGroups.parse(text);
+        Ranks.run(
+                6,
+                fabric -> {
+                    List<Integer> members = groups.with(fabric.rank());
+                    int tp = members.size();
+                    try (Arena arena = Arena.ofShared()) {
+                        Matrix inp = input(arena, DType.BF16, 128, 6, fabric.rank());
+                        Matrix expected = beside(arena, DType.BF16, 128, 6, members);
+                        assertTrue(
+                                Sb2sb.allgatherSb2sb(fabric, inp, groups, tp)
+                                        .bitwiseEquals(expected));
+                        Matrix large = input(arena, DType.BF16, 256, 6, fabric.rank());
+                        assertTrue(
+                                Sb2sb.allgatherSb2sbTiled(fabric, large, groups, tp, 2)
+                                        .bitwiseEquals(beside(arena, DType.BF16, 256, 6, members)));
+                        Matrix below = Sb2sb.allgatherRows(fabric, inp, groups, tp);
+                        for (int r = 0; r < tp; r++) {
+                            assertTrue(
+                                    below.rows(r * 128L, 128)
+                                            .bitwiseEquals(
+                                                    input(
+                                                            arena,
+                                                            DType.BF16,
+                                                            128,
+                                                            6,
+                                                            members.get(r))));
+                        }
+                    }
+                });
+    }
+
+    /** The output of every rank lies where the others can read it. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"AUTO", "RING", "MESH_PUSH", "SEQUENTIAL"})
+    void everyRankReadsTheOutputsOfItsGroup(Algorithm algorithm) {
+        Sb2sbConfig config = new Sb2sbConfig(algorithm, 1 << 20);
+        ReplicaGroups groups = ReplicaGroups.parse("2,0,1/5,3,4");
+        Ranks.run(
+                6,
+                fabric -> {
+                    try (Arena arena = Arena.ofShared();
+                            Sb2sb<Matrix> gather =
+                                    Sb2sb.tiled(
+                                            fabric, 256, 10, DType.FP16, groups, 3, 2, config)) {
+                        Matrix inp = Matrix.allocate(arena, DType.FP16, 256, 10);
+                        for (int call = 0; call < 5; call++) {
+                            new NormalData(call, fabric.rank()).fill(inp);
+                            Matrix own = gather.call(inp);
+                            for (int r = 0; r < 3; r++) {
+                                assertTrue(gather.peer(r).bitwiseEquals(own), "call " + call);
+                            }
+                        }
+                        Matrix once = input(arena, DType.FP16, 128, 10, fabric.rank());
+                        try (Sb2sb<Matrix> shared =
+                                Sb2sb.allgatherSb2sbShared(fabric, once, groups, 3)) {
+                            List<Integer> members = groups.with(fabric.rank());
+                            Matrix expected = beside(arena, DType.FP16, 128, 10, members);
+                            for (int r = 0; r < 3; r++) {
+                                assertTrue(shared.peer(r).bitwiseEquals(expected), "once " + r);
+                            }
+                        }
+                    }
+                });
+    }
+
+    /** An input that lies in reachable memory is read in place. */
+    @Test
+    void anInputThatIsInItsPlaceIsNotCopied() {
+        Ranks.run(
+                3,
+                fabric -> {
+                    try (Arena arena = Arena.ofShared();
+                            Sb2sb<Matrix> gather =
+                                    Sb2sb.untiled(
+                                            fabric,
+                                            8,
+                                            16,
+                                            DType.FP32,
+                                            all(3),
+                                            3,
+                                            Sb2sbConfig.DEFAULT)) {
+                        for (int call = 0; call < 4; call++) {
+                            boolean inPlace = call != 1;
+                            Matrix inp =
+                                    inPlace
+                                            ? gather.nextInput()
+                                            : Matrix.allocate(arena, DType.FP32, 8, 16);
+                            new NormalData(7, fabric.rank()).fill(inp);
+                            Matrix out = gather.call(inp);
+                            assertTrue(
+                                    out.bitwiseEquals(
+                                            beside(arena, DType.FP32, 8, 16, List.of(0, 1, 2))));
+                            long staged =
+                                    gather.timeline().tracks().stream()
+                                            .flatMap(track -> track.spans().stream())
+                                            .filter(s -> s.kind() == Timeline.Kind.STAGE)
+                                            .count();
+                            assertEquals(inPlace ? 0 : 1, staged);
                         }
                     }
                 });
@@ -126,8 +303,16 @@ class Sb2sbTest {
             world.run(
                     fabric -> {
                         Matrix inp = Matrix.allocate(arena, DType.FP16, 256, 33);
-                        try (Sb2sb gather =
-                                Sb2sb.tiled(fabric, 256, 33, DType.FP16, 2, 3, 2, config)) {
+                        try (Sb2sb<Matrix> gather =
+                                Sb2sb.tiled(
+                                        fabric,
+                                        256,
+                                        33,
+                                        DType.FP16,
+                                        ReplicaGroups.consecutive(2, 3),
+                                        3,
+                                        2,
+                                        config)) {
                             for (int call = 0; call < 4; call++) {
                                 new NormalData(call, fabric.rank()).fill(inp);
                                 Matrix out = gather.call(inp);
@@ -163,7 +348,8 @@ class Sb2sbTest {
                             Matrix inp = input(arena, dtype, h, w, fabric.rank());
                             Matrix wide = Matrix.allocate(arena, dtype, h + 2, w * tp + 5);
                             Matrix out = wide.block(1, h, 3, w * tp);
-                            Sb2sb.allgatherSb2sb(fabric, inp, groups, tp, out);
+                            Sb2sb.allgatherSb2sb(
+                                    fabric, inp, ReplicaGroups.consecutive(groups, tp), tp, out);
                             int first = fabric.rank() / tp * tp;
                             assertTrue(
                                     out.bitwiseEquals(beside(arena, dtype, h, w, first, tp)),
@@ -180,15 +366,16 @@ class Sb2sbTest {
     @EnumSource(DType.class)
     void rowsBelowEachOtherAlsoWhereRanksOwnUnlikeMany(DType dtype) {
         long[] rows = {5, 0, 17};
+        ReplicaGroups groups = ReplicaGroups.consecutive(2, 3);
         Ranks.run(
                 6,
                 fabric -> {
                     int member = fabric.rank() % 3;
                     try (Arena arena = Arena.ofConfined()) {
                         Matrix inp = input(arena, dtype, rows[member], 19, fabric.rank());
-                        Matrix out = Sb2sb.allgatherRows(fabric, inp, 2, 3);
+                        Matrix out = Sb2sb.allgatherRows(fabric, inp, groups, 3);
                         Matrix mine = Matrix.allocate(arena, dtype, 22, 19);
-                        Sb2sb.allgatherRows(fabric, inp, 2, 3, mine);
+                        Sb2sb.allgatherRows(fabric, inp, groups, 3, mine);
                         Shards shards = Shards.of(rows);
                         for (int r = 0; r < 3; r++) {
                             Matrix expected =
@@ -205,10 +392,10 @@ class Sb2sbTest {
         return Stream.of(
                 refusal(
                         "H is 129: expected at most 128 rows",
-                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 129, 4), 1, 2)),
+                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 129, 4), all(2), 2)),
                 refusal(
                         "is 25166848 bytes: expected at most the on-chip capacity of 25165824",
-                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 128, 98308), 1, 2)),
+                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 128, 98308), all(2), 2)),
                 refusal(
                         "is 4096 bytes: expected at most the on-chip capacity of 4095",
                         (f, a) ->
@@ -217,30 +404,39 @@ class Sb2sbTest {
                                         64,
                                         32,
                                         DType.BF16,
-                                        1,
+                                        all(2),
                                         2,
                                         new Sb2sbConfig(Algorithm.AUTO, 4095))),
                 refusal(
                         "M is 129: expected at most 128 rows or a multiple of 128",
-                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 129, 4), 1, 2, 1)),
+                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 129, 4), all(2), 2, 1)),
                 refusal(
                         "3 tiles of 128 rows (M is 384) for 2 LNC programs",
-                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 384, 4), 1, 2, 2)),
+                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 384, 4), all(2), 2, 2)),
                 refusal(
                         "for 0 LNC programs",
-                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 64, 4), 1, 2, 0)),
+                        (f, a) -> Sb2sb.allgatherSb2sbTiled(f, zeros(a, 64, 4), all(2), 2, 0)),
                 refusal(
-                        "3 replica groups of 2 ranks in a world of 2",
-                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 4, 4), 3, 2)),
+                        "rank 2 in replica groups 0,1/2,3: expected ranks 0 to 1",
+                        (f, a) ->
+                                Sb2sb.allgatherSb2sb(
+                                        f, zeros(a, 4, 4), ReplicaGroups.consecutive(2, 2), 2)),
                 refusal(
-                        "1 replica groups of 8 ranks in a world of 2",
-                        (f, a) -> Sb2sb.allgatherRows(f, zeros(a, 4, 4), 1, 8)),
+                        "rank 1 is twice in replica groups 0,1/1",
+                        (f, a) ->
+                                Sb2sb.allgatherSb2sb(
+                                        f, zeros(a, 4, 4), ReplicaGroups.parse("0,1/1"), 2)),
+                refusal(
+                        "is in a replica group of 2 ranks (0,1): expected the ranks of its group",
+                        (f, a) -> Sb2sb.allgatherRows(f, zeros(a, 4, 4), all(2), 8)),
                 refusal(
                         "an input of [4, 0]",
-                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 4, 0), 1, 2)),
+                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 4, 0), all(2), 2)),
                 refusal(
                         "out is [4, 7] bf16: expected [4, 8] bf16",
-                        (f, a) -> Sb2sb.allgatherSb2sb(f, zeros(a, 4, 4), 1, 2, zeros(a, 4, 7))));
+                        (f, a) ->
+                                Sb2sb.allgatherSb2sb(
+                                        f, zeros(a, 4, 4), all(2), 2, zeros(a, 4, 7))));
     }
 
     private static Matrix zeros(Arena arena, long rows, long cols) {
@@ -272,7 +468,8 @@ class Sb2sbTest {
         try (Arena arena = Arena.ofConfined()) {
             Matrix inp = zeros(arena, 1, 1);
             assertThrows(
-                    IllegalArgumentException.class, () -> Sb2sb.allgatherSb2sb(null, inp, 1, 1));
+                    IllegalArgumentException.class,
+                    () -> Sb2sb.allgatherSb2sb(null, inp, all(1), 1));
         }
     }
 
@@ -286,7 +483,7 @@ class Sb2sbTest {
                         RuntimeException end =
                                 assertThrows(
                                         RuntimeException.class,
-                                        () -> Sb2sb.allgatherSb2sb(fabric, inp, 1, 2));
+                                        () -> Sb2sb.allgatherSb2sb(fabric, inp, all(2), 2));
                         assertTrue(end.getMessage().contains("H is 200"), end.getMessage());
                         if (fabric.rank() == 0) {
                             assertEquals(

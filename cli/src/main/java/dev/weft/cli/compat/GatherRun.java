@@ -4,6 +4,7 @@ import dev.weft.cli.console.Progress;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import dev.weft.report.Samples;
 import dev.weft.tensor.DType;
@@ -87,7 +88,7 @@ record GatherRun(
     Report run(Fabric world, Progress progress) {
         int tp = world.size() / groups;
         progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
-        try (Sb2sb gather = prepare(world, tp)) {
+        try (Sb2sb<Matrix> gather = prepare(world, tp)) {
             boolean exact = true;
             // Other data first, twice, since operators have two sets of buffers: what a measured
             // call failed to move would be seen.
@@ -125,17 +126,18 @@ record GatherRun(
                     received,
                     Samples.ofNs(gatherNs),
                     Samples.ofNs(copyNs),
-                    gather.plan(0).name(),
+                    gather.plan().name(),
                     gather.programs(),
                     gather.timeline());
         }
     }
 
-    private Sb2sb prepare(Fabric world, int tp) {
+    private Sb2sb<Matrix> prepare(Fabric world, int tp) {
+        ReplicaGroups lists = ReplicaGroups.consecutive(groups, tp);
         return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, groups, tp, config);
-            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, groups, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, groups, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, lists, tp, config);
+            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, lists, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, lists, tp, config);
         };
     }
 
