@@ -2,6 +2,7 @@ package dev.weft.bench;
 
 import dev.weft.bench.cpu.AutoRanksCommand;
 import dev.weft.bench.cpu.CpuCommand;
+import dev.weft.bench.cpu.GatherRanksCommand;
 import dev.weft.bench.gpu.GpuCommand;
 import dev.weft.cli.AddOnCommand;
 import dev.weft.cli.console.Version;
@@ -16,7 +17,12 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         description = "Weft beside what a user has today, interleaved in one run.",
-        subcommands = {CpuCommand.class, GpuCommand.class, AutoRanksCommand.class},
+        subcommands = {
+            CpuCommand.class,
+            GpuCommand.class,
+            AutoRanksCommand.class,
+            GatherRanksCommand.class
+        },
         footer = {"", "Examples:", "  ./weft bench cpu --quick", "  ./weft bench gpu --quick"})
 public final class BenchCommand implements AddOnCommand, Runnable {
 

@@ -85,6 +85,7 @@ public final class CpuCommand extends DeviceBench {
         return List.of(
                 new ProductCase(),
                 new FusedCase(),
+                new GatherCase(),
                 new OverlapCase(),
                 new LabCase(),
                 new PredictCase(Effort::thorough),

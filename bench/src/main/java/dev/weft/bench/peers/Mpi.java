@@ -82,6 +82,33 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
         throw new SkippedException("no mpirun of " + kind.label() + ", to which mpicc belongs");
     }
 
+    /**
+     * How to start ranks of this kind's MPI where nothing has to be compiled, also more of them
+     * than there are cores; empty if it is not here. The number of ranks and the program follow.
+     */
+    public static Optional<List<String>> startAnyway(Kind kind, Path folder)
+            throws IOException, InterruptedException {
+        for (String name : List.of(kind.ownStarter, "mpirun")) {
+            Optional<Path> starter = Programs.onPath(name);
+            if (starter.isPresent()) {
+                String run = starter.get().toString();
+                Programs.Output version = Programs.run(folder, run, "--version");
+                if (Kind.of(version.text()).equals(Optional.of(kind))) {
+                    return Optional.of(
+                            kind == Kind.OPEN_MPI
+                                    ? List.of(
+                                            run,
+                                            "--allow-run-as-root",
+                                            "--oversubscribe",
+                                            "--bind-to",
+                                            "none")
+                                    : List.of(run));
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
     /** Beside the compiler first, then on the PATH. */
     private static List<Path> starters(Path compiler, Kind kind) {
         List<Path> found = new ArrayList<>();

@@ -1,0 +1,79 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchCase;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.SkippedException;
+import dev.weft.bench.peers.ChildCommand;
+import dev.weft.bench.peers.Mpi;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Small gathers, where latency counts: Weft's beside MPI_Allgather of every MPI of this machine, on
+ * the same ranks, which are processes. There may be more of them than cores, as the source's eight.
+ */
+final class GatherCase implements BenchCase {
+
+    static final String ITEM = "gather";
+
+    private static final Duration LIMIT = Duration.ofMinutes(4);
+    private static final Map<String, String> LAYOUTS =
+            Map.of(
+                    GatherTimes.COLUMNS, "side by side",
+                    GatherTimes.ROWS, "below each other");
+
+    @Override
+    public String item() {
+        return ITEM;
+    }
+
+    @Override
+    public void run(Settings settings, Sink sink)
+            throws SkippedException, IOException, InterruptedException {
+        for (Mpi.Kind kind : Mpi.Kind.values()) {
+            List<String> way = Mpi.startAnyway(kind, settings.folder()).orElse(null);
+            if (way == null) {
+                sink.skipped(ITEM, "no mpirun of " + kind.label());
+                continue;
+            }
+            for (int ranks : settings.quick() ? new int[] {2} : new int[] {2, 4, 8}) {
+                measure(settings, sink, kind, way, ranks);
+            }
+        }
+    }
+
+    private static void measure(
+            Settings settings, Sink sink, Mpi.Kind kind, List<String> way, int ranks)
+            throws IOException, InterruptedException {
+        List<String> arguments = new ArrayList<>(List.of("bench", GatherRanksCommand.NAME));
+        if (settings.quick()) {
+            arguments.add("--quick");
+        }
+        List<String> command = new ArrayList<>(way);
+        command.addAll(List.of("-n", Integer.toString(ranks)));
+        command.addAll(ChildCommand.weft(arguments, settings.folder()).command());
+        List<GatherTimes> all =
+                GatherTimes.parse(new ChildCommand(command, settings.folder()).lines(LIMIT));
+        if (all.size() != GatherSize.values().length) {
+            throw new IOException(
+                    "%d answers to %d sizes of item %s"
+                            .formatted(all.size(), GatherSize.values().length, ITEM));
+        }
+        for (GatherTimes times : all) {
+            for (String side : List.of(GatherTimes.COLUMNS, GatherTimes.ROWS)) {
+                sink.row(
+                        new BenchRow(
+                                ITEM,
+                                "%d ranks, %s, %s"
+                                        .formatted(
+                                                ranks, times.size().describe(), LAYOUTS.get(side)),
+                                "MPI_Allgather of " + kind.label(),
+                                times.sides().get(side).speed(),
+                                times.figures(side)));
+            }
+        }
+    }
+}
