@@ -13,7 +13,11 @@ public interface HelionGather extends AutoCloseable {
     /** On a GPU the backend stream: what is queued on it comes after every rank's copies. */
     Optional<GpuStream> stream();
 
-    /** Blocks until every rank's copies are done: from then on shards may be written. */
+    /**
+     * Blocks until every rank's copies are done: from then on shards may be written.
+     *
+     * @throws dev.weft.fabric.FabricException if they are not within the group's deadline
+     */
     void await();
 
     /** On the CPU waits for this rank's copies; on a GPU they go on. */

@@ -65,9 +65,7 @@ public record ProcessLauncher<R extends Record>(
     private void showRounds(Path folder) {
         for (int rank = 0; live != null && rank < ranks; rank++) {
             int one = rank;
-            live.file()
-                    .take(folder, rank)
-                    .ifPresent(soFar -> live.listener().accept(one, soFar));
+            live.file().take(folder, rank).ifPresent(soFar -> live.listener().accept(one, soFar));
         }
     }
 

@@ -54,9 +54,7 @@ public final class LauncherOptions {
         boolean launched = MpiEnvironment.current().launched();
         String otherwise = launched ? "mpi" : "threads";
         String kind =
-                launcher == null
-                        ? otherwise
-                        : OptionValues.oneOf("--launcher", launcher, kinds);
+                launcher == null ? otherwise : OptionValues.oneOf("--launcher", launcher, kinds);
         if (!kind.equals("mpi") && (hostfile != null || mpiArgs != null)) {
             throw new UsageException(
                     (hostfile == null ? "--mpi-args " + mpiArgs : "--hostfile " + hostfile)

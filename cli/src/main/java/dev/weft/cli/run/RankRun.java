@@ -72,10 +72,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         }
     }
 
-    private void tell(
-            int rank, RankSite<?> site, Operator<?> fused, ViewRounds.Measured soFar) {
-        listener.round(
-                rank, report(site.device(), fused, soFar, RankSite.Judged.NOT_YET));
+    private void tell(int rank, RankSite<?> site, Operator<?> fused, ViewRounds.Measured soFar) {
+        listener.round(rank, report(site.device(), fused, soFar, RankSite.Judged.NOT_YET));
     }
 
     private static RankReport report(

@@ -5,7 +5,9 @@ import dev.weft.cuda.DeviceProgress;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.StallException;
 import dev.weft.ffi.CudaMemory;
+import dev.weft.time.WaitTime;
 
 /**
  * Pulls the parts of a symmetric buffer into gathered A by the copy engines, on an urgent stream of
@@ -123,18 +125,27 @@ public final class ProgressGather implements AutoCloseable {
         ended.join(other);
     }
 
-    /** Blocks until every rank's copies are done. */
+    /**
+     * Blocks until every rank's copies are done.
+     *
+     * @throws StallException if that takes longer than the group's deadline: the event of a process
+     *     that has died may never come
+     */
     public void await() {
         gpu.bind();
-        ended.await(group);
+        if (!ended.isDoneWithin(WaitTime.nanoseconds(group.deadline()), group::worked)) {
+            int self = group.worldRank(group.rank());
+            throw new StallException(
+                    self, self, -1, -1, "the copies of all ranks on the GPU", group.deadline());
+        }
     }
 
-    /** Waits for the copies under way. */
+    /** Waits for the copies under way; while they go on nothing is freed. */
     @Override
     public void close() {
         if (!closed) {
-            closed = true;
             await();
+            closed = true;
             ended.close();
             stream.close();
         }
