@@ -94,24 +94,24 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed) {
     }
 
     private LongStream tiles(long rows, boolean parallel) {
-        LongStream numbers = LongStream.range(0, Math.ceilDiv(rows, Float64Tile.SIZE) * colTiles());
+        LongStream numbers = LongStream.range(0, Math.ceilDiv(rows, Float64Tile.ROWS) * colTiles());
         return parallel ? numbers.parallel() : numbers;
     }
 
     private Float64Tile tile(long number, long rows, LongUnaryOperator rowAt) {
-        long index = number / colTiles() * Float64Tile.SIZE;
-        long col = number % colTiles() * Float64Tile.SIZE;
+        long index = number / colTiles() * Float64Tile.ROWS;
+        long col = number % colTiles() * Float64Tile.COLS;
         return new Float64Tile(a, b, transposed, rows, rowAt, index, n(), col);
     }
 
     private long colTiles() {
-        return Math.ceilDiv(n(), Float64Tile.SIZE);
+        return Math.ceilDiv(n(), Float64Tile.COLS);
     }
 
     /** Enough rows for some tiles on every core. */
     private long stripRows() {
         long wantedTiles = 4L * Runtime.getRuntime().availableProcessors();
-        return Float64Tile.SIZE * Math.ceilDiv(wantedTiles, Math.max(1, colTiles()));
+        return Float64Tile.ROWS * Math.ceilDiv(wantedTiles, Math.max(1, colTiles()));
     }
 
     private boolean operandsShared() {

@@ -7,10 +7,16 @@ import java.util.function.LongUnaryOperator;
 /** A tile of the float64 product and of that of magnitudes, over all of K. For one thread. */
 final class Float64Tile {
 
-    /** Rows and columns of a full tile; a multiple of {@link #UNROLL}. */
-    static final int SIZE = 64;
+    /** Rows of a full tile. */
+    static final int ROWS = 64;
 
-    private static final int DEPTH = 1024;
+    /** Columns of a full tile: many, since short loops are hardly ever in their vector part. */
+    static final int COLS = 512;
+
+    /** Rows of B in one go: so many of a tile's columns stay in the L1 cache. */
+    private static final int DEPTH = 8;
+
+    /** Divides {@link #DEPTH}. More at once, and the compiler makes no vectors of them. */
     private static final int UNROLL = 4;
 
     /** Receives each element; {@code index} counts rows in the order of the caller. */
@@ -26,10 +32,10 @@ final class Float64Tile {
     private final long firstCol;
     private final int rows;
     private final int cols;
-    private final double[] aRows = new double[SIZE * DEPTH];
-    private final double[] bCols = new double[SIZE * DEPTH];
-    private final double[] products = new double[SIZE * SIZE];
-    private final double[] magnitudes = new double[SIZE * SIZE];
+    private final double[] aRows;
+    private final double[][] bRows;
+    private final double[][] products;
+    private final double[][] magnitudes;
 
     Float64Tile(
             Matrix a,
@@ -46,8 +52,12 @@ final class Float64Tile {
         this.rowAt = rowAt;
         this.firstIndex = firstIndex;
         this.firstCol = firstCol;
-        this.rows = (int) Math.min(SIZE, allRows - firstIndex);
-        this.cols = (int) Math.min(SIZE, allCols - firstCol);
+        this.rows = (int) Math.min(ROWS, allRows - firstIndex);
+        this.cols = (int) Math.min(COLS, allCols - firstCol);
+        this.aRows = new double[rows * DEPTH];
+        this.bRows = new double[DEPTH][cols];
+        this.products = new double[rows][cols];
+        this.magnitudes = new double[rows][cols];
     }
 
     void compute(boolean withMagnitudes) {
@@ -57,7 +67,9 @@ final class Float64Tile {
             addProducts(depth, products);
             if (withMagnitudes) {
                 Arrays.setAll(aRows, i -> Math.abs(aRows[i]));
-                Arrays.setAll(bCols, i -> Math.abs(bCols[i]));
+                for (double[] row : bRows) {
+                    Arrays.setAll(row, i -> Math.abs(row[i]));
+                }
                 addProducts(depth, magnitudes);
             }
         }
@@ -66,85 +78,71 @@ final class Float64Tile {
     void forEach(Visitor visitor) {
         for (int i = 0; i < rows; i++) {
             for (int j = 0; j < cols; j++) {
-                int at = i * SIZE + j;
-                visitor.accept(firstIndex + i, firstCol + j, products[at], magnitudes[at]);
+                visitor.accept(firstIndex + i, firstCol + j, products[i][j], magnitudes[i][j]);
             }
         }
     }
 
+    /** Beyond the last row of B there are zeros. */
     private void load(long k, int depth) {
+        if (depth < DEPTH) {
+            Arrays.fill(aRows, 0);
+            for (double[] row : bRows) {
+                Arrays.fill(row, 0);
+            }
+        }
         for (int i = 0; i < rows; i++) {
             long row = rowAt.applyAsLong(firstIndex + i);
             for (int d = 0; d < depth; d++) {
                 aRows[i * DEPTH + d] = a.get(row, k + d);
             }
         }
-        if (transposed) {
-            for (int j = 0; j < cols; j++) {
-                for (int d = 0; d < depth; d++) {
-                    bCols[j * DEPTH + d] = b.get(firstCol + j, k + d);
-                }
-            }
-        } else {
-            for (int d = 0; d < depth; d++) {
-                for (int j = 0; j < cols; j++) {
-                    bCols[j * DEPTH + d] = b.get(k + d, firstCol + j);
-                }
-            }
-        }
-    }
-
-    private void addProducts(int depth, double[] sums) {
-        for (int i = 0; i < rows; i += UNROLL) {
-            for (int j = 0; j < cols; j += UNROLL) {
-                addSquare(aRows, i * DEPTH, bCols, j * DEPTH, depth, sums, i * SIZE + j);
-            }
-        }
-    }
-
-    /** Four rows times four columns, 16 sums in registers. */
-    private static void addSquare(
-            double[] a, int aFrom, double[] b, int bFrom, int depth, double[] sums, int at) {
-        double s00 = 0, s01 = 0, s02 = 0, s03 = 0;
-        double s10 = 0, s11 = 0, s12 = 0, s13 = 0;
-        double s20 = 0, s21 = 0, s22 = 0, s23 = 0;
-        double s30 = 0, s31 = 0, s32 = 0, s33 = 0;
         for (int d = 0; d < depth; d++) {
-            double a0 = a[aFrom + d];
-            double a1 = a[aFrom + DEPTH + d];
-            double a2 = a[aFrom + 2 * DEPTH + d];
-            double a3 = a[aFrom + 3 * DEPTH + d];
-            double b0 = b[bFrom + d];
-            double b1 = b[bFrom + DEPTH + d];
-            double b2 = b[bFrom + 2 * DEPTH + d];
-            double b3 = b[bFrom + 3 * DEPTH + d];
-            s00 = Math.fma(a0, b0, s00);
-            s01 = Math.fma(a0, b1, s01);
-            s02 = Math.fma(a0, b2, s02);
-            s03 = Math.fma(a0, b3, s03);
-            s10 = Math.fma(a1, b0, s10);
-            s11 = Math.fma(a1, b1, s11);
-            s12 = Math.fma(a1, b2, s12);
-            s13 = Math.fma(a1, b3, s13);
-            s20 = Math.fma(a2, b0, s20);
-            s21 = Math.fma(a2, b1, s21);
-            s22 = Math.fma(a2, b2, s22);
-            s23 = Math.fma(a2, b3, s23);
-            s30 = Math.fma(a3, b0, s30);
-            s31 = Math.fma(a3, b1, s31);
-            s32 = Math.fma(a3, b2, s32);
-            s33 = Math.fma(a3, b3, s33);
+            double[] bRow = bRows[d];
+            for (int j = 0; j < cols; j++) {
+                bRow[j] = transposed ? b.get(firstCol + j, k + d) : b.get(k + d, firstCol + j);
+            }
         }
-        addRow(sums, at, s00, s01, s02, s03);
-        addRow(sums, at + SIZE, s10, s11, s12, s13);
-        addRow(sums, at + 2 * SIZE, s20, s21, s22, s23);
-        addRow(sums, at + 3 * SIZE, s30, s31, s32, s33);
     }
 
-    private static void addRow(double[] sums, int at, double s0, double s1, double s2, double s3) {
-        sums[at] += s0;
-        sums[at + 1] += s1;
-        sums[at + 2] += s2;
-        sums[at + 3] += s3;
+    private void addProducts(int depth, double[][] sums) {
+        for (int i = 0; i < rows; i++) {
+            for (int d = 0; d < depth; d += UNROLL) {
+                addRows(aRows, i * DEPTH + d, bRows, d, sums[i]);
+            }
+        }
+    }
+
+    /**
+     * Four rows of B into a row of sums. Arrays of their own with one index for all: so the
+     * compiler sees that they do not overlap, and makes vectors of them.
+     */
+    private static void addRows(double[] a, int at, double[][] b, int first, double[] sums) {
+        addRows(
+                a[at],
+                b[first],
+                a[at + 1],
+                b[first + 1],
+                a[at + 2],
+                b[first + 2],
+                a[at + 3],
+                b[first + 3],
+                sums);
+    }
+
+    private static void addRows(
+            double a0,
+            double[] b0,
+            double a1,
+            double[] b1,
+            double a2,
+            double[] b2,
+            double a3,
+            double[] b3,
+            double[] sums) {
+        for (int j = 0; j < sums.length; j++) {
+            double sum = Math.fma(a1, b1[j], Math.fma(a0, b0[j], sums[j]));
+            sums[j] = Math.fma(a3, b3[j], Math.fma(a2, b2[j], sum));
+        }
     }
 }

@@ -59,8 +59,8 @@ final class GemmCases {
     static double[] float64(Matrix a, Matrix b, boolean transposed, boolean magnitudes) {
         long n = transposed ? b.rows() : b.cols();
         double[] elements = new double[Math.toIntExact(a.rows() * n)];
-        for (long row = 0; row < a.rows(); row += Float64Tile.SIZE) {
-            for (long col = 0; col < n; col += Float64Tile.SIZE) {
+        for (long row = 0; row < a.rows(); row += Float64Tile.ROWS) {
+            for (long col = 0; col < n; col += Float64Tile.COLS) {
                 Float64Tile tile = new Float64Tile(a, b, transposed, a.rows(), i -> i, row, n, col);
                 tile.compute(magnitudes);
                 tile.forEach(
