@@ -199,10 +199,7 @@ final class ComputeWorker extends Worker {
             return;
         }
         if (summaries.active()) {
-            long word = summaries.wordFor(block, memory);
-            int value = summaries.valueFor(block, state.call);
-            Awaited need = summaries.awaitedFor(block);
-            await(fabric.rank(), word, value, need, block.firstRow(), block.rows());
+            awaitSummaries(block);
         }
         long start = 0;
         for (int c = block.firstChunk(); c < block.firstChunk() + block.chunkCount(); c++) {
@@ -216,6 +213,17 @@ final class ComputeWorker extends Worker {
         if (start != 0) {
             int writer = arrivals.of(source, block.firstChunk()).writer();
             log.add(Timeline.Kind.WAIT, source, writer, block.firstRow(), block.rows(), start);
+        }
+    }
+
+    /** From the last chunk on: its counter tells of all that the same lane brings before. */
+    private void awaitSummaries(RowBlock block) {
+        int source = block.source();
+        for (int c = block.firstChunk() + block.chunkCount() - 1; c >= block.firstChunk(); c--) {
+            long word = summaries.wordFor(source, c, memory);
+            int value = summaries.valueFor(source, c, state.call);
+            Awaited need = summaries.awaitedFor(source, c);
+            await(fabric.rank(), word, value, need, block.firstRow(), block.rows());
         }
     }
 

@@ -89,29 +89,41 @@ record ConsumptionCheck(RankPlan plan, Chunks chunks) {
             }
         }
         int[] reached = new int[plan.arrivals().size()];
+        int[] complete = new int[plan.arrivals().size()];
         for (RowBlock block : plan.consumption()) {
-            checkNoOvertaking(block, laneOfTag, positionOfTag, reached);
+            checkNoOvertaking(block, laneOfTag, positionOfTag, complete, reached);
         }
     }
 
-    /** A block counts for the position of its last chunk: it can be consumed no sooner. */
-    private void checkNoOvertaking(RowBlock block, int[] laneOf, int[] positionOf, int[] reached) {
+    /**
+     * In each lane that brings a part of it, a block counts for the last of its chunks there: it
+     * can be consumed no sooner.
+     */
+    private void checkNoOvertaking(
+            RowBlock block, int[] laneOf, int[] positionOf, int[] complete, int[] reached) {
         int first = chunks.tag(block.source(), block.firstChunk());
-        int lane = laneOf[first];
-        if (lane < 0) {
-            return;
-        }
-        int complete = 0;
-        for (int tag = first; tag < first + block.chunkCount(); tag++) {
-            if (laneOf[tag] != lane) {
-                throw fault(block, "is delivered by two lanes");
+        int end = first + block.chunkCount();
+        for (int tag = first; tag < end; tag++) {
+            if (laneOf[tag] >= 0) {
+                complete[laneOf[tag]] = 0;
             }
-            complete = Math.max(complete, positionOf[tag]);
         }
-        if (complete < reached[lane]) {
-            throw fault(block, "is consumed after rows that its lane delivers later");
+        for (int tag = first; tag < end; tag++) {
+            if (laneOf[tag] >= 0) {
+                complete[laneOf[tag]] = Math.max(complete[laneOf[tag]], positionOf[tag]);
+            }
         }
-        reached[lane] = complete;
+        for (int tag = first; tag < end; tag++) {
+            int lane = laneOf[tag];
+            if (lane >= 0 && complete[lane] < reached[lane]) {
+                throw fault(block, "is consumed after rows that its lane delivers later");
+            }
+        }
+        for (int tag = first; tag < end; tag++) {
+            if (laneOf[tag] >= 0) {
+                reached[laneOf[tag]] = complete[laneOf[tag]];
+            }
+        }
     }
 
     private static Comparator<RowBlock> naturalOrder() {

@@ -4,6 +4,7 @@ import dev.weft.plan.RankPlan.RowBlock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -55,6 +56,18 @@ final class ConsumptionOrder {
         int last = block.firstChunk() + block.chunkCount() - 1;
         Chunk chunk = chunks.chunk(block.source(), last);
         return chunk.firstRow() + chunk.rows();
+    }
+
+    /** Own rows first, then blocks as they are due; of those due at once the nearest before. */
+    static List<RowBlock> byDue(Chunks chunks, int rank, ToLongFunction<RowBlock> due) {
+        int ranks = chunks.shards().ranks();
+        Stream<RowBlock> others =
+                IntStream.range(1, ranks)
+                        .map(distance -> Math.floorMod(rank - distance, ranks))
+                        .boxed()
+                        .flatMap(source -> blocks(chunks, source, 0, chunks.blocks(source)))
+                        .sorted(Comparator.comparingLong(due));
+        return ownFirst(chunks, rank, others);
     }
 
     /** Own rows first, then segment by segment those that are named. */

@@ -1,4 +1,28 @@
 package dev.weft.plan;
 
-/** One segment's way between ranks, never divided between lanes: one delivers all of a block. */
-record Hop(int from, int to, int source, int segment) {}
+/**
+ * The way of a segment, or of one chunk alone, between ranks.
+ *
+ * @param segment -1 for a chunk alone
+ * @param chunk -1 for all chunks of the segment
+ */
+record Hop(int from, int to, int source, int segment, int chunk) {
+
+    /** All chunks of a segment, by one lane. */
+    Hop(int from, int to, int source, int segment) {
+        this(from, to, source, segment, -1);
+    }
+
+    /** One chunk, straight from its owner. */
+    static Hop ofChunk(int owner, int to, int chunk) {
+        return new Hop(owner, to, owner, -1, chunk);
+    }
+
+    int firstChunk(Chunks chunks) {
+        return chunk >= 0 ? chunk : chunks.firstChunkOfSegment(source, segment);
+    }
+
+    int endChunk(Chunks chunks) {
+        return chunk >= 0 ? chunk + 1 : chunks.firstChunkOfSegment(source, segment + 1);
+    }
+}

@@ -13,7 +13,8 @@ import java.util.List;
  * <p>With at least one lane per peer host, every peer has the same number of lanes, each of them a
  * contiguous range of segments. With fewer lanes the peers are dealt to them in turn.
  *
- * <p>A mesh of ranks is one in which every rank has a host of its own.
+ * <p>A mesh of ranks is one in which every rank has a host of its own. Where its owners push with
+ * fewer lanes than peers, {@link DealtMesh} takes this one's place.
  *
  * @param hosts two or more
  * @param lanes as {@link #lanes(int, int)} gives them

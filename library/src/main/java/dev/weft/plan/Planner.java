@@ -91,7 +91,7 @@ final class Planner {
         Routing routing =
                 isHierarchical(algorithm, hosts)
                         ? hierarchical(algorithm, chunks, hosts, laneCount)
-                        : routing(algorithm, chunks, Hosts.apart(ranks), laneCount);
+                        : flat(algorithm, chunks, laneCount);
         return new RoutedPlan(name, Storage.GATHERED, chunks, routing, pacing)
                 .write(rank, laneCount);
     }
@@ -112,6 +112,14 @@ final class Planner {
         int networkLanes = isRing ? half : MeshRouting.lanes(hosts.count(), half);
         Routing network = routing(algorithm, chunks, hosts, networkLanes);
         return new HostRouting(chunks, hosts, network, networkLanes, lanes - networkLanes);
+    }
+
+    /** Between ranks that are all alike. */
+    private static Routing flat(Algorithm algorithm, Chunks chunks, int lanes) {
+        int ranks = chunks.shards().ranks();
+        return algorithm == Algorithm.MESH_PUSH && lanes < ranks - 1
+                ? new DealtMesh(chunks, lanes)
+                : routing(algorithm, chunks, Hosts.apart(ranks), lanes);
     }
 
     private static Routing routing(Algorithm algorithm, Chunks chunks, Hosts hosts, int lanes) {

@@ -60,9 +60,7 @@ record RoutedPlan(String name, Storage storage, Chunks chunks, Routing routing, 
     private Lane lane(int index, List<Hop> hops) {
         List<Transfer> transfers = new ArrayList<>();
         for (Hop hop : hops) {
-            int end = chunks.firstChunkOfSegment(hop.source(), hop.segment() + 1);
-            int first = chunks.firstChunkOfSegment(hop.source(), hop.segment());
-            for (int chunk = first; chunk < end; chunk++) {
+            for (int chunk = hop.firstChunk(chunks); chunk < hop.endChunk(chunks); chunk++) {
                 transfers.add(transfer(hop, chunk));
             }
         }

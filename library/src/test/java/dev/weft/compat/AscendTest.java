@@ -100,6 +100,31 @@ class AscendTest {
                 });
     }
 
+    /** Work items are (destination, chunk), and block b takes numbers b, b + blocks, and so on. */
+    @Test
+    void fewerBlocksThanDestinationsAreDealtSingleChunks() {
+        Shards shards = Shards.even(240, 4);
+        Arena arena = Arena.ofAuto();
+        Matrix b = Matrix.allocate(arena, DType.FP16, 64, 8);
+        Ranks.run(
+                4,
+                fabric -> {
+                    try (AllGatherMatmul op =
+                            Ascend.allGatherGemm(fabric, shards, DType.FP16, b, 20, 8, 1, 2)) {
+                        List<Lane> lanes = op.plan().lanes();
+                        assertEquals(2, lanes.size());
+                        int count = op.plan().chunks().count(fabric.rank());
+                        assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
+                        for (int item = 0; item < 3 * count; item++) {
+                            Transfer transfer = lanes.get(item % 2).transfers().get(item / 2);
+                            assertEquals(item % count, transfer.chunk());
+                            int distance = item / count + 1;
+                            assertEquals((fabric.rank() + distance) % 4, transfer.to());
+                        }
+                    }
+                });
+    }
+
     @Test
     void strictRefusesWhatTheExampleRefuses() {
         Ascend.checkStrict(2, 2048, 2048, 1024, 128, 256);

@@ -83,9 +83,26 @@ class PlannerTest {
         RankPlan shared = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 1, 0);
         assertEquals("0.0, 0.1, 3.0, 3.1, 2.0, 2.1, 1.0, 1.1", consumption(shared));
         RankPlan twoLanes = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 2, 0);
-        assertEquals("0.0, 0.1, 3.0, 2.0, 3.1, 2.1, 1.0, 1.1", consumption(twoLanes));
+        assertEquals("0.0, 0.1, 3.0, 3.1, 2.0, 2.1, 1.0, 1.1", consumption(twoLanes));
         RankPlan ample = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 2), 3, 0);
         assertEquals("0.0, 0.1, 3.0, 2.0, 1.0, 3.1, 2.1, 1.1", consumption(ample));
+    }
+
+    /** One chunk after the other, whatever peer it is for. */
+    @Test
+    void meshPushDealsChunksToFewerLanesThanPeersInTurn() {
+        RankPlan plan = PlanCases.plan(Algorithm.MESH_PUSH, chunks(4, 3), 2, 0);
+        assertEquals(
+                List.of(
+                        "0.0 0>1, 0.2 0>1, 0.1 0>2, 0.0 0>3, 0.2 0>3",
+                        "0.1 0>1, 0.0 0>2, 0.2 0>2, 0.1 0>3"),
+                transfers(plan.lanes()));
+        assertEquals(
+                List.of(
+                        "3.0 3>0, 3.2 3>0", "3.1 3>0",
+                        "2.1 2>0", "2.0 2>0, 2.2 2>0",
+                        "1.0 1>0, 1.2 1>0", "1.1 1>0"),
+                transfers(plan.arrivals()));
     }
 
     @Test

@@ -3,7 +3,6 @@ package dev.weft.op.exec;
 import dev.weft.fabric.transport.Awaited;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import java.util.Arrays;
 
@@ -11,8 +10,8 @@ import java.util.Arrays;
  * Counters of what each lane has delivered, as an alternative to several flags per row block. A
  * counter at a destination belongs to one lane of one rank, its only writer. After chunk i of the n
  * that the lane brings there in a call, it holds (call - 1) n + i. This value follows from the
- * call's number, so calls that move nothing leave no gap. A whole block comes by one lane, so one
- * counter covers it.
+ * call's number, so calls that move nothing leave no gap. A block that comes by several lanes waits
+ * for the counter of each.
  */
 public final class Summaries {
 
@@ -53,10 +52,6 @@ public final class Summaries {
         return active;
     }
 
-    private Place last(RowBlock block) {
-        return places[block.source()][block.firstChunk() + block.chunkCount() - 1];
-    }
-
     /** The counter of one of the lanes that deliver here. */
     public long wordOf(Lane arrivals, OperatorMemory memory) {
         Transfer first = arrivals.transfers().getFirst();
@@ -64,19 +59,20 @@ public final class Summaries {
                 places[first.source()][first.chunk()].initiator(), arrivals.index());
     }
 
-    /** The counter that tells when the block's last chunk is here. */
-    public long wordFor(RowBlock block, OperatorMemory memory) {
-        return memory.summaryAt(last(block).initiator(), last(block).lane());
+    /** The counter that tells when a chunk is here. */
+    public long wordFor(int source, int chunk, OperatorMemory memory) {
+        Place place = places[source][chunk];
+        return memory.summaryAt(place.initiator(), place.lane());
     }
 
-    /** What that counter then holds. */
-    public int valueFor(RowBlock block, int call) {
-        return value(call, last(block).place(), last(block).count());
+    /** What that counter then holds at least. */
+    public int valueFor(int source, int chunk, int call) {
+        return value(call, places[source][chunk].place(), places[source][chunk].count());
     }
 
     /** As what it is awaited. */
-    public Awaited awaitedFor(RowBlock block) {
-        return last(block).awaited();
+    public Awaited awaitedFor(int source, int chunk) {
+        return places[source][chunk].awaited();
     }
 
     /** What a lane writes after chunk number {@code place} of {@code count} to one destination. */

@@ -1,0 +1,80 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A mesh in which owners push with fewer lanes than they have peers: all chunks for the rank that
+ * follows, then all for the next one, and so on, are dealt one by one to the lanes in turn. So all
+ * lanes serve the same peer, and at any time the ranks that are busy with their d-th peer form a
+ * permutation. A row block of several chunks may come by several lanes.
+ */
+record DealtMesh(Chunks chunks, int lanes) implements Routing {
+
+    @Override
+    public Initiator initiator() {
+        return Initiator.SENDER;
+    }
+
+    @Override
+    public List<Hop> lane(int rank, int lane) {
+        List<Hop> hops = new ArrayList<>();
+        for (int distance = 1; distance < ranks(); distance++) {
+            addHops(hops, rank, distance, lane);
+        }
+        return hops;
+    }
+
+    @Override
+    public List<Delivery> deliveries(int rank) {
+        List<Delivery> deliveries = new ArrayList<>();
+        for (int distance = 1; distance < ranks(); distance++) {
+            for (int lane = 0; lane < lanes; lane++) {
+                List<Hop> hops = new ArrayList<>();
+                addHops(hops, owner(rank, distance), distance, lane);
+                if (!hops.isEmpty()) {
+                    deliveries.add(new Delivery(lane, 0, hops));
+                }
+            }
+        }
+        return deliveries;
+    }
+
+    /** In the order in which the owners deal their blocks' last chunks, all at the same pace. */
+    @Override
+    public List<RowBlock> consumption(Chunks cut, int rank, List<Delivery> deliveries) {
+        return ConsumptionOrder.byDue(
+                chunks,
+                rank,
+                block -> {
+                    int distance = Math.floorMod(rank - block.source(), ranks());
+                    return turn(block.source(), distance, block.firstChunk())
+                            + block.chunkCount()
+                            - 1;
+                });
+    }
+
+    /** Adds what one lane carries from {@code owner} to its peer at {@code distance}. */
+    private void addHops(List<Hop> hops, int owner, int distance, int lane) {
+        int to = (owner + distance) % ranks();
+        int first = (int) Math.floorMod(lane - turn(owner, distance, 0), (long) lanes);
+        for (int chunk = first; chunk < chunks.count(owner); chunk += lanes) {
+            hops.add(Hop.ofChunk(owner, to, chunk));
+        }
+    }
+
+    /** How many chunks {@code owner} has dealt before this one. */
+    private long turn(int owner, int distance, int chunk) {
+        return (distance - 1L) * chunks.count(owner) + chunk;
+    }
+
+    private int owner(int rank, int distance) {
+        return Math.floorMod(rank - distance, ranks());
+    }
+
+    private int ranks() {
+        return chunks.shards().ranks();
+    }
+}
