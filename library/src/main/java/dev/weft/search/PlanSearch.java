@@ -270,14 +270,14 @@ public record PlanSearch(Machine machine, Problem problem) {
                 : candidate.lanes();
     }
 
-    /** Threads of a rank that multiply, or units of its engine. */
+    /** Threads of a rank that multiply, or blocks of work for its engine's units. */
     public int computeWorkers() {
         return switch (machine.engine()) {
             case CoreEngine cores ->
                     problem.workers() > 0
                             ? problem.workers()
                             : Math.max(1, cores.cores() / hosts().size(0));
-            case TileEngine tiles -> tiles.units();
+            case TileEngine tiles -> problem.workers() > 0 ? problem.workers() : tiles.units();
         };
     }
 

@@ -15,7 +15,8 @@ import java.util.Objects;
  * @param k columns of A
  * @param columns N of each product, on the rank with the widest; empty for a gather alone
  * @param keepGathered whether gathered A is left for the caller
- * @param workers compute threads of a rank; 0 for its share of the cores
+ * @param workers compute threads of a rank, or blocks of work for its engine's units; 0 for its
+ *     share of the cores, or one for each unit
  * @param lanes communication workers of a rank; 0 for as many as suit the algorithm
  * @param cut how shards are to be cut; {@link Cut#AUTOMATIC} leaves it to the search
  * @param hosts how the ranks lie on hosts; null for as many on each as a node of the machine has

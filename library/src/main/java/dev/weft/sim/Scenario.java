@@ -15,8 +15,8 @@ import java.util.Map;
  *     apart: see {@link PlanWriter#isSymmetric}
  * @param hosts how the ranks lie on nodes; {@link Machine#hosts} gives the machine's own way
  * @param columns N of each product; none for a gather alone
- * @param workers compute threads per rank; 0 for its share of the cores. Of no concern to a {@link
- *     TileEngine}
+ * @param workers compute threads per rank, or units of a {@link TileEngine} that multiply, of which
+ *     those that it does not have add nothing; 0 for the rank's share of the cores, or all units
  * @param slowRanks how many times as long a rank takes for its products and for what its cores
  *     move; ranks that are not named take the machine's time
  */

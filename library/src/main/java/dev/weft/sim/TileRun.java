@@ -15,16 +15,22 @@ import java.util.List;
 final class TileRun extends ProductRun implements Events.Action {
 
     private final TileEngine engine;
+
+    /** Units that multiply: those beyond what the call asks for are idle. */
+    private final int units;
+
     private final List<Program> programs = new ArrayList<>();
 
     TileRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
         this.engine = (TileEngine) simulation.machine.engine();
+        int workers = simulation.scenario.workers();
+        this.units = workers > 0 ? Math.min(workers, engine.units()) : engine.units();
         int count = rank.plan.programs();
         for (int i = 0; i < count; i++) {
             // A program has one unit at least, whatever the engine has.
-            int units = Math.max(1, (engine.units() + count - 1 - i) / count);
-            programs.add(new Program(ordered(i), track(0, i), new double[units]));
+            int own = Math.max(1, (units + count - 1 - i) / count);
+            programs.add(new Program(ordered(i), track(0, i), new double[own]));
         }
     }
 
@@ -150,8 +156,7 @@ final class TileRun extends ProductRun implements Events.Action {
                 rows * k * scenario.aType().bytes() * rowPasses(block, memory)
                         + (double) rows * n * scenario.outType().bytes()
                         + bBytes(rows, n, memory);
-        double memoryNs =
-                memory.gbps() > 0 ? bytes / tiles(rows, n) * engine.units() / memory.gbps() : 0;
+        double memoryNs = memory.gbps() > 0 ? bytes / tiles(rows, n) * units / memory.gbps() : 0;
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
     }
 
@@ -178,8 +183,7 @@ final class TileRun extends ProductRun implements Events.Action {
             return 0;
         }
         double rowTiles = Math.ceilDiv(rows, engine.tileRows());
-        double rowTilesAtOnce =
-                Math.max(1, (double) engine.units() / Math.ceilDiv(n, engine.tileCols()));
+        double rowTilesAtOnce = Math.max(1, (double) units / Math.ceilDiv(n, engine.tileCols()));
         return b * rowTiles / rowTilesAtOnce;
     }
 
@@ -200,7 +204,7 @@ final class TileRun extends ProductRun implements Events.Action {
 
     @Override
     double leastNs() {
-        int units = programs.stream().mapToInt(program -> program.freeNs.length).sum();
-        return simulation.startNs + totalNs / units;
+        int all = programs.stream().mapToInt(program -> program.freeNs.length).sum();
+        return simulation.startNs + totalNs / all;
     }
 }
