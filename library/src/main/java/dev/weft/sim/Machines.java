@@ -19,6 +19,9 @@ public final class Machines {
     private static final List<String> NAMES =
             List.of(
                     "Ascend910B1",
+                    "Ascend910B2",
+                    "Ascend910B3",
+                    "Ascend910C",
                     "cpu-1gbe",
                     "cpu-100gbe",
                     "h100-nvlink8",
