@@ -89,7 +89,12 @@ public final class RecordReader {
                 json.hasValue("verification") ? verification(json.object("verification")) : null,
                 ranks(json, problem),
                 environment(json.object("environment")),
-                json.textOrNull("label"));
+                json.textOrNull("label"),
+                json.hasValue("predicted") ? predicted(json.object("predicted")) : null);
+    }
+
+    private static RunRecord.Predicted predicted(JsonObject json) {
+        return new RunRecord.Predicted(json.text("machine"), views(json.object("views"), true));
     }
 
     private static RunRecord.Problem problem(JsonObject json) {

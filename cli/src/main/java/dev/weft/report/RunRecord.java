@@ -8,6 +8,7 @@ import java.util.List;
  *
  * @param verification null where a simulated run multiplied nothing
  * @param label what the user calls it; null where nothing was said
+ * @param predicted what another machine would take; null where none was named
  */
 public record RunRecord(
         Problem problem,
@@ -17,7 +18,8 @@ public record RunRecord(
         Verification verification,
         List<Rank> ranks,
         Environment environment,
-        String label) {
+        String label,
+        Predicted predicted) {
 
     public static final String SCHEMA = "weft.run/1";
 
@@ -25,7 +27,38 @@ public record RunRecord(
         ranks = List.copyOf(ranks);
     }
 
+    /** Beside which no other machine was named. */
+    public RunRecord(
+            Problem problem,
+            Execution execution,
+            Views views,
+            double flopsPerRank,
+            Verification verification,
+            List<Rank> ranks,
+            Environment environment,
+            String label) {
+        this(
+                problem,
+                execution,
+                views,
+                flopsPerRank,
+                verification,
+                ranks,
+                environment,
+                label,
+                null);
+    }
+
+    /** A copy with what another machine would take. */
+    public RunRecord beside(Predicted newPredicted) {
+        return with(label, newPredicted);
+    }
+
     public RunRecord labelled(String newLabel) {
+        return with(newLabel, predicted);
+    }
+
+    private RunRecord with(String newLabel, Predicted newPredicted) {
         return new RunRecord(
                 problem,
                 execution,
@@ -34,7 +67,8 @@ public record RunRecord(
                 verification,
                 ranks,
                 environment,
-                newLabel);
+                newLabel,
+                newPredicted);
     }
 
     /** Whether the times were predicted on a model of a machine. */
@@ -99,6 +133,9 @@ public record RunRecord(
 
     /** One rank: its rows and what it did in the last pipelined call. */
     public record Rank(int rank, int group, long shardRows, long chunkRows, Timeline timeline) {}
+
+    /** The views of the same problem on a model of another machine, priced by the simulator. */
+    public record Predicted(String machine, Views views) {}
 
     /** Where it ran, without names of hosts, users or paths. */
     public record Environment(

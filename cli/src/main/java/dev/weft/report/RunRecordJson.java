@@ -28,6 +28,12 @@ public final class RunRecordJson {
         json.writeBooleanField("simulated", record.simulated());
         RecordJson.field(json, "problem", record.problem());
         measured(record);
+        if (record.predicted() != null) {
+            json.writeObjectFieldStart("predicted");
+            json.writeStringField("machine", record.predicted().machine());
+            views(record.predicted().views());
+            json.writeEndObject();
+        }
         verification(record.verification());
         json.writeArrayFieldStart("ranks");
         for (RunRecord.Rank rank : record.ranks()) {
@@ -74,6 +80,7 @@ public final class RunRecordJson {
     /** Writes the fields of a view into the object that is open. */
     public static void samples(Samples samples, JsonGenerator json) throws IOException {
         json.writeNumberField("medianUs", samples.median());
+        json.writeNumberField("meanUs", samples.mean());
         json.writeNumberField("spreadUs", samples.spread());
         RecordJson.field(json, "samplesUs", samples.us());
     }

@@ -29,6 +29,10 @@ public record Samples(List<Double> us) {
         return Quantiles.median(values());
     }
 
+    public double mean() {
+        return Arrays.stream(values()).average().orElseThrow();
+    }
+
     /** The distance between the quartiles: where the middle half of the samples lies. */
     public double spread() {
         return Quantiles.spread(values());

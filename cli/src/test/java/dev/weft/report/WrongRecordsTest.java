@@ -218,6 +218,7 @@ class WrongRecordsTest {
                         "seedRulePassed",
                         "passed",
                         "notFinite",
+                        "meanUs",
                         "medianUs",
                         "spreadUs");
         List<String> paths = new ArrayList<>();

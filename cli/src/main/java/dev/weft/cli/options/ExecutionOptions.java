@@ -3,6 +3,7 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
+import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
@@ -24,9 +25,11 @@ public final class ExecutionOptions {
             names = {"-r", "--run-mode"},
             paramLabel = "MODE",
             description =
-                    "Where: auto, cpu, cuda or sim; cuda is NVIDIA GPUs, rank r on number r modulo"
-                            + " their count; sim prices the plan on the machine of -v; auto takes"
-                            + " cpu and says so (default: ${DEFAULT-VALUE}).")
+                    "Where: auto, cpu, cuda, npu or sim; cuda is NVIDIA GPUs, rank r on number r"
+                            + " modulo their count; sim prices the plan on the machine of -v; npu,"
+                            + " for commands of the Ascend example, runs its algorithm with cuda"
+                            + " where there is a GPU, else cpu; auto takes cpu; both say so"
+                            + " (default: ${DEFAULT-VALUE}).")
     public String runMode = "auto";
 
     @Option(
@@ -43,7 +46,8 @@ public final class ExecutionOptions {
             paramLabel = "NAME|FILE",
             description =
                     "The machine to simulate: a name, for example Ascend910B1, here (what"
-                            + " ./weft calibrate measured), or a model's .json; only with -r sim.")
+                            + " ./weft calibrate measured), or a model's .json. With other modes"
+                            + " than sim, what it would take is told beside what was measured.")
     public String socVersion;
 
     @Mixin AlgorithmOption algorithm;
@@ -64,8 +68,8 @@ public final class ExecutionOptions {
             names = "--base-m",
             paramLabel = "ROWS",
             description =
-                    "Rows of a tile of A; if this or --base-n is given, a chunk is --base-m rows by"
-                            + " four tiles of --base-n columns (tile default: 128).")
+                    "Rows of a tile of A; this or --base-n means --chunk-rule ascend (tile"
+                            + " default: 128).")
     Long baseM;
 
     @Option(
@@ -87,8 +91,9 @@ public final class ExecutionOptions {
             names = "--comm-blocks",
             paramLabel = "T",
             description =
-                    "Threads per rank that move chunks (default: as few as the algorithm needs)."
-                            + " With -r cuda: copy streams (default: likewise).")
+                    "Threads per rank that move chunks, with -r cuda copy streams (default: as few"
+                            + " as the algorithm needs). Without --algorithm it means mesh-push, and"
+                            + " --chunk-rule ascend unless chunks are set otherwise.")
     Integer commBlocks;
 
     @Option(
@@ -110,9 +115,9 @@ public final class ExecutionOptions {
             paramLabel = "RULE",
             description =
                     "weft, or ascend: the Ascend example's chunks of --base-m x --base-n tiles and"
-                            + " its waits for summary counters; auto then is mesh-push"
-                            + " (default: ${DEFAULT-VALUE}).")
-    String chunkRule = "weft";
+                            + " its waits for summary counters; auto then is mesh-push (default:"
+                            + " weft, but see --base-m and --comm-blocks).")
+    String chunkRule;
 
     @Option(
             names = "--strict",
@@ -136,41 +141,34 @@ public final class ExecutionOptions {
 
     public ExecutionSpec spec() {
         boolean cuda = checkRunMode();
-        if (chunkRows != null && (splitsPerRank != null || baseM != null || baseN != null)
-                || splitsPerRank != null && (baseM != null || baseN != null)) {
+        boolean tiles = baseM != null || baseN != null;
+        if (chunkRows != null && (splitsPerRank != null || tiles)
+                || splitsPerRank != null && tiles) {
             throw new UsageException(
                     "--chunk-rows, --splits-per-rank and --base-m/--base-n each set the chunk size:"
                             + " give one of them");
         }
-        boolean ascend =
-                OptionValues.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
-        boolean tiles = !ascend && (baseM != null || baseN != null);
-        if (ascend && (chunkRows != null || splitsPerRank != null)) {
-            throw new UsageException(
-                    "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
-                            + " --splits-per-rank");
-        }
+        boolean ascend = ascend(tiles);
         Launcher start = launch.start();
         checkPeers(cuda, start);
-        if (cuda) {
-            checkGpuOptions(ascend);
+        if (cuda && computeBlocks != null && engine.equals("cublas")) {
+            throw new UsageException(
+                    "--compute-blocks "
+                            + computeBlocks
+                            + " with --engine cublas: the library chooses its grids, give none");
         }
         return new ExecutionSpec(
                 cuda,
                 "host".equals(peers),
-                ascend && algorithm.writer() == Algorithm.AUTO
-                        ? Algorithm.MESH_PUSH
-                        : algorithm.writer(),
+                isAuto() && (ascend || streams()) ? Algorithm.MESH_PUSH : algorithm.writer(),
                 start,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 count("--comm-blocks", commBlocks, 1024),
-                tiles
-                        ? new Cut(baseM(), 0, ExecutionSpec.TILES_PER_CHUNK * baseN())
-                        : new Cut(
-                                positive("--chunk-rows", chunkRows, 0),
-                                count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
-                                0),
+                new Cut(
+                        positive("--chunk-rows", chunkRows, 0),
+                        count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                        0),
                 ascend ? new ExecutionSpec.AscendTiles(baseM(), baseN()) : null,
                 rounds.warmup(),
                 rounds.iterations(),
@@ -217,18 +215,44 @@ public final class ExecutionOptions {
         }
     }
 
-    private void checkGpuOptions(boolean ascend) {
-        if (ascend) {
+    /** Whether chunks are the Ascend example's: asked for, or meant by its other options. */
+    private boolean ascend(boolean tiles) {
+        if (algorithm.writer() == Algorithm.DIRECT && (tiles || commBlocks != null)) {
             throw new UsageException(
-                    "--chunk-rule ascend with --run-mode cuda: expected weft; --base-m and --base-n"
-                            + " alone give its chunks");
+                    "%s with --algorithm direct, where nothing travels: expected another algorithm,"
+                            + " or neither --comm-blocks nor --base-m/--base-n",
+                    tiles ? "--base-m/--base-n" : "--comm-blocks " + commBlocks);
         }
-        if (computeBlocks != null && engine.equals("cublas")) {
+        boolean given = chunkRows != null || splitsPerRank != null;
+        if (chunkRule == null) {
+            return tiles || streams() && !given;
+        }
+        boolean asked =
+                OptionValues.oneOf("--chunk-rule", chunkRule, "weft", "ascend").equals("ascend");
+        if (asked && given) {
             throw new UsageException(
-                    "--compute-blocks "
-                            + computeBlocks
-                            + " with --engine cublas: the library chooses its grids, give none");
+                    "--chunk-rule ascend sets the chunk size: give no --chunk-rows or"
+                            + " --splits-per-rank");
         }
+        if (!asked && tiles) {
+            throw new UsageException(
+                    "--chunk-rule weft with --base-m/--base-n: expected ascend, whose tiles they"
+                            + " are, or none of them");
+        }
+        return asked;
+    }
+
+    /**
+     * Whether communication blocks, or a command for an NPU, mean the algorithm that they belong
+     * to. Peers in host memory push nothing.
+     */
+    private boolean streams() {
+        boolean meant = commBlocks != null || runMode.equals("npu");
+        return meant && isAuto() && !"host".equals(peers);
+    }
+
+    private boolean isAuto() {
+        return algorithm.writer() == Algorithm.AUTO;
     }
 
     private long baseM() {
@@ -265,22 +289,14 @@ public final class ExecutionOptions {
 
     /** Whether it is the GPU's. */
     private boolean checkRunMode() {
-        OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "sim");
-        if (runMode.equals("sim")) {
-            if (socVersion == null) {
-                throw new UsageException(
-                        "--run-mode sim needs --soc-version: expected one of "
-                                + String.join(", ", Machines.names())
-                                + ", here, or a model's .json");
-            }
-            return false;
-        }
-        if (socVersion != null) {
+        OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "npu", "sim");
+        if (runMode.equals("sim") && socVersion == null) {
             throw new UsageException(
-                    "--soc-version %s names a machine to simulate: it needs --run-mode sim, not %s",
-                    socVersion, runMode);
+                    "--run-mode sim needs --soc-version: expected one of "
+                            + String.join(", ", Machines.names())
+                            + ", here, or a model's .json");
         }
-        return runMode.equals("cuda");
+        return runMode.equals("cuda") || runMode.equals("npu") && Gpu.unavailable().isEmpty();
     }
 
     private static int count(String option, Integer given, int most) {

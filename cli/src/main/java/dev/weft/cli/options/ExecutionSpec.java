@@ -2,6 +2,8 @@ package dev.weft.cli.options;
 
 import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
 import java.time.Duration;
 import java.util.Locale;
@@ -33,9 +35,6 @@ public record ExecutionSpec(
         boolean keepGathered,
         boolean npy,
         Duration deadline) {
-
-    /** Columns of a chunk are those of this many tiles. */
-    public static final int TILES_PER_CHUNK = 4;
 
     /** Tile sizes of the Ascend example's chunk rule. */
     public record AscendTiles(long baseM, long baseN) {}
@@ -70,6 +69,14 @@ public record ExecutionSpec(
                 deadline);
     }
 
+    /** How shards are to be cut, by the Ascend example's rule where that is wanted. */
+    public Cut cut(Shards shards, long k) {
+        return ascendTiles == null
+                ? cut
+                : AscendChunkRule.of(shards.maxRows(), k, ascendTiles.baseM, ascendTiles.baseN)
+                        .cut();
+    }
+
     public String launcher() {
         return start.label();
     }
@@ -91,6 +98,7 @@ public record ExecutionSpec(
         if (commWorkers > 0) {
             builder.commWorkers(commWorkers);
         }
+        Cut cut = cut(problem.shards(), problem.k());
         if (cut.chunkRows() > 0) {
             builder.chunkRows(cut.chunkRows());
         }

@@ -5,7 +5,6 @@ import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge;
-import dev.weft.compat.Ascend;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
@@ -53,12 +52,7 @@ record HostRank(
                                         : world.cores().cores())
                         .pinWorkers();
         if (execution.ascendTiles() != null) {
-            Ascend.cut(
-                    builder,
-                    problem.shards(),
-                    problem.k(),
-                    execution.ascendTiles().baseM(),
-                    execution.ascendTiles().baseN());
+            builder.waitForSummary();
         }
         return keepGathered ? builder.keepGathered() : builder;
     }

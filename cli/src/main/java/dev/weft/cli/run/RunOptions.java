@@ -62,10 +62,19 @@ final class RunOptions {
 
     @Option(
             names = "--verify",
+            negatable = true,
             description =
-                    "With -r sim: also run the plan on this machine's CPU and verify its product;"
-                            + " times stay predicted. Real runs always verify.")
-    boolean verify;
+                    "With -r sim: whether the plan also runs on this machine's CPU and its product"
+                            + " is verified; times stay predicted (default: where that takes"
+                            + " seconds). Real runs always verify.")
+    Boolean verify;
+
+    @Option(
+            names = "--golden",
+            description =
+                    "Compute golden.bin in float64 even where that takes over a minute, which is"
+                            + " told otherwise.")
+    boolean golden;
 
     @Option(
             names = "--slow",

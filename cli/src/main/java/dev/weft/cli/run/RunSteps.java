@@ -1,5 +1,7 @@
 package dev.weft.cli.run;
 
+import static dev.weft.report.Text.text;
+
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
@@ -74,7 +76,8 @@ record RunSteps(
             throws IOException {
         tellOfUnusedOptions(reports.getFirst(), outputs.console());
         explain(reports.getFirst(), outputs.console());
-        RunRecord record = Records.of(problem, execution, hosts, reports, verification);
+        RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
+        RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
         outputs.write(record);
         if (page != null) {
             page.ended(() -> RunOutputs.shown(record.labelled(options.label)));
@@ -127,6 +130,10 @@ record RunSteps(
             CudaRules.check(problem, execution);
             CudaRules.tryOut(problem, execution);
         }
+        if (predicts()) {
+            // What the machine cannot do is refused now, not after everything was measured.
+            SimRun.predicted(this, problem);
+        }
     }
 
     private void explain(RankReport report, Console console) {
@@ -150,11 +157,41 @@ record RunSteps(
         }
     }
 
+    /** Whether a machine's times are told beside those that were measured. */
+    private boolean predicts() {
+        return options.execution.socVersion != null && !isSimulated();
+    }
+
+    private boolean isSimulated() {
+        return options.execution.runMode.equals("sim");
+    }
+
     /** Not before everything has been checked: whoever asks for nonsense gets one line. */
     private void tellRunMode(Console console) {
-        if ("auto".equals(options.execution.runMode)) {
+        if (options.execution.runMode.equals("auto")) {
             console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
+        } else if (options.execution.runMode.equals("npu")) {
+            console.info(
+                    "Run mode: %s, since Weft runs on no NPU; -v names one to predict for"
+                            .formatted(
+                                    execution.cuda()
+                                            ? "cuda"
+                                            : "cpu, as there is no NVIDIA GPU either"));
         }
+    }
+
+    /** Where golden would take long, what it costs is told instead. */
+    private boolean golden(Inputs inputs, Console console) {
+        double seconds = Verifier.goldenSeconds(inputs.problem());
+        boolean wanted = options.golden || Verifier.goldenIsQuick(seconds);
+        if (!wanted && !inputs.fromFiles()) {
+            console.info(
+                    text(
+                            "golden.bin is left out: it would take about %.0f s here, --golden"
+                                    + " computes it",
+                            seconds));
+        }
+        return wanted;
     }
 
     /** Tells what the outputs of that many ranks in the data folder are. */
@@ -180,7 +217,7 @@ record RunSteps(
         check(problem);
         DataFolder folder = inputs.folder();
         Set<String> outputs = outputNames(problem);
-        boolean golden = Verifier.goldenIsAffordable(problem);
+        boolean golden = golden(inputs, console);
         options.files().checkInputs(folder.folder(), folder.replacedBy(outputs));
         folder.refuseOtherOutputs(outputs);
         if (!inputs.fromFiles()) {

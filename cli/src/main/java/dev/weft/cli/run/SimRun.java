@@ -24,7 +24,6 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
 import dev.weft.search.Problem;
-import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
@@ -37,8 +36,8 @@ import picocli.CommandLine.ParseResult;
 
 /**
  * {@code weft run -r sim}: the views of a problem priced on a machine model, with the summary and
- * the record of a real run. With {@code --verify} the same plan also runs on the CPU, for its
- * product and not for its times.
+ * the record of a real run. The same plan also runs on the CPU, for its product and not for its
+ * times: where that takes seconds, or {@code --verify} asks for it.
  */
 final class SimRun {
 
@@ -46,6 +45,12 @@ final class SimRun {
 
     /** At 400 to 590 ns an event (docs/results/prediction.md): under half a second. */
     private static final long QUICK_TRANSFERS = 100_000;
+
+    /** A second or two of products, and as much again to verify them. */
+    private static final double QUICK_FLOPS_PER_CORE = 20e9;
+
+    private static final double QUICK_ELEMENTS = 0x1p28;
+    private static final int QUICK_RANKS = 64;
 
     /** Options that say how real ranks are started or multiply. */
     private static final List<String> OF_REAL_RANKS =
@@ -80,9 +85,10 @@ final class SimRun {
                         option + " is for real ranks: --run-mode sim simulates them, give none");
             }
         }
-        if (options.fromFiles() && !options.verify) {
+        if (options.fromFiles() && Boolean.FALSE.equals(options.verify)) {
             throw new UsageException(
-                    "--a %s with --run-mode sim: expected --verify, since prices need no numbers",
+                    "--a %s with --run-mode sim and --no-verify: expected none of the two, since"
+                            + " prices need no numbers",
                     options.a);
         }
         if (options.problem.groups.value != 1) {
@@ -99,13 +105,21 @@ final class SimRun {
                     "--slow %s slows simulated ranks: it needs --run-mode sim, not %s",
                     options.slow, options.execution.runMode);
         }
+        if (Boolean.FALSE.equals(options.verify)) {
+            throw new UsageException(
+                    "--no-verify with --run-mode %s: real runs are verified, expected --run-mode"
+                            + " sim or no --no-verify",
+                    options.execution.runMode);
+        }
+        if (options.execution.socVersion != null) {
+            SimRules.machine(options.execution.socVersion);
+        }
     }
 
     int call() throws IOException {
         RunOutputs outputs = steps.outputs();
         Console console = outputs.console();
         Machine machine = SimRules.machine(options.execution.socVersion);
-        SimRules.checkWorkers(machine, execution.computeWorkers());
         try (Arena arena = Arena.ofShared()) {
             ProblemSpec spec =
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
@@ -118,7 +132,7 @@ final class SimRun {
             Candidate chosen = choose(search, console);
             Prediction call = simulated(search, chosen, console);
             Views views = views(search, chosen, call);
-            Verification verification = options.verify ? verify(search, chosen, console) : null;
+            Verification verification = verifies(spec) ? verify(search, chosen, console) : null;
             SimTimelines timelines =
                     outputs.wantsSpans() || !console.quiet() && isQuick(call)
                             ? SimTimelines.of(search, chosen)
@@ -129,6 +143,36 @@ final class SimRun {
             outputs.write(record);
             return verification == null ? 0 : steps.exitCode(verification);
         }
+    }
+
+    /**
+     * Whether the product is made and verified: as asked, otherwise if it is the user's own or a
+     * matter of seconds.
+     */
+    private boolean verifies(ProblemSpec spec) {
+        if (options.verify != null) {
+            return options.verify;
+        }
+        double cores = Runtime.getRuntime().availableProcessors();
+        boolean quick =
+                spec.ranks() * spec.flopsPerRank() <= cores * QUICK_FLOPS_PER_CORE
+                        && (double) spec.ranks() * spec.m() * spec.n() <= QUICK_ELEMENTS
+                        && spec.ranks() <= QUICK_RANKS;
+        return quick || options.fromFiles();
+    }
+
+    /**
+     * What the machine of {@code --soc-version} would take for a real run.
+     *
+     * @throws IllegalArgumentException where it cannot run that
+     */
+    static RunRecord.Predicted predicted(RunSteps steps, ProblemSpec spec) {
+        SimRun run = new SimRun(steps);
+        Machine machine = SimRules.machine(run.options.execution.socVersion);
+        PlanSearch search = run.search(machine, spec);
+        Candidate chosen = run.chosen(search, List.of());
+        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
+        return new RunRecord.Predicted(machine.name(), views(search, chosen, call));
     }
 
     /** Prices the views that a real run measures. */
@@ -154,7 +198,6 @@ final class SimRun {
     }
 
     private PlanSearch search(Machine machine, ProblemSpec spec) {
-        boolean ascend = machine.consumption() == Machine.Consumption.BY_SOURCE;
         return SimRules.search(
                 machine,
                 new Problem(
@@ -164,9 +207,9 @@ final class SimRun {
                         spec.aType(),
                         spec.outType(),
                         execution.keepGathered(),
-                        machine.engine() instanceof CoreEngine ? execution.computeWorkers() : 0,
+                        execution.computeWorkers(),
                         execution.commWorkers(),
-                        SimRules.cut(execution, spec.shards(), spec.k(), ascend),
+                        execution.cut(spec.shards(), spec.k()),
                         null,
                         options.slow));
     }
@@ -197,14 +240,23 @@ final class SimRun {
     }
 
     private Candidate choose(PlanSearch search, Console console) {
-        boolean asked = execution.algorithm() != Algorithm.AUTO || search.hasOwnKernel();
-        List<Candidate> priced =
-                asked && !options.explain ? List.of() : search.candidates(Budget.THOROUGH);
-        Candidate chosen = asked ? search.candidate(askedAlgorithm()) : priced.getFirst();
-        if (options.explain) {
-            explain(search, priced, chosen, console);
+        if (!options.explain) {
+            return chosen(search, List.of());
         }
+        List<Candidate> priced = search.candidates(Budget.THOROUGH);
+        Candidate chosen = chosen(search, priced);
+        explain(search, priced, chosen, console);
         return chosen;
+    }
+
+    /**
+     * @param priced all candidates, or none where nobody has priced them yet
+     */
+    private Candidate chosen(PlanSearch search, List<Candidate> priced) {
+        if (execution.algorithm() != Algorithm.AUTO || search.hasOwnKernel()) {
+            return search.candidate(askedAlgorithm());
+        }
+        return (priced.isEmpty() ? search.candidates(Budget.THOROUGH) : priced).getFirst();
     }
 
     /** Where a machine's own kernel decides, auto is what that does. */

@@ -1,17 +1,11 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.options.ExecutionSpec;
-import dev.weft.cli.options.ExecutionSpec.AscendTiles;
 import dev.weft.cli.options.ProblemSpec;
-import dev.weft.plan.Shards;
-import dev.weft.plan.cut.AscendChunkRule;
-import dev.weft.plan.cut.Cut;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
-import dev.weft.sim.TileEngine;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.Map;
@@ -50,35 +44,6 @@ public final class SimRules {
                     aType.label(), known, machine.name());
         }
         return new PlanSearch(machine, problem);
-    }
-
-    /**
-     * The cut that was asked for.
-     *
-     * @param ascend whether tiles are meant for the Ascend example's rule without being told
-     */
-    public static Cut cut(ExecutionSpec execution, Shards shards, long k, boolean ascend) {
-        AscendTiles tiles = execution.ascendTiles();
-        Cut cut = execution.cut();
-        if (ascend && cut.chunkCols() > 0) {
-            tiles =
-                    new AscendTiles(
-                            cut.chunkRows(), cut.chunkCols() / ExecutionSpec.TILES_PER_CHUNK);
-        }
-        return tiles == null
-                ? cut
-                : AscendChunkRule.of(shards.maxRows(), k, tiles.baseM(), tiles.baseN()).cut();
-    }
-
-    /** All units of such an engine multiply: nobody chooses how many. */
-    public static void checkWorkers(Machine machine, int computeWorkers) {
-        if (machine.engine() instanceof TileEngine tiles
-                && computeWorkers > 0
-                && computeWorkers != tiles.units()) {
-            throw new UsageException(
-                    "--compute-blocks %s: expected none or %s, since all units of %s multiply",
-                    computeWorkers, tiles.units(), machine.name());
-        }
     }
 
     /** Before anything is printed; a scenario would refuse the same, later. */

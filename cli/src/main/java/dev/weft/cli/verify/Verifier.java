@@ -23,8 +23,10 @@ import java.nio.file.Files;
  */
 public final class Verifier {
 
-    /** Up to this many multiply-adds golden is computed whole (about a second per 4e9 here). */
-    private static final double MAX_GOLDEN_STEPS = 0x1p33;
+    /** Multiply-adds in float64 that a core of some years ago does in a second. */
+    private static final double GOLDEN_STEPS_PER_SECOND = 3e9;
+
+    private static final double MOST_GOLDEN_SECONDS = 60;
 
     private final ProblemSpec problem;
     private final Operands operands;
@@ -68,9 +70,19 @@ public final class Verifier {
         return new Verifier(operands, folder, null, promise, progress);
     }
 
-    public static boolean goldenIsAffordable(ProblemSpec problem) {
-        return (double) problem.groups() * problem.m() * problem.k() * problem.n()
-                <= MAX_GOLDEN_STEPS;
+    /** About how long golden takes on this machine. */
+    public static double goldenSeconds(ProblemSpec problem) {
+        return goldenSeconds(problem, Runtime.getRuntime().availableProcessors());
+    }
+
+    static double goldenSeconds(ProblemSpec problem, int cores) {
+        double steps = (double) problem.groups() * problem.m() * problem.k() * problem.n();
+        return steps / GOLDEN_STEPS_PER_SECOND / cores;
+    }
+
+    /** Whether golden is made without being asked for. */
+    public static boolean goldenIsQuick(double seconds) {
+        return seconds <= MOST_GOLDEN_SECONDS;
     }
 
     /**

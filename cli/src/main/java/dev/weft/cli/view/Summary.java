@@ -8,6 +8,7 @@ import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import java.util.OptionalDouble;
+import java.util.function.Function;
 
 /** The summary that people read, in the form of the Ascend example with a few lines more. */
 public record Summary(Console console) {
@@ -45,18 +46,18 @@ public record Summary(Console console) {
                                 record.execution().engine(),
                                 workers(record.execution()));
         console.print((passed ? "[SUCCESS] " : "[FAILED] ") + what + " (" + kind + ")");
-        line("Compute-only:", time(views, views.computeOnly()));
-        line("Comm-only:", time(views, views.commOnly()));
+        line("Compute-only:", time(record, Views::computeOnly));
+        line("Comm-only:", time(record, Views::commOnly));
         line(
                 "Sequential:",
                 "%s  (gather %s + product %s)"
                         .formatted(
-                                time(views, views.sequential()),
+                                time(record, Views::sequential),
                                 ms(views.sequentialComm()),
                                 ms(views.sequentialCompute())));
         line(
                 "Pipelined:",
-                time(views, views.pipelined()) + text("  %.3f TFLOP/s per rank", record.tflops()));
+                time(record, Views::pipelined) + text("  %.3f TFLOP/s per rank", record.tflops()));
         line("Speedup:", text("%.2fx over sequential", views.speedup()));
         line("Overlap eff:", efficiency(views));
         line("Of the limit:", limit(views));
@@ -157,11 +158,20 @@ public record Summary(Console console) {
         console.print(text("  %-14s%s", label, value));
     }
 
-    private static String time(Views views, Samples samples) {
-        return ms(samples)
-                + (views.predicted()
-                        ? " (predicted)"
-                        : text(" (spread %.3f)", samples.spread() / 1e3));
+    private static String time(RunRecord record, Function<Views, Samples> view) {
+        Samples samples = view.apply(record.views());
+        if (record.views().predicted()) {
+            return ms(samples) + " (predicted)";
+        }
+        String measured =
+                text(
+                        "%s (mean %.3f, spread %.3f)",
+                        ms(samples), samples.mean() / 1e3, samples.spread() / 1e3);
+        RunRecord.Predicted other = record.predicted();
+        return other == null
+                ? measured
+                : "%s [%s: %s predicted]"
+                        .formatted(measured, other.machine(), ms(view.apply(other.views())));
     }
 
     private static String ms(Samples samples) {

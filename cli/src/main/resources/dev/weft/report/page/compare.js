@@ -85,6 +85,7 @@ function comparedTable(runs) {
         {head: 'Run', cell: ({run}) => run.name},
         {head: 'View', cell: ({view}) => view.label},
         {head: 'Median', number: true, cell: ({view}) => formatUs(view.medianUs)},
+        {head: 'Mean', number: true, cell: ({view}) => formatUs(meanOf(view.samplesUs))},
         {head: 'Spread', number: true, cell: ({view}) => (view.samplesUs.length < 2 ? '' : formatUs(view.spreadUs))},
         {head: 'Samples', number: true, cell: ({view}) => formatCount(view.samplesUs.length)},
     ], runs.flatMap((run) => run.views.map((view) => ({run, view}))));

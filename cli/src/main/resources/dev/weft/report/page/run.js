@@ -233,6 +233,7 @@ function viewsTable(views) {
         {head: 'View', cell: (view) => view.label},
         {head: 'Median', number: true, cell: (view) => time(view.medianUs),
             attributes: (view) => (view.isPart ? {} : {'data-view': view.key, 'data-value': view.medianUs})},
+        {head: 'Mean', number: true, cell: (view) => (view.isPart ? '' : time(meanOf(view.samplesUs)))},
         {head: 'Spread', number: true,
             cell: (view) => (view.isPart || view.samplesUs.length < 2 ? '' : time(view.spreadUs))},
         {head: 'Samples', number: true, cell: (view) => (view.isPart ? '' : formatCount(view.samplesUs.length))},

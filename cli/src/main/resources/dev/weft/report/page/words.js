@@ -1,5 +1,9 @@
 // Numbers, and the words for them.
 
+function meanOf(values) {
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
 /** Of any number of values, where arguments of Math.max would overflow the stack. */
 function largestOf(values) {
     return values.reduce((largest, value) => Math.max(largest, value), -Infinity);

@@ -224,7 +224,7 @@ class UsersFilesTest {
         for (String command :
                 List.of(
                         "run " + SMALL + " --data-dir " + data() + both,
-                        "run -r sim -v Ascend910B1" + both,
+                        "run -r sim --no-verify -v Ascend910B1" + both,
                         "sweep -v Ascend910B1" + both,
                         "sweep -v Ascend910B1 --csv " + link + " --trace " + target,
                         "ring -n 2" + both,
@@ -241,7 +241,7 @@ class UsersFilesTest {
         Path link = Files.createSymbolicLink(folder.resolve("link.json"), model);
         for (String command :
                 List.of(
-                        "run -r sim -v " + model + " --json " + link,
+                        "run -r sim --no-verify -v " + model + " --json " + link,
                         "sweep -v " + link + " --csv " + model,
                         "plan -v " + model + " --gm 64 --gk 64 --gn 64 --json " + link)) {
             assertRefused(weft(command), contents(), "is that of -v, which is read");
@@ -250,7 +250,7 @@ class UsersFilesTest {
         String mpi = "--launcher mpi --hostfile " + hosts + " --json " + hosts;
         assertRefused(run(mpi), contents(), "is that of --hostfile, which is read");
         Path record = folder.resolve("a.json");
-        assertEquals(0, weft("run -r sim -v Ascend910B1 --json " + record).code());
+        assertEquals(0, weft("run -r sim --no-verify -v Ascend910B1 --json " + record).code());
         Path other = Files.createSymbolicLink(folder.resolve("a.html"), record);
         for (String more : List.of("", " --report " + other, " --trace " + record)) {
             assertRefused(weft("report " + record + more), contents(), "is that of the record");

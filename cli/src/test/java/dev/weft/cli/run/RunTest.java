@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -189,12 +190,62 @@ class RunTest {
 
     @Test
     void optionsWithoutEffectAreNamed() {
-        Invocation run = run("-n 2 --gm 24 --gk 32 --gn 16 --comm-blocks 4 --algorithm direct");
-        assertTrue(run.out().contains("--comm-blocks had no effect"), run.out());
-        assertTrue(
-                run("-n 2 --gm 24 --gk 32 --gn 16 --chunk-rule ascend")
-                        .out()
-                        .contains("mesh-push"));
+        Invocation run = run("-n 2 --gm 24 --gk 32 --gn 16 --chunk-rows 4 --algorithm direct");
+        assertTrue(run.out().contains("--chunk-rows had no effect"), run.out());
+    }
+
+    /** Each by itself means the algorithm and the chunks that it belongs to. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--chunk-rule ascend", "--base-m 8", "--base-n 8", "--comm-blocks 2"})
+    void theExamplesOptionsMeanItsAlgorithm(String option) {
+        Invocation run = run("-n 3 --gm 96 --gk 64 --gn 16 " + option);
+        run.assertPrints("AllGather GEMM (cpu, mesh-push, ", "Verification PASSED.");
+        assertFalse(run.out().contains("had no effect"), run.out());
+    }
+
+    /** The example's own commands as they stand, with fewer rounds. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-r npu -v Ascend910B1 -n 2",
+                "-r npu -v Ascend910B1 -n 2 --gm 2048 --gk 2048 --gn 1024 --base-m 128 --base-n 256"
+                        + " --compute-blocks 32 --comm-blocks 24"
+            })
+    void commandsForAnNpuRunOnWhatIsHereBesideItsPrediction(String arguments) throws IOException {
+        assertRunsBesideItsPrediction(arguments);
+    }
+
+    @Test
+    @Tag("long")
+    void theCommandWithAShapeOfItsOwnDoesToo() throws IOException {
+        assertRunsBesideItsPrediction("-r npu -v Ascend910B1 -n 4 --gm 4096 --gk 2048 --gn 1536");
+    }
+
+    private void assertRunsBesideItsPrediction(String arguments) throws IOException {
+        Path json = folder.resolve("r.json");
+        String rest = " --data seed19 --warmup 0 --iterations 1 --data-dir ";
+        Invocation run =
+                Invocation.ofWords("run " + arguments + rest + folder + "/out --json " + json);
+        assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints("since Weft runs on no NPU", "Verification PASSED.");
+        assertEquals(
+                4,
+                run.out()
+                        .lines()
+                        .filter(line -> line.matches(".* \\[Ascend910B1: \\S+ ms predicted].*"))
+                        .count(),
+                "each view beside its prediction: " + run.out());
+        String record = Files.readString(json);
+        assertTrue(record.contains("\"machine\" : \"Ascend910B1\""), "in the record too");
+        assertTrue(record.contains("\"seedRulePassed\" : true"), "compared with golden.bin");
+        assertTrue(record.contains("\"meanUs\""), "the mean beside the median");
+    }
+
+    @Test
+    void aMachineNamedBesideARealRunPredictsForIt() {
+        Invocation run = run("-r cpu -v trn2 -n 2 --gm 64 --gk 64 --gn 64");
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("[trn2: ", "(mean ");
     }
 
     @Test

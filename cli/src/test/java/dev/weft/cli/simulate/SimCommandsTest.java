@@ -47,7 +47,8 @@ class SimCommandsTest {
     }
 
     private static Map<String, String> json(String command) throws IOException {
-        Invocation run = Invocation.of((command + " --json -").split(" "));
+        String priced = command.startsWith("run ") ? command + " --no-verify" : command;
+        Invocation run = Invocation.of((priced + " --json -").split(" "));
         assertEquals(0, run.code(), run.err());
         return values(run.out());
     }
@@ -101,7 +102,7 @@ class SimCommandsTest {
 
     @Test
     void theSummarySaysThatItIsSimulatedAndOnWhat() {
-        Invocation run = simulate("-v Ascend910B1 -n 8 --gm 2048 --gk 1024 --gn 1024");
+        Invocation run = simulate("-v Ascend910B1 -n 8 --gm 2048 --gk 1024 --gn 1024 --no-verify");
         assertTrue(run.out().startsWith("[INFO] Simulated on Ascend910B1: "), run.out());
         run.assertPrints(
                 "Not verified (simulated; --verify multiplies on the CPU)",
@@ -126,19 +127,44 @@ class SimCommandsTest {
                 "-v h200-nvlink8 -n 3 --shards 30,0,41 --gk 33 --gn 17",
                 "-v cpu-100gbe -n 2 --gm 40 --gk 24 --gn 12 --splits-per-rank 3"
             })
-    void verifyMultipliesOnTheCpuBesideThePredictedTimes(String options) throws IOException {
+    void smallProductsAreMultipliedOnTheCpuBesideThePredictedTimes(String options)
+            throws IOException {
         Path file = folder.resolve("r.json");
-        Invocation run = simulate(options + " --verify --json " + file);
+        Invocation run = simulate(options + " --json " + file);
         assertTrue(
                 run.out().contains("Functional run completed on the CPU. Verification PASSED."),
                 run.out());
-        assertTrue(Files.isRegularFile(folder.resolve("out/output_rank0.bin")));
+        for (String name : List.of("pe_1_a.bin", "golden.bin", "output_rank0.bin")) {
+            assertTrue(Files.isRegularFile(folder.resolve("out").resolve(name)), name);
+        }
+        assertEquals("true", values(Files.readString(file)).get("/verification/seedRulePassed"));
         Map<String, String> record = values(Files.readString(file));
         assertEquals("true", record.get("/verification/passed"));
         assertEquals("true", record.get("/verification/gatheredExact"));
         Map<String, String> predicted = json("run -r sim " + options);
         assertEquals(us(predicted, "pipelined"), us(record, "pipelined"));
         assertEquals(predicted.get("/algorithm"), record.get("/algorithm"));
+    }
+
+    /** Fewer blocks than units leave units idle, more add nothing; lanes are any number. */
+    @Test
+    void anyNumberOfBlocksIsPriced() throws IOException {
+        String command = "run -r sim -v Ascend910B1 -n 4 --gm 4096 --gk 2048 --gn 1536";
+        double all = us(json(command), "computeOnly");
+        assertTrue(us(json(command + " --compute-blocks 12"), "computeOnly") > 1.5 * all);
+        assertEquals(all, us(json(command + " --compute-blocks 32"), "computeOnly"), EPSILON);
+        for (int blocks : List.of(1, 2, 5, 24, 1000)) {
+            Map<String, String> record = json(command + " --comm-blocks " + blocks);
+            assertEquals("mesh-push", record.get("/algorithm"));
+            assertTrue(us(record, "pipelined") > 0, blocks + " blocks");
+        }
+    }
+
+    @Test
+    void largeProductsArePricedOnlyUnlessAskedFor() {
+        Invocation run = simulate("-v Ascend910B1 -n 8 --gm 16384 --gk 4096 --gn 4096");
+        run.assertPrints("Not verified (simulated; --verify multiplies on the CPU)");
+        assertFalse(Files.exists(folder.resolve("out")), "nothing multiplied, nothing written");
     }
 
     @Test
@@ -158,7 +184,7 @@ class SimCommandsTest {
     @Test
     void autoIsTheCheapestCandidateThatExplainPrints() throws IOException {
         String problem = "-v h200-nvlink8 -n 8 --gm 32768 --gk 2048 --gn 1024";
-        Invocation run = simulate(problem + " --explain");
+        Invocation run = simulate(problem + " --explain --no-verify");
         List<String> lines =
                 run.out()
                         .lines()

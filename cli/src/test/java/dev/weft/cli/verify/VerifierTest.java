@@ -8,6 +8,8 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import java.io.IOException;
@@ -98,5 +100,21 @@ class VerifierTest {
         Invocation odd = Invocation.of("verify", "--data-dir", folder.toString());
         assertEquals(ExitCode.USAGE, odd.code());
         assertTrue(odd.err().contains("outputs.txt: cannot be understood"), odd.err());
+    }
+
+    /** On two cores; beyond a minute its price is told, and it has to be asked for. */
+    @Test
+    void goldenIsMadeForAllPublishedShapes() {
+        assertTrue(Verifier.goldenIsQuick(Verifier.goldenSeconds(shape(16384, 4096, 4096), 2)));
+        double seconds = Verifier.goldenSeconds(shape(65536, 8192, 8192), 2);
+        assertFalse(Verifier.goldenIsQuick(seconds), seconds + " s");
+    }
+
+    private static ProblemSpec shape(long m, long k, long n) {
+        ProblemOptions options = new ProblemOptions();
+        options.m = m;
+        options.k = k;
+        options.n = n;
+        return options.spec();
     }
 }

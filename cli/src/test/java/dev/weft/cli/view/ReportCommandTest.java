@@ -92,8 +92,9 @@ class ReportCommandTest {
                 "-n 4 --groups 2 --gm 31 --gk 20 --gn 9 --algorithm ring --label <b>\"x\"&amp;</b>",
                 "-n 2 --gm 64 --gk 24 --gn 8 --algorithm direct --rhs column-sharded",
                 "-n 2 --gm 0 --gk 24 --gn 8 --algorithm mesh-push --dtype bf16 --out-dtype fp16",
-                "-r sim -v Ascend910B1 -n 8 --gm 2048 --gk 512 --gn 512 --label sim",
-                "-r sim -v trn2 -n 2 --gm 0 --gk 512 --gn 512",
+                "-r sim --no-verify -v Ascend910B1 -n 8 --gm 2048 --gk 512 --gn 512 --label sim",
+                "-r sim --no-verify -v trn2 -n 2 --gm 0 --gk 512 --gn 512",
+                "-r cpu -v cpu-100gbe -n 2 --gm 40 --gk 24 --gn 12",
                 "-r sim -v cpu-100gbe -n 2 --gm 40 --gk 24 --gn 12 --verify"
             })
     void aRecordThatACommandWroteIsReadAsItIs(String options) throws IOException {

@@ -64,12 +64,12 @@ class ReportPageIT extends InChromium {
                         + " --report run.html");
         Weft.run(
                 folder,
-                "run -r sim -v cpu-100gbe -n 8 --gm 4096 --gk 1024 --gn 256 --algorithm ring"
+                "run -r sim --no-verify -v cpu-100gbe -n 8 --gm 4096 --gk 1024 --gn 256 --algorithm ring"
                         + " --slow 2=3 --json sim.json --report sim.html --label "
                         + MARKUP);
         Weft.run(
                 folder,
-                "run -r sim -v cpu-100gbe -n 4 --gm 4096 --gk 1024 --gn 256 --algorithm mesh-pull"
+                "run -r sim --no-verify -v cpu-100gbe -n 4 --gm 4096 --gk 1024 --gn 256 --algorithm mesh-pull"
                         + " --json other.json");
         Files.copy(folder.resolve("other.json"), folder.resolve(IMAGE));
         Weft.run(

@@ -75,7 +75,7 @@ class ScreenshotsIT extends InChromium {
     void aSimulatedRunInTheDark() throws Exception {
         run(
                 "Eight H200 on one NVSwitch",
-                "run -r sim -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 2048 --report"
+                "run -r sim --no-verify -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 2048 --report"
                         + " dark.html");
         picture(page("dark.html"), "run-dark.png", "dark", 1400);
     }
@@ -84,7 +84,7 @@ class ScreenshotsIT extends InChromium {
     void aTimelineOfSixtyFourRanks() throws Exception {
         run(
                 "64 ranks of 128 chunks",
-                "run -r sim -v h200-nvlink8 -n 64 --gm 131072 --gk 8192 --gn 8192"
+                "run -r sim --no-verify -v h200-nvlink8 -n 64 --gm 131072 --gk 8192 --gn 8192"
                         + " --splits-per-rank 128 --algorithm mesh-push --report large.html");
         picture(page("large.html"), "timeline-64.png", "light", 1720);
     }
@@ -94,7 +94,7 @@ class ScreenshotsIT extends InChromium {
         for (String algorithm : List.of("mesh-push", "ring", "sequential")) {
             run(
                     algorithm,
-                    "run -r sim -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 4096 --algorithm "
+                    "run -r sim --no-verify -v h200-nvlink8 -n 8 --gm 16384 --gk 4096 --gn 4096 --algorithm "
                             + algorithm
                             + " --json "
                             + algorithm
