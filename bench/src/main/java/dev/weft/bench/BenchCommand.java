@@ -1,5 +1,6 @@
 package dev.weft.bench;
 
+import dev.weft.bench.cpu.AscendCommand;
 import dev.weft.bench.cpu.AutoRanksCommand;
 import dev.weft.bench.cpu.CpuCommand;
 import dev.weft.bench.cpu.GatherRanksCommand;
@@ -20,16 +21,23 @@ import picocli.CommandLine.Spec;
         subcommands = {
             CpuCommand.class,
             GpuCommand.class,
+            AscendCommand.class,
             AutoRanksCommand.class,
             GatherRanksCommand.class
         },
-        footer = {"", "Examples:", "  ./weft bench cpu --quick", "  ./weft bench gpu --quick"})
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft bench cpu --quick",
+            "  ./weft bench gpu --quick",
+            "  ./weft bench ascend --only predicted"
+        })
 public final class BenchCommand implements AddOnCommand, Runnable {
 
     @Spec private CommandSpec spec;
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no bench given: try cpu or gpu");
+        throw new ParameterException(spec.commandLine(), "no bench given: try cpu, gpu or ascend");
     }
 }

@@ -33,6 +33,29 @@ class BenchIT {
         Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
     }
 
+    @Test
+    void thePublishedTableStandsBesideWhatIsPredictedAndMeasured() {
+        Invocation run =
+                Invocation.of(
+                        "bench", "ascend", "--quick", "--only", "predicted,cpu", "--rows", "1");
+        assertEquals(0, run.code(), run.err() + run.out());
+        String number = "\\d+\\.\\d{3}";
+        String row =
+                "1 +2 +2048 +2048 +1024 +0\\.297 +28\\.92 +" + number + " +\\S+ +" + number + " +-";
+        assertTrue(run.out().lines().anyMatch(line -> line.strip().matches(row)), run.out());
+    }
+
+    @Test
+    void whatWouldTakeTooLongIsSkippedWithItsPrice() {
+        Invocation run =
+                Invocation.of(
+                        "bench", "ascend", "--quick", "--only", "cpu", "--rows", "1,8", "--limit",
+                        "1");
+        assertEquals(0, run.code(), run.err() + run.out());
+        assertTrue(
+                run.out().contains("skipped cpu: 8 ranks, 16384 x 4096 x 4096: about"), run.out());
+    }
+
     private List<Double> ratios(String item) throws IOException {
         Path file = folder.resolve(item + ".json");
         Invocation run =

@@ -47,6 +47,10 @@ class BenchUsageTest {
                 "bench gpu --rows | nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1",
                 "bench gpu --iterations | nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0",
                 "bench gpu --json | /nowhere/file / ~",
+                "bench ascend --only | nonsense ~ NaN 0 -1",
+                "bench ascend --rows | nonsense ~ 99999999999999999999 NaN 1,,2 1,-2 1;2 -1 9",
+                "bench ascend --limit | nonsense ~ 99999999999999999999 1e400 NaN -1 1.5 0",
+                "bench ascend --json | /nowhere/file / ~",
                 "bench auto-ranks --problems | nonsense ~ NaN 1,,2 1,-2 1;2 -1"
             })
     void wrongValuesAreRefusedInOneLine(String option, String values) {

@@ -61,6 +61,11 @@ record RunFigures(Map<String, Double> numbers) {
         return number("/views/" + view + "/medianUs") * 1e3;
     }
 
+    /** The mean of a view. */
+    double meanNs(String view) {
+        return number("/views/" + view + "/meanUs") * 1e3;
+    }
+
     /** The distance between a view's quartiles. */
     double spreadNs(String view) {
         return number("/views/" + view + "/spreadUs") * 1e3;

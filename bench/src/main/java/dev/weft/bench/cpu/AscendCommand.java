@@ -1,0 +1,238 @@
+package dev.weft.bench.cpu;
+
+import dev.weft.bench.measure.BenchRecord;
+import dev.weft.bench.measure.BenchRow;
+import dev.weft.bench.measure.DeviceBench;
+import dev.weft.bench.peers.ChildCommand;
+import dev.weft.cli.console.Console;
+import dev.weft.cli.console.JsonTarget;
+import dev.weft.cli.console.TextTable;
+import dev.weft.cli.console.Version;
+import dev.weft.cuda.Gpu;
+import dev.weft.sim.Machine;
+import dev.weft.sim.Machines;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/**
+ * {@code weft bench ascend}: the table that the Ascend example publishes, beside what its model
+ * predicts and what the same runs take here. Each run is a {@code weft run} of its own, which
+ * verifies its product; one that fails ends the bench.
+ */
+@Command(
+        name = "ascend",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false,
+        description =
+                "The eight published times of the Ascend example beside those that the model of its"
+                        + " machine predicts, and those that the same problems take on this CPU and,"
+                        + " where there is one, on the GPU, which all ranks share.",
+        footer = {
+            "",
+            "Examples:",
+            "  ./weft bench ascend --only predicted",
+            "  ./weft bench ascend --rows 1,2 --only predicted,cpu",
+            "  ./weft bench ascend --limit 600 --json ascend.json",
+            "",
+            "Items: predicted, cpu, gpu. Times are means of the slowest rank, as the example reports"
+                    + " them.",
+            "Exit codes: 0 measured and verified, 1 failed or a wrong product, 2 wrong usage."
+        })
+public final class AscendCommand extends DeviceBench {
+
+    private static final List<String> ITEMS = List.of("predicted", "cpu", "gpu");
+    private static final String MODEL = "Ascend910B1";
+
+    /** As the example counts them. */
+    private static final int WARMUP = 5;
+
+    private static final int ITERATIONS = 10;
+
+    /** A round has three products and a gather or two; verifying takes a few products more. */
+    private static final int PRODUCTS_PER_ROUND = 4;
+
+    private static final int MOST_SECONDS = 86_400;
+
+    @Option(
+            names = "--only",
+            paramLabel = "ITEMS",
+            split = ",",
+            description = "Only these, separated by commas: predicted, cpu, gpu.")
+    List<String> only;
+
+    @Option(
+            names = "--rows",
+            paramLabel = "NUMBERS",
+            split = ",",
+            description = "Only these rows, 1 to 8 (default: all; --quick: 1).")
+    List<Integer> rows;
+
+    @Option(
+            names = "--limit",
+            paramLabel = "SECONDS",
+            description =
+                    "On the CPU, leave out rows that would take longer, going by the rate of the"
+                            + " rows before (default: ${DEFAULT-VALUE}).")
+    int limitSeconds = 120;
+
+    /** What one row came to; NaN where it was not measured. */
+    private record Times(double predictedMs, double cpuMs, double gpuMs) {}
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        List<String> items = checkedItems(only, ITEMS);
+        List<Integer> numbers = checkedRows();
+        if (limitSeconds < 1 || limitSeconds > MOST_SECONDS) {
+            throw refused("--limit " + limitSeconds + ": expected 1 to " + MOST_SECONDS);
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        JsonTarget target = new JsonTarget(json, out);
+        Console console = new Console(out, target.toStandardOutput());
+        String startedAt = now();
+        List<BenchRecord.Skipped> skipped = new ArrayList<>();
+        Optional<String> noGpu = items.contains("gpu") ? Gpu.unavailable() : Optional.empty();
+        noGpu.ifPresent(
+                why ->
+                        skipped.add(
+                                new BenchRecord.Skipped(
+                                        "gpu", why.lines().findFirst().orElse(""))));
+        boolean gpu = items.contains("gpu") && noGpu.isEmpty();
+        Machine machine = Machines.named(MODEL);
+        TextTable table =
+                TextTable.of(
+                        "row|ranks|M|K|N|published ms|TFLOP/s|predicted ms|off by|CPU ms|GPU ms");
+        List<BenchRow> found = new ArrayList<>();
+        // Of all ranks together; unknown before the first row.
+        double flopsPerSecond = 0;
+        try (BenchFolder folder = BenchFolder.create()) {
+            for (int number : numbers) {
+                AscendRow row = AscendRow.ROWS.get(number - 1);
+                boolean cpu = items.contains("cpu");
+                double seconds = seconds(row, flopsPerSecond);
+                if (cpu && seconds > limitSeconds) {
+                    String why =
+                            String.format(
+                                    Locale.ROOT,
+                                    "%s: about %.0f s on this CPU, --limit is %d",
+                                    row.describe(),
+                                    seconds,
+                                    limitSeconds);
+                    skipped.add(new BenchRecord.Skipped("cpu", why));
+                    cpu = false;
+                }
+                Times times =
+                        new Times(
+                                items.contains("predicted") ? row.predictedMs(machine) : Double.NaN,
+                                cpu ? measuredMs(row, "cpu", folder.path()) : Double.NaN,
+                                gpu ? measuredMs(row, "cuda", folder.path()) : Double.NaN);
+                if (cpu) {
+                    flopsPerSecond = row.ranks() * row.flops() / times.cpuMs() * 1e3;
+                }
+                found.add(benchRow(row, times));
+                addTo(table, number, row, times);
+            }
+        }
+        table.lines().forEach(console::print);
+        skipped.forEach(one -> console.print("skipped " + one.item() + ": " + one.reason()));
+        BenchRecord record =
+                new BenchRecord(
+                        BenchRecord.host(),
+                        quick,
+                        OptionalInt.of(iterations()),
+                        startedAt,
+                        found,
+                        skipped);
+        target.write(record::write);
+        return 0;
+    }
+
+    private int iterations() {
+        return quick ? 2 : ITERATIONS;
+    }
+
+    private double seconds(AscendRow row, double flopsPerSecond) {
+        int rounds = iterations() + (quick ? 1 : WARMUP);
+        return flopsPerSecond == 0
+                ? 0
+                : PRODUCTS_PER_ROUND * rounds * row.ranks() * row.flops() / flopsPerSecond;
+    }
+
+    /** The mean of a call by a run of the example's own settings, which verifies its product. */
+    private double measuredMs(AscendRow row, String mode, Path folder)
+            throws IOException, InterruptedException {
+        Path record = folder.resolve("record.json");
+        String arguments =
+                "run -r %s -n %d --gm %d --gk %d --gn %d --chunk-rule ascend --data seed19 --quiet"
+                        .formatted(mode, row.ranks(), row.m(), row.k(), row.n());
+        String rounds = "--warmup %d --iterations %d".formatted(quick ? 1 : WARMUP, iterations());
+        List<String> command = new ArrayList<>(List.of((arguments + " " + rounds).split(" ")));
+        command.addAll(List.of("--json", record.toString()));
+        command.addAll(List.of("--data-dir", folder.resolve("data").toString()));
+        try {
+            // Data and golden come on top of what the limit is for.
+            ChildCommand.weft(command, folder)
+                    .run(Duration.ofSeconds(limitSeconds).plusMinutes(10));
+            return RunFigures.read(record).meanNs("pipelined") / 1e6;
+        } finally {
+            Files.deleteIfExists(record);
+        }
+    }
+
+    private static BenchRow benchRow(AscendRow row, Times times) {
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("publishedMeanNs", row.publishedMs() * 1e6);
+        figures.put("predictedNs", times.predictedMs() * 1e6);
+        figures.put("cpuMeanNs", times.cpuMs() * 1e6);
+        figures.put("gpuMeanNs", times.gpuMs() * 1e6);
+        double here = Double.isNaN(times.gpuMs()) ? times.cpuMs() : times.gpuMs();
+        String peer = "published for an Ascend A3 (910B1)";
+        return new BenchRow("ascend", row.describe(), peer, row.publishedMs() / here, figures);
+    }
+
+    private static void addTo(TextTable table, int number, AscendRow row, Times times) {
+        double off = times.predictedMs() / row.publishedMs() - 1;
+        table.row(
+                Integer.toString(number),
+                Integer.toString(row.ranks()),
+                Long.toString(row.m()),
+                Long.toString(row.k()),
+                Long.toString(row.n()),
+                ms(row.publishedMs()),
+                String.format(Locale.ROOT, "%.2f", row.tflops(row.publishedMs())),
+                ms(times.predictedMs()),
+                Double.isNaN(off) ? "-" : String.format(Locale.ROOT, "%+.1f%%", 100 * off),
+                ms(times.cpuMs()),
+                ms(times.gpuMs()));
+    }
+
+    private static String ms(double ms) {
+        return Double.isNaN(ms) ? "-" : String.format(Locale.ROOT, "%.3f", ms);
+    }
+
+    private List<Integer> checkedRows() {
+        int last = AscendRow.ROWS.size();
+        if (rows == null) {
+            return IntStream.rangeClosed(1, quick ? 1 : last).boxed().toList();
+        }
+        for (int row : rows) {
+            if (row < 1 || row > last) {
+                throw refused("--rows " + row + ": expected numbers from 1 to " + last);
+            }
+        }
+        return rows;
+    }
+}
