@@ -1,8 +1,13 @@
 package dev.weft.compat;
 
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.CudaAllGatherMatmulBuilder;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
@@ -30,9 +35,9 @@ public final class Ascend {
     /**
      * Prepares the example's operator.
      *
-     * @param commBlocks communication workers per rank: at least one per peer share a destination's
-     *     chunks among them, fewer take the destinations in turn
-     * @param computeBlocks compute workers per rank
+     * @param computeBlocks threads per rank that multiply
+     * @param commBlocks threads per rank that move chunks: at least one per peer share a
+     *     destination's chunks among them, fewer take single chunks in turn
      */
     public static AllGatherMatmul allGatherGemm(
             Fabric fabric,
@@ -44,21 +49,56 @@ public final class Ascend {
             int computeBlocks,
             int commBlocks) {
         AllGatherMatmulBuilder builder =
-                AllGatherMatmul.on(fabric)
-                        .a(shards, aType)
-                        .b(b)
-                        .output(DType.FP32)
-                        .computeWorkers(computeBlocks)
-                        .commWorkers(commBlocks)
-                        .algorithm(Algorithm.MESH_PUSH);
-        return cut(builder, shards, b.rows(), baseM, baseN).prepare();
+                describe(AllGatherMatmul.on(fabric), shards, aType, computeBlocks, commBlocks);
+        return cut(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
+    }
+
+    /**
+     * Prepares the example's operator on a GPU, which ranks may share.
+     *
+     * @param b in device memory, which must stay
+     * @param computeBlocks thread blocks of a rank's grid
+     * @param commBlocks copy streams of a rank, which share the work as threads on a CPU do
+     */
+    public static CudaAllGatherMatmul allGatherGemm(
+            Fabric fabric,
+            Gpu gpu,
+            Shards shards,
+            DType aType,
+            DeviceMatrix b,
+            long baseM,
+            long baseN,
+            int computeBlocks,
+            int commBlocks) {
+        CudaAllGatherMatmulBuilder builder =
+                describe(
+                        CudaAllGatherMatmul.on(fabric, gpu),
+                        shards,
+                        aType,
+                        computeBlocks,
+                        commBlocks);
+        return chunked(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
+    }
+
+    private static <B extends OperatorBuilder<?, B>> B describe(
+            B builder, Shards shards, DType aType, int computeBlocks, int commBlocks) {
+        return builder.a(shards, aType)
+                .output(DType.FP32)
+                .computeWorkers(computeBlocks)
+                .commWorkers(commBlocks)
+                .algorithm(Algorithm.MESH_PUSH);
     }
 
     /** The example's chunks and its way to wait, for any algorithm. */
     public static AllGatherMatmulBuilder cut(
             AllGatherMatmulBuilder builder, Shards shards, long k, long baseM, long baseN) {
+        return chunked(builder, shards, k, baseM, baseN).waitForSummary();
+    }
+
+    private static <B extends OperatorBuilder<?, B>> B chunked(
+            B builder, Shards shards, long k, long baseM, long baseN) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
-        return builder.chunkRows(rule.rows()).chunkCols(rule.cols()).waitForSummary();
+        return builder.chunkRows(rule.rows()).chunkCols(rule.cols());
     }
 
     /**

@@ -1,0 +1,83 @@
+package dev.weft.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.compat.Ascend;
+import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.fabric.World;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The Ascend example's operator on device matrices, by ranks that share a GPU. */
+@Tag("gpu")
+class AscendCudaIT {
+
+    private Gpu gpu;
+
+    @BeforeEach
+    void openGpu() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElse(""));
+        gpu = Gpu.open(0);
+    }
+
+    /** K is tiled, blocks are as many as peers, twice as many, and fewer. */
+    @Test
+    void theOperatorPushesWaitsForSummariesAndIsRight() {
+        for (Shards shards : List.of(Shards.even(1024, 4), Shards.of(300, 0, 128, 96))) {
+            for (int commBlocks : List.of(3, 6, 2, 1)) {
+                run(shards, commBlocks);
+            }
+        }
+    }
+
+    private void run(Shards shards, int commBlocks) {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(shards.ranks(), Duration.ofSeconds(10))) {
+            DeviceProblem problem =
+                    DeviceProblem.random(arena, shards, 512, 256, DType.FP16, DType.FP32, false);
+            world.run(
+                    fabric -> {
+                        gpu.bind();
+                        try (GpuStream stream = GpuStream.create();
+                                DeviceCheck check = new DeviceCheck(gpu)) {
+                            DeviceMatrix a = DeviceProblem.upload(problem.a(), stream);
+                            DeviceMatrix b = DeviceProblem.upload(problem.b(), stream);
+                            fabric.barrier();
+                            try (CudaAllGatherMatmul op =
+                                    Ascend.allGatherGemm(
+                                            fabric,
+                                            gpu,
+                                            shards,
+                                            DType.FP16,
+                                            b,
+                                            32,
+                                            32,
+                                            8,
+                                            commBlocks)) {
+                                assertEquals("mesh-push", op.plan().name());
+                                assertTrue(op.plan().chunks().colChunks() > 1, "K is tiled");
+                                assertEquals(commBlocks, op.plan().lanes().size());
+                                for (int call = 0; call < 4; call++) {
+                                    op.nextShard().upload(problem.shard(fabric.rank()), stream);
+                                    check.poison(op.product(0));
+                                    fabric.barrier();
+                                    op.call(op.nextShard());
+                                }
+                                fabric.barrier();
+                                assertTrue(check.product(a, b, false, op.product(0)).passed());
+                                assertTrue(check.equal(op.gathered().orElseThrow(), a).passed());
+                                fabric.barrier();
+                            }
+                        }
+                    });
+        }
+    }
+}
