@@ -75,7 +75,7 @@ final class GatherRace implements AutoCloseable {
         check();
         turnNs(this::byMpi, TRIAL_CALLS);
         long trialNs = turnNs(this::byMpi, TRIAL_CALLS) / TRIAL_CALLS;
-        int calls = (int) Math.clamp(TURN_NS / Math.max(1, trialNs), 3, MOST_CALLS);
+        int calls = Math.clamp(TURN_NS / Math.max(1, trialNs), 3, MOST_CALLS);
         Map<String, Runnable> sides = new LinkedHashMap<>();
         sides.put(GatherTimes.COLUMNS, () -> beside.call(input));
         sides.put(GatherTimes.ROWS, () -> below.call(input));
