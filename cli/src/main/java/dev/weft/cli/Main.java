@@ -2,6 +2,7 @@ package dev.weft.cli;
 
 import dev.weft.cli.compat.FgccCommand;
 import dev.weft.cli.compat.GatherCommand;
+import dev.weft.cli.compat.HelionCommand;
 import dev.weft.cli.compat.RingCommand;
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.cli.console.ExitCode;
@@ -50,6 +51,7 @@ import picocli.CommandLine.Spec;
             RingCommand.class,
             FgccCommand.class,
             GatherCommand.class,
+            HelionCommand.class,
             LaunchCommand.class,
             GenDataCommand.class,
             VerifyCommand.class,
@@ -174,6 +176,6 @@ public final class Main implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command given: try run, plan, sweep, report, ring, fgcc, gather or doctor");
+                "no command given: try run, plan, sweep, report, ring, fgcc, gather, helion or doctor");
     }
 }

@@ -28,12 +28,6 @@ public final class RunRecordJson {
         json.writeBooleanField("simulated", record.simulated());
         RecordJson.field(json, "problem", record.problem());
         measured(record);
-        if (record.predicted() != null) {
-            json.writeObjectFieldStart("predicted");
-            json.writeStringField("machine", record.predicted().machine());
-            views(record.predicted().views());
-            json.writeEndObject();
-        }
         verification(record.verification());
         json.writeArrayFieldStart("ranks");
         for (RunRecord.Rank rank : record.ranks()) {
@@ -56,6 +50,12 @@ public final class RunRecordJson {
                 json, "overlapEfficiency", record.views().overlapEfficiency().orElse(Double.NaN));
         json.writeNumberField("limitFraction", record.views().limitFraction());
         json.writeNumberField("tflops", record.tflops());
+        if (record.predicted() != null) {
+            json.writeObjectFieldStart("predicted");
+            json.writeStringField("machine", record.predicted().machine());
+            views(record.predicted().views());
+            json.writeEndObject();
+        }
     }
 
     private void views(Views views) throws IOException {

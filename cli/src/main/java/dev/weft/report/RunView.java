@@ -31,22 +31,28 @@ public final class RunView {
     /** Where it has no label, the record's file or the command is its name. */
     public static ShownRun of(RunRecord record, String nameIfUnlabelled) {
         RunView view = new RunView(record);
-        return view.shown(nameIfUnlabelled, view.verdict());
+        return view.shown(nameIfUnlabelled, view.verdict(), true);
+    }
+
+    /** As {@link #of}, without advice, which is about the options of run. */
+    public static ShownRun withoutAdvice(RunRecord record, String name) {
+        RunView view = new RunView(record);
+        return view.shown(name, view.verdict(), false);
     }
 
     /** A run that is still being measured, of which nothing is verified. */
     public static ShownRun underWay(RunRecord record, String name) {
         Verdict verdict = new Verdict(State.RUNNING, "being measured; verified at the end");
-        return new RunView(record).shown(name, verdict);
+        return new RunView(record).shown(name, verdict, false);
     }
 
-    private ShownRun shown(String nameIfUnlabelled, Verdict verdict) {
+    private ShownRun shown(String nameIfUnlabelled, Verdict verdict, boolean advised) {
         double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
         CallSpans call =
                 CallSpans.of(record.ranks(), problem.ranks(), problem.ranks() / problem.groups());
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
-        if (verdict.state() != State.RUNNING) {
+        if (advised) {
             analysis = analysis.withAdvice(Adviser.of(record, call, analysis));
         }
         return new ShownRun(

@@ -45,7 +45,16 @@ class ArchitectureTest {
                                     "console")),
                     entry(
                             "compat",
-                            Set.of("verify", "view", "launch", "data", "options", "console")),
+                            Set.of(
+                                    "run",
+                                    "simulate",
+                                    "verify",
+                                    "view",
+                                    "launch",
+                                    "data",
+                                    "message",
+                                    "options",
+                                    "console")),
                     entry("simulate", Set.of("view", "data", "options", "console")),
                     entry("verify", Set.of("view", "data", "options", "console")),
                     entry("view", Set.of("data", "options", "console")),

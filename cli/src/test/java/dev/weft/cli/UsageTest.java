@@ -237,6 +237,7 @@ class UsageTest {
                 "ring",
                 "fgcc",
                 "gather",
+                "helion",
                 "launch",
                 "gen-data",
                 "verify",

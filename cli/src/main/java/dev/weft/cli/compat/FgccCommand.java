@@ -3,23 +3,23 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.compat.FgccRun.Report;
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.WeftCommand;
-import dev.weft.cli.options.CallOptions;
+import dev.weft.cli.compat.ProductRun.At;
 import dev.weft.cli.options.GroupsOption;
-import dev.weft.cli.options.OptionValues;
-import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.simulate.SimRules;
+import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
-import dev.weft.report.RecordJson;
-import dev.weft.report.Samples;
+import dev.weft.compat.FgccResult;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.gemm.Deviation;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
+import dev.weft.search.PlanSearch;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
-import java.util.List;
-import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -28,24 +28,24 @@ import picocli.CommandLine.Option;
 @Command(
         name = "fgcc",
         description =
-                "FGCC's allgather_compute_matmul: runs it on all ranks (threads), prints path,"
-                        + " shape and times, and verifies every rank.",
+                "FGCC's allgather_compute_matmul: runs it on all ranks, prints path, shape and the"
+                        + " times beside those of gather, then product, and verifies every rank.",
         footer = {
             "",
             "Examples:",
             "  ./weft fgcc -n 4 --lnc 2 --force-hbm",
             "  ./weft fgcc -n 8 --groups 2 --m 512 --k 2048 --n-global 2048",
+            "  ./weft fgcc -n 4 --lnc 2 --launcher processes --report fgcc.html",
             "  ./weft fgcc -n 64 --lnc 2 --m 512 --json -",
+            "  ./weft fgcc -r sim -v trn2 -n 64 --lnc 2 --m 512",
             "",
             "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
         })
-public final class FgccCommand extends WeftCommand {
+public final class FgccCommand extends ProductCommand {
 
-    @Option(
-            names = {"-n", "--n-ranks"},
-            paramLabel = "R",
-            description = "Ranks of the world: tp_degree x num_groups (default: ${DEFAULT-VALUE}).")
-    int ranks = 4;
+    private static final double TOLERANCE = 1e-2;
+
+    @Mixin SourceOptions source;
 
     @Mixin GroupsOption groups;
 
@@ -72,136 +72,157 @@ public final class FgccCommand extends WeftCommand {
                             + " (default: 1024; of --m 256, of --k 1024).")
     Long n;
 
-    @Mixin RoundsOptions rounds = new RoundsOptions(2, 5);
+    private FgccConfig config;
+    private Fgcc.Path path;
+    private int channels;
 
-    @Mixin SourceOptions source;
-
-    @Mixin CallOptions options;
+    public FgccCommand() {
+        super(4, 2, 5);
+    }
 
     @Override
-    public Integer call() throws IOException {
-        FgccRun run = checkedRun();
-        SourceCall call = new SourceCall(spec, options);
-        List<Report> reports;
-        try (Arena arena = Arena.ofShared()) {
-            List<Matrix> inputs =
-                    IntStream.range(0, run.groups())
-                            .mapToObj(group -> run.a(group, arena))
-                            .toList();
-            reports =
-                    call.onRanks(
-                            false,
-                            ranks,
-                            ranks,
-                            fabric ->
-                                    run.run(
-                                            fabric,
-                                            inputs.get(fabric.rank() / run.tpDegree()),
-                                            call.progress.ofRank(fabric.rank())));
-        }
-        Samples samples = Samples.ofSlowest(reports.stream().map(Report::elapsedNs).toList());
-        print(call.console, run, reports, samples);
-        return call.finish(
-                generator -> write(generator, run, reports, samples),
-                () -> SourceReports.fgcc(run, reports, samples, tflops(run, samples)),
-                reports.stream()
-                        .filter(report -> !report.passed())
-                        .map(FgccCommand::line)
-                        .toList());
+    DType type() {
+        return source.type();
     }
 
-    private FgccRun checkedRun() {
-        OptionValues.ranks(ranks);
-        int count = groups.of(ranks);
-        return new FgccRun(
-                ranks / count,
-                count,
-                source.m(256),
-                source.k(1024),
-                SourceOptions.size("--n-global", n, 1024),
-                source.type(),
-                forceHbm,
-                new FgccConfig(lnc, onChipBytes),
-                options.seed,
-                rounds.warmup(),
-                rounds.iterations());
+    @Override
+    PlanWriter algorithm() {
+        return Algorithm.slicedRing(lnc, channels, path == Fgcc.Path.HBM);
     }
 
-    private static void print(Console console, FgccRun run, List<Report> reports, Samples samples) {
-        Report first = reports.getFirst();
-        console.info(
-                text(
-                        "%d ranks in %d groups, tp_degree %d, lnc %d, %d channels: path %s%s",
-                        reports.size(),
+    @Override
+    ProductRun run(int count, Arena arena) {
+        int number = groups.of(count);
+        config = new FgccConfig(lnc, onChipBytes);
+        ProductRun run =
+                run(
+                        count / number,
+                        number,
+                        source.m(256),
+                        source.k(1024),
+                        SourceOptions.size("--n-global", n, 1024),
+                        false,
+                        arena);
+        channels = config.channels(run.ranks());
+        path =
+                config.path(
+                        run.ranks(),
+                        run.m(),
+                        run.k(),
+                        run.cols(0),
+                        run.type(),
+                        run.type(),
+                        forceHbm);
+        return run;
+    }
+
+    @Override
+    public SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
+        ProductRun run = at.run();
+        return call(
+                at,
+                Fgcc.prepare(
+                        at.world(),
+                        run.m(),
+                        run.k(),
+                        run.type(),
+                        at.b(),
+                        run.ranks(),
                         run.groups(),
-                        run.tpDegree(),
-                        run.config().lnc(),
-                        first.channels(),
-                        first.path(),
-                        run.forceHbm() ? " (forced)" : ""));
-        for (Report report : reports) {
-            console.print(line(report));
-        }
-        console.info(
-                text(
-                        "Median %.3f ms (spread %.3f), %.3f TFLOP/s of all ranks; %d bytes per rank"
-                                + " where peers can reach them",
-                        samples.median() / 1e3,
-                        samples.spread() / 1e3,
-                        tflops(run, samples),
-                        first.reachableBytes()));
+                        forceHbm,
+                        config));
     }
 
-    private static String line(Report report) {
+    @Override
+    public SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
+        ProductRun run = at.run();
+        return call(
+                at,
+                Fgcc.prepare(
+                        at.world(),
+                        at.site().gpu(),
+                        run.m(),
+                        run.k(),
+                        run.type(),
+                        at.b(),
+                        run.ranks(),
+                        run.groups(),
+                        forceHbm,
+                        config));
+    }
+
+    private static <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, Fgcc<M> fgcc) {
+        at.place(fgcc.operator());
+        at.world().barrier();
+        FgccResult<M> result = fgcc.call(at.site().put(at.shard()));
+        return at.call(
+                fgcc.operator(),
+                new SourceCall.Layout(result.shape(), result.path().name(), result.channels()),
+                fgcc::close);
+    }
+
+    /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
+    @Override
+    public boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
+        return deviation.maxAbsErr() <= TOLERANCE + TOLERANCE * deviation.maxAbsExpected();
+    }
+
+    @Override
+    public boolean looksAtEveryRow() {
+        return false;
+    }
+
+    @Override
+    PlanSearch search(ProductRun run) {
+        return PlanSearch.ofSlicedRing(
+                SimRules.machine(mode.machine, lnc),
+                run.shards(),
+                run.k(),
+                run.cols(0),
+                run.type(),
+                lnc,
+                channels,
+                path == Fgcc.Path.SBUF);
+    }
+
+    @Override
+    String describe(ProductRun run) {
         return text(
-                "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g (%d rows%s) %s the unfused"
-                        + " product %s",
+                "%s, tp_degree %d, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
+                count(run.groups(), "group"),
+                run.ranks(),
+                lnc,
+                count(channels, "channel"),
+                path,
+                forceHbm ? " (forced)" : "",
+                run.m() * run.ranks(),
+                run.k(),
+                run.k(),
+                run.n(),
+                run.type().label());
+    }
+
+    @Override
+    String line(SourceReport report) {
+        return text(
+                "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g %s",
                 report.rank(),
                 Arrays.toString(report.shape()),
-                report.judgement().deviation().maxAbsErr(),
-                report.judgement().deviation().relErr(),
-                report.judgement().checkedRows(),
-                report.judgement().freivalds() ? "" : ", others WRONG by Freivalds",
-                report.bitwise() ? "bitwise" : "DIFFERS from",
-                report.passed() ? "PASS" : "FAIL");
+                report.judged().maxAbsErr(),
+                report.judged().relErr(),
+                verdict(report));
     }
 
-    private static double tflops(FgccRun run, Samples samples) {
-        double rows = (double) run.m() * run.tpDegree() * run.groups();
-        return 2 * rows * run.k() * run.n() / (samples.median() * 1e6);
-    }
-
-    private static void write(
-            JsonGenerator json, FgccRun run, List<Report> reports, Samples samples)
-            throws IOException {
-        json.writeStringField("schema", "weft.fgcc/1");
-        json.writeNumberField("tpDegree", run.tpDegree());
+    @Override
+    void writeProblem(ProductRun run, JsonGenerator json) throws IOException {
+        json.writeNumberField("tpDegree", run.ranks());
         json.writeNumberField("numGroups", run.groups());
-        json.writeNumberField("lnc", run.config().lnc());
-        json.writeNumberField("onChipBytes", run.config().onChipBytes());
-        json.writeBooleanField("forceHbmCc", run.forceHbm());
+        json.writeNumberField("lnc", lnc);
+        json.writeNumberField("channels", channels);
+        json.writeNumberField("onChipBytes", onChipBytes);
+        json.writeBooleanField("forceHbmCc", forceHbm);
         json.writeNumberField("m", run.m());
         json.writeNumberField("k", run.k());
         json.writeNumberField("n", run.n());
-        json.writeStringField("dtype", run.type().label());
-        json.writeNumberField("seed", run.seed());
-        json.writeNumberField("medianUs", samples.median());
-        json.writeNumberField("spreadUs", samples.spread());
-        json.writeNumberField("tflops", tflops(run, samples));
-        json.writeArrayFieldStart("ranks");
-        for (Report report : reports) {
-            json.writeStartObject();
-            json.writeNumberField("rank", report.rank());
-            json.writeStringField("path", report.path().name());
-            RecordJson.field(json, "shape", report.shape());
-            json.writeNumberField("maxAbsErr", report.judgement().deviation().maxAbsErr());
-            json.writeNumberField("relErr", report.judgement().deviation().relErr());
-            json.writeNumberField("checkedRows", report.judgement().checkedRows());
-            json.writeBooleanField("bitwiseEqualToUnfused", report.bitwise());
-            json.writeNumberField("reachableBytes", report.reachableBytes());
-            json.writeBooleanField("passed", report.passed());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
     }
 }

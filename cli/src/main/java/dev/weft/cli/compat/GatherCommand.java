@@ -3,28 +3,45 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.compat.GatherRun.Report;
 import dev.weft.cli.console.Console;
-import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.UsageException;
-import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.options.AlgorithmOption;
 import dev.weft.cli.options.CallOptions;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.GroupsOption;
-import dev.weft.cli.options.OptionValues;
-import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.run.RankReport;
+import dev.weft.cli.run.Records;
+import dev.weft.cli.run.ViewTimes;
+import dev.weft.cli.simulate.PredictedViews;
+import dev.weft.cli.simulate.SimRules;
+import dev.weft.cli.simulate.SimTimelines;
+import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
-import dev.weft.op.Timeline;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.report.CallSpans;
+import dev.weft.report.RecordJson;
+import dev.weft.report.RunRecord;
 import dev.weft.report.RunRecordJson;
 import dev.weft.report.Samples;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.PlanSearch.Budget;
+import dev.weft.search.Problem;
+import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -45,11 +62,13 @@ import picocli.CommandLine.Option;
             "  ./weft gather -n 8",
             "  ./weft gather --tiled -n 8 --m 512 --k 1024 --lnc 2 --dtype fp16",
             "  ./weft gather --rows -n 4 --m 1000 --k 768 --algorithm ring --json gather.json",
+            "  ./weft gather -n 8 --launcher processes --report gather.html",
+            "  ./weft gather -r sim -v trn2 -n 16",
             "  ./weft launch -n 4 -- ./weft gather --launcher joined",
             "",
             "Exit codes: 0 exact, 1 failed, 2 wrong usage."
         })
-public final class GatherCommand extends WeftCommand {
+public final class GatherCommand extends SourceCommand {
 
     @Option(
             names = "--tiled",
@@ -58,12 +77,6 @@ public final class GatherCommand extends WeftCommand {
 
     @Option(names = "--rows", description = "Shard below shard instead of beside it.")
     boolean below;
-
-    @Option(
-            names = {"-n", "--n-ranks"},
-            paramLabel = "R",
-            description = "Ranks of the world (default: 8, or as many as were launched).")
-    Integer ranks;
 
     @Option(
             names = {"--h", "--m"},
@@ -95,50 +108,130 @@ public final class GatherCommand extends WeftCommand {
             description = "Capacity that an untiled input must fit (default: 24 MiB).")
     long onChipBytes = Sb2sbConfig.DEFAULT.onChipBytes();
 
-    @Option(
-            names = "--launcher",
-            paramLabel = "KIND",
-            description = {
-                "Ranks as threads of this command, or joined: this process is one of the ranks",
-                "that 'weft launch' has started (default: ${DEFAULT-VALUE})."
-            })
-    String launcher = "threads";
+    private GatherRun run;
 
-    @Mixin RoundsOptions rounds = new RoundsOptions(5, 20);
-
-    @Mixin CallOptions options;
+    public GatherCommand() {
+        super(8, 5, 20);
+    }
 
     @Override
-    public Integer call() throws IOException {
-        boolean joined =
-                OptionValues.oneOf("--launcher", launcher, "threads", "joined").equals("joined");
-        if (joined) {
-            options.reports.refuse("joined");
-        }
-        SourceCall call = new SourceCall(spec, options);
-        try (Arena arena = Arena.ofShared()) {
-            GatherRun run = run(arena);
-            List<Report> all =
-                    call.onRanks(
-                            joined,
-                            ranks,
-                            8,
-                            fabric -> {
-                                groups.of(fabric.size());
-                                return run.run(fabric, call.progress.ofRank(fabric.rank()));
-                            });
-            Report report = all.getFirst();
-            if (report.rank() != 0) {
-                return report.exact() ? 0 : ExitCode.FAILED;
-            }
-            print(call.console, run, report);
-            List<Timeline> timelines = all.stream().map(Report::timeline).toList();
-            return call.finish(
-                    generator -> write(generator, run, report),
-                    () -> SourceReports.gather(run, report, timelines),
-                    report.exact() ? List.of() : List.of("wrong bytes on some rank"));
-        }
+    PlanWriter algorithm() {
+        return algorithm.writer();
     }
+
+    @Override
+    Job job(int count, Arena arena) {
+        groups.of(count);
+        run = run(arena);
+        return run::run;
+    }
+
+    @Override
+    int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
+        RankReport first = reports.getFirst().run();
+        List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
+        Outcome outcome =
+                new Outcome(
+                        reports.size(),
+                        reports.stream().allMatch(SourceReport::passed),
+                        first.device(),
+                        first.algorithm(),
+                        reports.getFirst().parts(),
+                        slowest(ran, ViewTimes::commOnly),
+                        slowest(ran, ViewTimes::sequential),
+                        Records.execution(execution(), hosts, ran),
+                        spans(reports, reports.size() / run.groups(), run.rows()));
+        print(outcome);
+        return CallOptions.exitCode(
+                err(),
+                reports.stream()
+                        .filter(report -> !report.passed())
+                        .map(report -> "wrong bytes on rank " + report.rank())
+                        .toList());
+    }
+
+    private static Samples slowest(List<RankReport> ran, Function<ViewTimes, long[]> view) {
+        return Samples.ofSlowest(ran.stream().map(RankReport::times).map(view).toList());
+    }
+
+    @Override
+    void simulate(int count) throws IOException {
+        if (run.groups() > 1) {
+            throw new UsageException(
+                    "--groups %s with --run-mode sim: expected 1, since one group is simulated",
+                    run.groups());
+        }
+        PlanSearch search = search(count);
+        Candidate chosen = chosen(search);
+        String machine = search.machine().name();
+        console().info("Simulated on " + machine + ": " + search.machine().description());
+        print(
+                new Outcome(
+                        count,
+                        true,
+                        "sim:" + machine,
+                        chosen.algorithm().label(),
+                        run.lnc(),
+                        PredictedViews.samples(search.price(chosen, SimulatedView.PIPELINED).ns()),
+                        null,
+                        Records.execution(search, algorithm().label(), chosen),
+                        wantsSpans()
+                                ? SimTimelines.of(search, chosen).ranks(search, chosen)
+                                : List.of()));
+    }
+
+    private PlanSearch search(int count) {
+        long[] equal = new long[count];
+        Arrays.fill(equal, run.rows());
+        return SimRules.search(
+                SimRules.machine(mode.machine),
+                new Problem(
+                        Shards.of(equal),
+                        run.cols(),
+                        List.of(),
+                        run.dtype(),
+                        run.dtype(),
+                        true,
+                        0,
+                        0,
+                        run.kind() == GatherRun.Kind.ROWS
+                                ? Cut.AUTOMATIC
+                                : new Cut(Math.min(run.rows(), Sb2sb.MAX_TILE_ROWS), 0, 0),
+                        null,
+                        Map.of()));
+    }
+
+    private Candidate chosen(PlanSearch search) {
+        return algorithm() == Algorithm.AUTO
+                ? search.candidates(Budget.THOROUGH).getFirst()
+                : search.candidate(algorithm());
+    }
+
+    /** Beside what was measured, what the machine of {@code -v} would take. */
+    private String predicted(int count) {
+        if (mode.machine == null || mode.simulated()) {
+            return "";
+        }
+        PlanSearch search = search(count / run.groups());
+        double ns = search.price(chosen(search), SimulatedView.PIPELINED).ns();
+        return text(" [%s: %.3f ms predicted]", search.machine().name(), ns / 1e6);
+    }
+
+    /**
+     * What is told of a gather.
+     *
+     * @param copy null where it was simulated
+     */
+    record Outcome(
+            int ranks,
+            boolean exact,
+            String device,
+            String algorithm,
+            int programs,
+            Samples gather,
+            Samples copy,
+            RunRecord.Execution execution,
+            List<RunRecord.Rank> spans) {}
 
     private GatherRun run(Arena arena) {
         if (tiled && below) {
@@ -155,6 +248,7 @@ public final class GatherCommand extends WeftCommand {
                 groups.value,
                 lnc == null ? 1 : lnc,
                 new Sb2sbConfig(algorithm.writer(), onChipBytes),
+                mode.cuda(),
                 rounds.warmup(),
                 rounds.iterations(),
                 options.seed,
@@ -162,30 +256,62 @@ public final class GatherCommand extends WeftCommand {
                 arena);
     }
 
-    private static void print(Console console, GatherRun run, Report report) {
+    private void print(Outcome outcome) throws IOException {
+        Console console = console();
+        boolean real = outcome.copy() != null;
+        long received = run.receivedBytes(outcome.ranks() / run.groups());
         console.print(
-                "%s AllGather %s (cpu, %s, %s in %s, [%s, %s] %s each)"
+                "%s AllGather %s (%s, %s, %s in %s, [%s, %s] %s each)"
                         .formatted(
-                                report.exact() ? "[SUCCESS]" : "[FAILED]",
+                                outcome.exact() ? "[SUCCESS]" : "[FAILED]",
                                 kind(run),
-                                report.algorithm(),
-                                count(report.ranks(), "rank"),
+                                outcome.device(),
+                                outcome.algorithm(),
+                                count(outcome.ranks(), "rank"),
                                 count(run.groups(), "group"),
                                 run.rows(),
                                 run.cols(),
                                 run.dtype().label()));
-        console.line("Bytes:", report.exact() ? "exact on every rank" : "WRONG on some rank");
-        console.line("Gather:", rate(report.gather(), report.gatherGbPerSecond()));
-        console.line("Plain copy:", rate(report.copy(), report.copyGbPerSecond()));
+        if (real) {
+            console.line("Bytes:", outcome.exact() ? "exact on every rank" : "WRONG on some rank");
+        }
+        double rate = gbPerSecond(received, outcome.gather());
         console.line(
-                "Of the copy:",
-                text(
-                        "%.1f%% of the rate of a plain copy of the same %d bytes per rank",
-                        100 * report.ofTheCopy(), report.receivedBytes()));
+                "Gather:",
+                time(outcome.gather(), real)
+                        + predicted(outcome.ranks())
+                        + text("  %.2f GB/s per rank", rate));
+        if (real) {
+            double copied = gbPerSecond(received, outcome.copy());
+            console.line(
+                    "Plain copy:",
+                    time(outcome.copy(), true) + text("  %.2f GB/s per rank", copied));
+            console.line(
+                    "Of the copy:",
+                    text(
+                            "%.1f%% of the rate of a plain copy of the same %d bytes per rank",
+                            copied == 0 ? 0 : 100 * rate / copied, received));
+        }
+        console.info("No product: there is neither a compute-only nor a pipelined view");
+        int groupSize = outcome.ranks() / run.groups();
+        CallSpans call = CallSpans.of(outcome.spans(), outcome.ranks(), groupSize);
+        write(
+                call,
+                generator -> write(generator, outcome, received),
+                () -> GatherReport.of(run, outcome, call, received));
     }
 
-    private static String count(int number, String what) {
-        return number + " " + what + (number == 1 ? "" : "s");
+    static double gbPerSecond(long bytes, Samples samples) {
+        return samples.median() == 0 ? 0 : bytes / samples.median() / 1e3;
+    }
+
+    private static String time(Samples samples, boolean real) {
+        return text("%.3f ms", samples.median() / 1e3)
+                + (real
+                        ? text(
+                                " (mean %.3f, spread %.3f)",
+                                samples.mean() / 1e3, samples.spread() / 1e3)
+                        : " (predicted)");
     }
 
     private static String kind(GatherRun run) {
@@ -196,39 +322,32 @@ public final class GatherCommand extends WeftCommand {
         };
     }
 
-    private static String rate(Samples samples, double gbPerSecond) {
-        return text(
-                "%.3f ms (spread %.3f)  %.2f GB/s per rank",
-                samples.median() / 1e3, samples.spread() / 1e3, gbPerSecond);
-    }
-
-    private static void write(JsonGenerator json, GatherRun run, Report report) throws IOException {
+    private void write(JsonGenerator json, Outcome outcome, long received) throws IOException {
         json.writeStringField("schema", "weft.gather/1");
+        json.writeBooleanField("simulated", outcome.copy() == null);
         json.writeStringField("kind", run.kind().name().toLowerCase(Locale.ROOT));
-        json.writeNumberField("ranks", report.ranks());
+        json.writeNumberField("ranks", outcome.ranks());
         json.writeNumberField("groups", run.groups());
         json.writeNumberField("rows", run.rows());
         json.writeNumberField("cols", run.cols());
         json.writeStringField("dtype", run.dtype().label());
         json.writeNumberField("lnc", run.lnc());
-        json.writeNumberField("programs", report.programs());
-        json.writeStringField("algorithm", report.algorithm());
-        json.writeStringField("requestedAlgorithm", run.config().algorithm().label());
-        json.writeNumberField("warmup", run.warmup());
-        json.writeNumberField("iterations", run.iterations());
+        json.writeNumberField("programs", outcome.programs());
         json.writeNumberField("seed", run.seed());
-        json.writeBooleanField("exact", report.exact());
-        json.writeNumberField("receivedBytesPerRank", report.receivedBytes());
-        samples(json, "gather", report.gather(), report.gatherGbPerSecond());
-        samples(json, "plainCopy", report.copy(), report.copyGbPerSecond());
+        RecordJson.fields(json, outcome.execution());
+        RecordJson.field(json, "exact", outcome.copy() == null ? null : outcome.exact());
+        json.writeNumberField("receivedBytesPerRank", received);
+        samples(json, "gather", outcome.gather(), received);
+        if (outcome.copy() != null) {
+            samples(json, "plainCopy", outcome.copy(), received);
+        }
     }
 
-    private static void samples(
-            JsonGenerator json, String name, Samples samples, double gbPerSecond)
+    private static void samples(JsonGenerator json, String name, Samples samples, long received)
             throws IOException {
         json.writeObjectFieldStart(name);
         RunRecordJson.samples(samples, json);
-        json.writeNumberField("gbPerSecond", gbPerSecond);
+        json.writeNumberField("gbPerSecond", gbPerSecond(received, samples));
         json.writeEndObject();
     }
 }

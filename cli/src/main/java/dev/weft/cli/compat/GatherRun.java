@@ -1,24 +1,30 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.run.RankReport;
+import dev.weft.cli.run.ViewTimes;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.ReplicaGroups;
-import dev.weft.op.Timeline;
-import dev.weft.report.Samples;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.plan.RankPlan;
+import dev.weft.report.Promise;
+import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 
 /**
  * One rank's part of {@code weft gather}: the gather and, in turns with it, a plain copy of as many
- * bytes, by all ranks at once. What a rank reports is of all ranks together. Any rank's thread may
- * run it.
+ * bytes, by all ranks at once. Its times are those of all ranks together. Any rank's thread may run
+ * it.
  *
  * @param rows of the input of each rank
  * @param lnc programs per rank, for the tiled gather
@@ -32,6 +38,7 @@ record GatherRun(
         int groups,
         int lnc,
         Sb2sbConfig config,
+        boolean cuda,
         int warmup,
         int iterations,
         long seed,
@@ -48,91 +55,95 @@ record GatherRun(
     }
 
     /**
-     * @param gather round by round, from the first rank's start to the last one's end
-     * @param copy likewise, of the plain copy
-     * @param algorithm what ran
-     * @param timeline of this rank in the last round
-     */
-    record Report(
-            int rank,
-            int ranks,
-            boolean exact,
-            long receivedBytes,
-            Samples gather,
-            Samples copy,
-            String algorithm,
-            int programs,
-            Timeline timeline) {
-
-        double gatherGbPerSecond() {
-            return gbPerSecond(gather);
-        }
-
-        double copyGbPerSecond() {
-            return gbPerSecond(copy);
-        }
-
-        /** The gather's rate as a part of the copy's; 0 where nothing is copied. */
-        double ofTheCopy() {
-            return copyGbPerSecond() == 0 ? 0 : gatherGbPerSecond() / copyGbPerSecond();
-        }
-
-        private double gbPerSecond(Samples samples) {
-            return samples.median() == 0 ? 0 : receivedBytes / samples.median() / 1e3;
-        }
-    }
-
-    /**
      * @param progress told of all that is gathered, measured or to be verified
      */
-    Report run(Fabric world, Progress progress) {
+    SourceReport run(Fabric world, Progress progress) {
         int tp = world.size() / groups;
-        progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
-        try (Sb2sb<Matrix> gather = prepare(world, tp)) {
-            boolean exact = true;
-            // Other data first, twice, since operators have two sets of buffers: what a measured
-            // call failed to move would be seen.
-            for (int call = 0; call < FIRST_CALLS; call++) {
-                exact &= isExact(gather.call(input(world, seed + 1)), world, tp, seed + 1);
-                progress.advance(call + 1);
+        if (!cuda) {
+            try (Sb2sb<Matrix> gather = onHost(world, tp)) {
+                SourceSite.Host site = new SourceSite.Host(Transport.of(world));
+                return run(world, tp, site, gather, progress);
             }
-            Matrix inp = input(world, seed);
-            long received = (tp - 1) * inp.elementBytes();
-            MemorySegment source = arena.allocate(received).fill((byte) 1);
-            MemorySegment target = arena.allocate(received);
-            long[] gatherNs = new long[iterations];
-            long[] copyNs = new long[iterations];
-            Matrix out = inp;
-            for (int round = -warmup; round < iterations; round++) {
-                world.barrier();
-                long start = System.nanoTime();
-                out = gather.call(inp);
-                long gathered = wall(world, start, System.nanoTime());
-                world.barrier();
-                start = System.nanoTime();
-                MemorySegment.copy(source, 0, target, 0, received);
-                long copied = wall(world, start, System.nanoTime());
-                if (round >= 0) {
-                    gatherNs[round] = gathered;
-                    copyNs[round] = copied;
-                }
-                progress.advance(FIRST_CALLS + warmup + round + 1);
-            }
-            exact &= isExact(out, world, tp, seed);
-            return new Report(
-                    world.rank(),
-                    world.size(),
-                    Arrays.stream(world.exchange(exact ? 1 : 0)).allMatch(each -> each == 1),
-                    received,
-                    Samples.ofNs(gatherNs),
-                    Samples.ofNs(copyNs),
-                    gather.plan().name(),
-                    gather.programs(),
-                    gather.timeline());
+        }
+        try (SourceSite.Device site = new SourceSite.Device(Transport.of(world));
+                Sb2sb<DeviceMatrix> gather = onDevice(world, site.gpu(), tp)) {
+            return run(world, tp, site, gather, progress);
         }
     }
 
-    private Sb2sb<Matrix> prepare(Fabric world, int tp) {
+    private <M> SourceReport run(
+            Fabric world, int tp, SourceSite<M> site, Sb2sb<M> gather, Progress progress) {
+        progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
+        boolean exact = true;
+        // Other data first, twice, since operators have two sets of buffers: what a measured
+        // call failed to move would be seen.
+        for (int call = 0; call < FIRST_CALLS; call++) {
+            world.barrier();
+            M out = gather.call(site.put(input(world, seed + 1)));
+            exact &= isExact(site.get(out, arena), world, tp, seed + 1);
+            progress.advance(call + 1);
+        }
+        M inp = site.put(input(world, seed));
+        Runnable copy = site.plainCopy(receivedBytes(tp), arena);
+        ViewTimes times = ViewTimes.of(iterations);
+        M out = null;
+        for (int round = -warmup; round < iterations; round++) {
+            world.barrier();
+            long start = System.nanoTime();
+            out = gather.call(inp);
+            long gathered = wall(world, start, System.nanoTime());
+            world.barrier();
+            start = System.nanoTime();
+            copy.run();
+            long copied = wall(world, start, System.nanoTime());
+            if (round >= 0) {
+                times.commOnly()[round] = gathered;
+                times.pipelined()[round] = gathered;
+                times.sequential()[round] = copied;
+            }
+            progress.advance(FIRST_CALLS + warmup + round + 1);
+        }
+        exact &= isExact(site.get(out, arena), world, tp, seed);
+        return new SourceReport(
+                world.rank(),
+                new long[] {gather.outRows(), gather.outCols()},
+                "",
+                gather.programs(),
+                0,
+                verdict(exact),
+                report(site.device(), gather, times, exact));
+    }
+
+    /** What a rank gets from its peers in a call. */
+    long receivedBytes(int tp) {
+        return (tp - 1) * rows * cols * dtype.bytes();
+    }
+
+    private Verification verdict(boolean exact) {
+        return new Verification(
+                Promise.BITWISE, exact, true, true, null, 0, 0, rows, rows, false, 0);
+    }
+
+    /** A gather is comm-only; in the place of the unfused call stands the plain copy. */
+    private static RankReport report(
+            String device, Sb2sb<?> gather, ViewTimes times, boolean exact) {
+        RankPlan plan = gather.plan();
+        return new RankReport(
+                plan.name(),
+                device,
+                "copy",
+                0,
+                plan.lanes().size(),
+                plan.chunks().chunkRows(plan.rank()),
+                times,
+                exact,
+                true,
+                true,
+                List.of(),
+                gather.timeline());
+    }
+
+    private Sb2sb<Matrix> onHost(Fabric world, int tp) {
         ReplicaGroups lists = ReplicaGroups.consecutive(groups, tp);
         return switch (kind) {
             case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, lists, tp, config);
@@ -141,8 +152,23 @@ record GatherRun(
         };
     }
 
-    /** From the first rank's start to the last one's end: ranks of one host share the clock. */
+    private Sb2sb<DeviceMatrix> onDevice(Fabric world, Gpu gpu, int tp) {
+        ReplicaGroups lists = ReplicaGroups.consecutive(groups, tp);
+        return switch (kind) {
+            case UNTILED -> Sb2sb.untiled(world, gpu, rows, cols, dtype, lists, tp, config);
+            case TILED -> Sb2sb.tiled(world, gpu, rows, cols, dtype, lists, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, gpu, rows, cols, dtype, lists, tp, config);
+        };
+    }
+
+    /**
+     * From the first rank's start to the last one's end where they share a clock, as those of one
+     * host do; else what the slowest took.
+     */
     private static long wall(Fabric world, long startNs, long endNs) {
+        if (world.hosts().count() > 1) {
+            return Arrays.stream(world.exchange(endNs - startNs)).max().orElse(0);
+        }
         long first = Arrays.stream(world.exchange(startNs)).min().orElse(startNs);
         long last = Arrays.stream(world.exchange(endNs)).max().orElse(endNs);
         return last - first;

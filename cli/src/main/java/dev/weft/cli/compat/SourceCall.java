@@ -1,88 +1,97 @@
 package dev.weft.cli.compat;
 
-import dev.weft.cli.console.Console;
-import dev.weft.cli.console.JsonTarget;
-import dev.weft.cli.console.Progress;
-import dev.weft.cli.console.UsageException;
-import dev.weft.cli.data.CommandFiles;
-import dev.weft.cli.options.CallOptions;
-import dev.weft.cli.options.DeadlineOption;
-import dev.weft.cli.options.OptionValues;
-import dev.weft.cli.view.ReportFiles;
-import dev.weft.fabric.World;
-import dev.weft.report.ShownRun;
-import java.io.IOException;
-import java.util.List;
-import java.util.function.Supplier;
-import picocli.CommandLine.Model.CommandSpec;
+import dev.weft.cli.run.RankReport;
+import dev.weft.cli.run.ViewRounds.Measured;
+import dev.weft.fabric.Fabric;
+import dev.weft.op.Operator;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Timeline;
+import java.util.Optional;
 
 /**
- * One call of a source system's command: its ranks and where its results go. Files that cannot be
- * written are refused before anything runs.
+ * A source's call, prepared on one rank with its shard in place. Every call is collective.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
  */
-final class SourceCall {
-
-    private final CommandSpec spec;
-    private final CallOptions options;
-    private final JsonTarget json;
-    private final ReportFiles files;
-    final Console console;
-    final Progress progress;
-
-    SourceCall(CommandSpec spec, CallOptions options) {
-        this.spec = spec;
-        this.options = options;
-        this.json = new JsonTarget(options.json, spec.commandLine().getOut());
-        this.files = new ReportFiles(options.reports);
-        new CommandFiles().writes("--json", options.json).writes(options.reports);
-        this.console =
-                new Console(spec.commandLine().getOut(), options.quiet || json.toStandardOutput());
-        this.progress = Progress.forTerminal(options.quiet);
-    }
+interface SourceCall<M> extends AutoCloseable {
 
     /**
-     * Runs a part on every rank: on threads of this process, or on the rank that this process is.
+     * What a call gives, in the source's words.
      *
-     * @param ranksOrNull what the user says
-     * @return what the ranks of this process gave
+     * @param path by which FGCC's fragments travel; empty elsewhere
+     * @param parts channels of FGCC, programs of a ring
      */
-    <T> List<T> onRanks(
-            boolean joined, Integer ranksOrNull, int otherwise, World.Function<T> part) {
-        if (joined) {
-            DeadlineOption.refuseJoined(spec);
-        }
-        try (World world = joined ? World.joined() : threads(ranksOrNull, otherwise)) {
-            return world.call(
-                    fabric -> {
-                        if (ranksOrNull != null && ranksOrNull != fabric.size()) {
-                            throw new UsageException(
-                                    "--n-ranks %s: %s ranks were launched",
-                                    ranksOrNull, fabric.size());
-                        }
-                        return part.apply(fabric);
-                    });
-        } finally {
-            progress.end();
-        }
-    }
+    record Layout(long[] shape, String path, int parts) {}
 
-    private World threads(Integer ranksOrNull, int otherwise) {
-        int ranks = OptionValues.ranks(ranksOrNull == null ? otherwise : ranksOrNull);
-        return World.threads(ranks, options.deadline.value);
-    }
+    Layout layout();
+
+    /** Makes a call, or one of its halves, and gives its time. */
+    long ns(View view);
+
+    /** Of the latest call. */
+    Timeline timeline();
+
+    /** Of one more call, which has written every element anew. */
+    M product();
+
+    /** What came with the product, where A is gathered. */
+    Optional<M> gathered();
+
+    long reachableBytes();
 
     /**
-     * Writes the files that are asked for.
-     *
-     * @param failures what is wrong, each in one line
-     * @return the exit code
+     * @param equal whether the product was bitwise the unfused one
      */
-    int finish(JsonTarget.Content content, Supplier<ShownRun> shown, List<String> failures)
-            throws IOException {
-        json.write(content);
-        if (options.reports.wanted()) {
-            files.write(shown.get(), console);
+    RankReport report(String device, Measured measured, boolean exact, boolean equal);
+
+    @Override
+    void close();
+
+    /**
+     * The call of a prepared operator.
+     *
+     * @param release closes it
+     */
+    record OfOperator<M>(
+            Fabric world, SourceSite<M> site, Operator<M> operator, Layout layout, Runnable release)
+            implements SourceCall<M> {
+
+        @Override
+        public long ns(View view) {
+            return operator.callInPlace(view).elapsedNs();
         }
-        return CallOptions.exitCode(spec.commandLine().getErr(), failures);
+
+        @Override
+        public Timeline timeline() {
+            return operator.lastResult().timeline();
+        }
+
+        @Override
+        public M product() {
+            world.barrier();
+            site.poison(operator.lastResult().product());
+            world.barrier();
+            return operator.callInPlace(View.PIPELINED).product();
+        }
+
+        @Override
+        public Optional<M> gathered() {
+            return Optional.empty();
+        }
+
+        @Override
+        public long reachableBytes() {
+            return operator.reachableBytes();
+        }
+
+        @Override
+        public RankReport report(String device, Measured measured, boolean exact, boolean equal) {
+            return RankReport.of(device, operator, measured, exact, equal, true);
+        }
+
+        @Override
+        public void close() {
+            release.run();
+        }
     }
 }

@@ -1,6 +1,8 @@
 package dev.weft.cli.launch;
 
+import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.message.RankFile;
 import dev.weft.fabric.memory.ShmJob;
 import java.io.IOException;
@@ -42,6 +44,9 @@ public record ProcessLauncher<R extends Record>(
                                 ProgressFile.show(job.folder(), progress);
                                 showRounds(job.folder());
                             });
+            if (failed >= 0 && processes.exitCode(failed) == ExitCode.USAGE) {
+                throw new UsageException("%s", processes.failure(failed).getMessage());
+            }
             if (failed >= 0) {
                 throw processes.failure(failed);
             }

@@ -25,6 +25,9 @@ public final class CallOptions {
 
     @Mixin public ReportOptions reports;
 
+    @Option(names = "--ascii", description = "Draw the timeline in plain ASCII.")
+    public boolean ascii;
+
     @Option(names = "--quiet", description = "Print nothing but errors.")
     public boolean quiet;
 

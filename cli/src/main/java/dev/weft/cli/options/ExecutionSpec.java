@@ -77,6 +77,31 @@ public record ExecutionSpec(
                         .cut();
     }
 
+    /** A call as a source system makes it, with all else left to Weft. */
+    public static ExecutionSpec plain(
+            boolean cuda,
+            PlanWriter algorithm,
+            Launcher start,
+            int warmup,
+            int iterations,
+            Duration deadline) {
+        return new ExecutionSpec(
+                cuda,
+                false,
+                algorithm,
+                start,
+                cuda ? "gated" : "auto",
+                0,
+                0,
+                Cut.AUTOMATIC,
+                null,
+                warmup,
+                iterations,
+                false,
+                false,
+                deadline);
+    }
+
     public String launcher() {
         return start.label();
     }

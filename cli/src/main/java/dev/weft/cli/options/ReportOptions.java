@@ -1,6 +1,5 @@
 package dev.weft.cli.options;
 
-import dev.weft.cli.console.UsageException;
 import picocli.CommandLine.Option;
 
 /** Pictures of a call, for every command that makes one. */
@@ -22,14 +21,6 @@ public final class ReportOptions {
 
     public boolean wanted() {
         return report != null || trace != null;
-    }
-
-    /** For ranks whose spans stay in processes of their own. */
-    public void refuse(String launcher) {
-        if (wanted()) {
-            throw new UsageException(
-                    given() + " with --launcher " + launcher + ": expected threads");
-        }
     }
 
     /** The option that asks for a picture, with its value. */

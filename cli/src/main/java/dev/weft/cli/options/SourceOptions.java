@@ -1,5 +1,6 @@
 package dev.weft.cli.options;
 
+import dev.weft.cli.console.UsageException;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -28,6 +29,13 @@ public final class SourceOptions {
 
     public DType type() {
         return dtype.type();
+    }
+
+    /** Programs per rank of the rings, as their source has them. */
+    public static void lnc(int lnc) {
+        if (lnc < 1 || lnc > 2) {
+            throw new UsageException("lnc %s: expected 1 or 2", lnc);
+        }
     }
 
     public static long size(String option, Long given, long otherwise) {

@@ -18,7 +18,7 @@ import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 
 /** What a GPU can run, said in one line before anything is written. */
-final class CudaRules {
+public final class CudaRules {
 
     private static final int TRIAL_SIZE = 64;
 
@@ -57,11 +57,7 @@ final class CudaRules {
      * the one that is asked for. Kernels are compiled here, once for all ranks.
      */
     static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
-        Gpu.unavailable()
-                .ifPresent(
-                        why -> {
-                            throw new UsageException("--run-mode cuda: no GPU: " + why);
-                        });
+        requireGpu();
         // Never closed: kernels are loaded once per process, into this context.
         Gpu gpu = Gpu.open(0);
         try (Arena arena = Arena.ofConfined();
@@ -91,6 +87,15 @@ final class CudaRules {
         } catch (IllegalStateException e) {
             throw new UsageException("--run-mode cuda: " + e.getMessage());
         }
+    }
+
+    /** Refuses a machine without a GPU. */
+    public static void requireGpu() {
+        Gpu.unavailable()
+                .ifPresent(
+                        why -> {
+                            throw new UsageException("--run-mode cuda: no GPU: " + why);
+                        });
     }
 
     /** Ranks on devices take every algorithm; what host memory cannot do is for this to refuse. */

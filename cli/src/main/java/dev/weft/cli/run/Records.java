@@ -56,29 +56,56 @@ public final class Records {
             Views views,
             Verification verification,
             SimTimelines timelines) {
-        String machine = search.machine().name();
-        return new RunRecord(
+        return simulated(
                 problem(problem),
-                new RunRecord.Execution(
-                        execution.algorithm().label(),
-                        chosen.algorithm().label(),
-                        "sim",
-                        search.hosts().sizes(),
-                        "sim:" + machine,
-                        machine,
-                        null,
-                        "simulated",
-                        search.computeWorkers(),
-                        search.lanesUsed(chosen),
-                        Double.NaN,
-                        0,
-                        1),
-                views,
                 problem.flopsPerRank(),
+                search,
+                execution.algorithm().label(),
+                chosen,
+                views,
+                verification,
+                timelines);
+    }
+
+    /** Of predicted times of any problem. */
+    public static RunRecord simulated(
+            RunRecord.Problem problem,
+            double flopsPerRank,
+            PlanSearch search,
+            String requested,
+            Candidate chosen,
+            Views views,
+            Verification verification,
+            SimTimelines timelines) {
+        return new RunRecord(
+                problem,
+                execution(search, requested, chosen),
+                views,
+                flopsPerRank,
                 verification,
                 timelines == null ? List.of() : timelines.ranks(search, chosen),
                 environment(),
                 null);
+    }
+
+    /** How a prediction came about. */
+    public static RunRecord.Execution execution(
+            PlanSearch search, String requested, Candidate chosen) {
+        String machine = search.machine().name();
+        return new RunRecord.Execution(
+                requested,
+                chosen.algorithm().label(),
+                "sim",
+                search.hosts().sizes(),
+                "sim:" + machine,
+                machine,
+                null,
+                "simulated",
+                search.computeWorkers(),
+                search.lanesUsed(chosen),
+                Double.NaN,
+                0,
+                1);
     }
 
     private static RunRecord.Problem problem(ProblemSpec problem) {

@@ -9,6 +9,7 @@ import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
+import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.ffi.MpiEnvironment;
@@ -17,7 +18,6 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
-import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
@@ -131,7 +131,7 @@ final class SimRun {
                     spec.ranks() + " ranks (sim" + hosts(search.hosts()) + "): " + spec.describe());
             Candidate chosen = choose(search, console);
             Prediction call = simulated(search, chosen, console);
-            Views views = views(search, chosen, call);
+            Views views = PredictedViews.of(search, chosen, call);
             Verification verification = verifies(spec) ? verify(search, chosen, console) : null;
             SimTimelines timelines =
                     outputs.wantsSpans() || !console.quiet() && isQuick(call)
@@ -172,24 +172,7 @@ final class SimRun {
         PlanSearch search = run.search(machine, spec);
         Candidate chosen = run.chosen(search, List.of());
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        return new RunRecord.Predicted(machine.name(), views(search, chosen, call));
-    }
-
-    /** Prices the views that a real run measures. */
-    private static Views views(PlanSearch search, Candidate chosen, Prediction call) {
-        Prediction sequential = search.price(baseline(search, chosen), SimulatedView.PIPELINED);
-        return new Views(
-                samples(search.price(chosen, SimulatedView.COMPUTE_ONLY).ns()),
-                samples(search.price(chosen, SimulatedView.COMM_ONLY).ns()),
-                samples(sequential.ns()),
-                samples(sequential.gatherNs()),
-                samples(sequential.ns() - sequential.gatherNs()),
-                samples(call.ns()),
-                true);
-    }
-
-    private static Samples samples(double ns) {
-        return new Samples(List.of(ns / 1e3));
+        return new RunRecord.Predicted(machine.name(), PredictedViews.of(search, chosen, call));
     }
 
     /** Whether another look at every rank costs no time that a user would notice. */
@@ -275,13 +258,6 @@ final class SimRun {
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
         Explanation.print(all.stream().map(dev.weft.op.Operator.Candidate::of).toList(), console);
-    }
-
-    /** What the call is compared with: the same chunks, or the best ones where none are given. */
-    private static Candidate baseline(PlanSearch search, Candidate chosen) {
-        return search.problem().cut().givesRows() || search.hasOwnKernel()
-                ? search.candidate(Algorithm.SEQUENTIAL, chosen.cut())
-                : search.sequential(Budget.THOROUGH);
     }
 
     /** The chosen plan on the CPU, once. */

@@ -24,15 +24,32 @@ public final class SimRules {
         }
     }
 
+    /** As {@link #machine(String)}; a rank of trn2 is what {@code lnc} says, one core or two. */
+    public static Machine machine(String nameOrPath, int lnc) {
+        try {
+            return Machines.of(nameOrPath, lnc);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--soc-version: " + e.getMessage());
+        }
+    }
+
     /** The search for a plan, if there can be such a problem and the machine has its rates. */
     public static PlanSearch search(Machine machine, Problem problem) {
+        return checked(new PlanSearch(machine, problem));
+    }
+
+    /** The search, if there can be such a problem and its machine has the rates. */
+    public static PlanSearch checked(PlanSearch search) {
+        Machine machine = search.machine();
+        Problem problem = search.problem();
         long m = problem.shards().totalRows();
         int ranks = problem.shards().ranks();
         DType aType = problem.aType();
-        long n = problem.columns().getFirst();
         ProblemSpec.checkBytes("A", aType, m, problem.k(), ranks);
-        ProblemSpec.checkBytes("B", aType, problem.k(), n, ranks);
-        ProblemSpec.checkBytes("C", problem.outType(), m, n, ranks);
+        for (long n : problem.columns()) {
+            ProblemSpec.checkBytes("B", aType, problem.k(), n, ranks);
+            ProblemSpec.checkBytes("C", problem.outType(), m, n, ranks);
+        }
         if (!machine.engine().knows(aType)) {
             String known =
                     Arrays.stream(DType.values())
@@ -43,7 +60,7 @@ public final class SimRules {
                     "A is %s: expected one of %s, for which %s has rates",
                     aType.label(), known, machine.name());
         }
-        return new PlanSearch(machine, problem);
+        return search;
     }
 
     /** Before anything is printed; a scenario would refuse the same, later. */

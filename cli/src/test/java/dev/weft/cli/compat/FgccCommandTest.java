@@ -5,13 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
-import dev.weft.cli.verify.ProductJudge;
-import dev.weft.compat.Fgcc;
-import dev.weft.gemm.Deviation;
-import dev.weft.gemm.Float64Oracle;
-import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
-import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -55,7 +48,7 @@ class FgccCommandTest {
                         .filter(line -> line.endsWith("bitwise the unfused product PASS"))
                         .count(),
                 run.out());
-        assertTrue(run.out().contains("[INFO] Median "), run.out());
+        run.assertPrints(Invocation.VIEWS);
     }
 
     /** Large enough that a sample of rows and Freivalds judge. */
@@ -90,6 +83,7 @@ class FgccCommandTest {
                 "--on-chip-bytes -1 | on-chip memory of -1 bytes",
                 "--n 0 | --n-global 0: expected 1 to",
                 "--iterations 0 | --iterations 0",
+                "-r sim -v trn2 -n 4 --groups 2 | --groups 2 with --run-mode sim: expected 1",
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder"
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
@@ -99,27 +93,30 @@ class FgccCommandTest {
     @Test
     void aRankThatIsNotBitwiseOrFarOffFails() {
         try (Arena arena = Arena.ofConfined()) {
-            Matrix a = Matrix.allocate(arena, DType.FP32, 4, 5);
-            Matrix b = Matrix.allocate(arena, DType.FP32, 5, 3);
-            new NormalData(1, 0).fill(a);
-            new NormalData(1, 1).fill(b);
-            Float64Oracle oracle = new Float64Oracle(a, b, false);
-            Matrix c = oracle.golden(0, 4, arena, rows -> {});
-            var right = oracle.check(c);
-            assertTrue(passed(right, true, true));
-            assertFalse(passed(right, true, false));
-            assertFalse(passed(right, false, true));
-            c.set(3, 2, c.get(3, 2) + 1);
-            var wrong = oracle.check(c);
-            assertFalse(passed(wrong, true, true));
+            FgccCommand fgcc = new FgccCommand();
+            ProductRun run = Products.run(fgcc, 2, 2, 5, 6, arena);
+            Products products = Products.of(run, arena);
+            SourceReport right = products.report(run, true);
+            assertTrue(right.passed(), fgcc.line(right));
+            float value = products.c().get(3, 2);
+            products.c().set(3, 2, Math.nextUp(value));
+            SourceReport near = products.report(run, true);
+            assertTrue(near.judged().withinBound() && near.judged().seedRulePassed());
+            assertFalse(near.passed());
+            assertTrue(fgcc.line(near).contains("DIFFERS from the unfused"), fgcc.line(near));
+            products.c().set(3, 2, value + 1);
+            SourceReport far = products.report(run, true);
+            assertFalse(far.judged().withinBound() || far.judged().seedRulePassed());
+            assertFalse(far.passed());
         }
     }
 
-    private static boolean passed(Deviation deviation, boolean allRowsHold, boolean bitwise) {
-        long[] shape = {2, 1, 1, 2, 3};
-        long[] ns = {1};
-        var judgement = new ProductJudge.Judgement(deviation, 4, allRowsHold);
-        return new FgccRun.Report(0, Fgcc.Path.SBUF, 1, shape, judgement, bitwise, 0, ns, null)
-                .passed();
+    @ParameterizedTest
+    @CsvSource({"--lnc 2,SBUF", "--lnc 2 --force-hbm,HBM (forced)", "--lnc 1,SBUF"})
+    void aSimulatedCallIsPredicted(String options, String path) {
+        Invocation run = fgcc("-r sim -v trn2 -n 4 --m 256 " + options);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints(Invocation.VIEWS);
+        run.assertPrints("path " + path, "(predicted)");
     }
 }

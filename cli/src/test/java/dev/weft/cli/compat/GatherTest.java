@@ -83,12 +83,20 @@ class GatherTest {
                 "--dtype int8 | unknown dtype 'int8'",
                 "--algorithm tree | unknown algorithm 'tree'",
                 "--iterations 0 | --iterations 0: expected 1 to",
-                "--launcher mpi | --launcher 'mpi': expected one of threads, joined",
+                "--launcher ssh | --launcher 'ssh': expected one of threads, processes, mpi, joined",
                 "--launcher joined --deadline 1m | --deadline 1m with --launcher joined",
                 "--json /nowhere/g.json | --json /nowhere/g.json: expected a file in a folder"
             })
     void refusesWithOneLine(String arguments, String expected) {
         gather(arguments).assertRefused(expected);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "--tiled --m 512", "--rows --algorithm ring"})
+    void aSimulatedGatherIsPredicted(String options) {
+        Invocation run = gather(("-r sim -v trn2 -n 4 " + options).strip());
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("Simulated on trn2", "(sim:trn2, ", " ms (predicted)", "GB/s per rank");
     }
 
     @Test

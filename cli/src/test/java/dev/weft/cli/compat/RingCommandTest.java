@@ -10,10 +10,6 @@ import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.options.CallOptions;
-import dev.weft.op.Timeline;
-import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
-import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -46,14 +42,17 @@ class RingCommandTest {
                 "-n 8 --m 5 --k 33 --n-local 7 --dtype fp16 --seed 3",
                 "-n 3 --m 5 --k 33 --n-local 7 --dtype fp32",
                 "-n 1 --m 5 --k 33 --n-local 7",
+                "-n 4 --m 16 --k 96 --n-local 24 --lnc 2",
                 "-n 16 --m 8 --k 128 --n-local 8"
             })
     void everyRankPrintsItsLineAndPasses(String arguments) {
         Invocation run = ring(arguments);
         assertEquals(0, run.code(), run.err() + run.out());
         String[] words = arguments.split(" ");
-        List<String> lines = run.out().lines().toList();
+        List<String> lines = run.out().lines().filter(line -> line.startsWith("[rank ")).toList();
         assertEquals(Integer.parseInt(words[1]), lines.size());
+        run.assertPrints(Invocation.VIEWS);
+        run.assertPrints("[SUCCESS] weft ring (cpu, ring, ");
         for (int rank = 0; rank < lines.size(); rank++) {
             String shape = "[" + words[1] + ", " + words[3] + ", " + words[7] + "]";
             Pattern expected =
@@ -72,7 +71,7 @@ class RingCommandTest {
     @ParameterizedTest
     @ValueSource(ints = {4, 16})
     void theTutorialsSizesHaveItsError(int ranks) {
-        Invocation run = ring("-n " + ranks);
+        Invocation run = ring("-n " + ranks + " --warmup 0 --iterations 1");
         assertEquals(0, run.code(), run.err() + run.out());
         List<Double> errors =
                 run.out()
@@ -92,6 +91,12 @@ class RingCommandTest {
         assertTrue(json.contains("\"schema\" : \"weft.ring/1\""), json);
         assertTrue(json.contains("\"shape\" : [ 2, 4, 3 ]"), json);
         assertTrue(json.contains("\"passed\" : true"), json);
+        assertTrue(json.contains("\"bitwiseEqualToUnfused\" : true"), json);
+        assertTrue(json.contains("\"launcher\" : \"threads\""), json);
+        for (String view : List.of("computeOnly", "commOnly", "sequential", "pipelined")) {
+            assertTrue(json.contains("\"" + view + "\" : {"), view + " in " + json);
+        }
+        assertTrue(json.contains("\"speedup\" : "), json);
         String printed = ring("-n 2 --m 4 --k 8 --n-local 3 --json -").out();
         assertTrue(printed.startsWith("{") && printed.strip().endsWith("}"), printed);
     }
@@ -106,9 +111,15 @@ class RingCommandTest {
                 "--k -1 | --k -1: expected 1 to",
                 "--n-local 0 | --n-local 0: expected 1 to",
                 "--dtype fp8 | --dtype: unknown dtype 'fp8'",
-                "--launcher mpi | --launcher 'mpi': expected one of threads, processes, joined",
-                "--launcher processes --json - | --json - with --launcher processes",
-                "--launcher joined --json - | --json - with --launcher joined: expected threads",
+                "--launcher ssh | --launcher 'ssh': expected one of threads, processes, mpi, joined",
+                "--lnc 3 | lnc 3: expected 1 or 2",
+                "--hostfile h.txt | --hostfile h.txt is for mpirun: it needs --launcher mpi",
+                "-r npu | --run-mode 'npu': expected one of auto, cpu, cuda, sim",
+                "-r sim | --run-mode sim needs --soc-version: expected one of",
+                "-v nothing | --soc-version: unknown machine 'nothing'",
+                "-r sim -v trn2 --launcher processes | --launcher is for real ranks",
+                "-r sim -v nothing | --soc-version: unknown machine 'nothing'",
+                "--warmup -1 | --warmup -1: expected 0 to",
                 "--launcher joined --deadline 5s | --deadline 5s with --launcher joined",
                 "--json / | --json /: expected a file in a folder",
                 "--json /dev/null | --json /dev/null: expected a file in a folder",
@@ -151,23 +162,39 @@ class RingCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(floats = {9f, Float.NaN, Float.POSITIVE_INFINITY})
+    @ValueSource(floats = {900f, Float.NaN, Float.POSITIVE_INFINITY})
     void oneWrongElementFails(float wrong) {
         try (Arena arena = Arena.ofConfined()) {
-            Matrix expected = Matrix.allocate(arena, DType.FP32, 6, 4);
-            new NormalData(1, 1).fill(expected);
-            Matrix actual = Matrix.allocate(arena, DType.FP32, 6, 4);
-            actual.copyFrom(expected);
-            RingRun.Report right =
-                    RingRun.judge(1, 2, actual, expected, new Timeline(1, 0, 5, List.of()));
+            RingCommand ring = new RingCommand();
+            ProductRun run = Products.run(ring, 2, 3, 5, 8, arena);
+            Products products = Products.of(run, arena);
+            SourceReport right = products.report(run, true);
             assertTrue(right.passed());
-            assertEquals(0, right.relErr());
-            actual.set(5, 3, wrong);
-            RingRun.Report report =
-                    RingRun.judge(1, 2, actual, expected, new Timeline(1, 0, 5, List.of()));
+            assertTrue(ring.line(right).endsWith("PASS"), ring.line(right));
+            products.c().set(5, 3, wrong);
+            SourceReport report = products.report(run, true);
             assertFalse(report.passed());
-            assertTrue(report.line().startsWith("[rank 1] shape=[2, 3, 4] max_abs_err="));
-            assertTrue(report.line().endsWith("FAIL"), report.line());
+            assertTrue(ring.line(report).startsWith("[rank 1] shape=[2, 3, 4] max_abs_err="));
+            assertTrue(ring.line(report).endsWith("FAIL"), ring.line(report));
         }
+    }
+
+    @Test
+    void aPredictionStandsBesideWhatWasMeasured() {
+        Invocation run = ring("-n 4 --m 16 --k 96 --n-local 24 -v trn2 --lnc 2");
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("(mean ", " [trn2: ", " ms predicted]");
+    }
+
+    @Test
+    void aSimulatedRingIsPredicted() throws IOException {
+        Path file = folder.resolve("sim.json");
+        Invocation run = ring("-r sim -v trn2 -n 16 --lnc 2 --json " + file);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("Simulated on trn2", "[SUCCESS] weft ring (sim:trn2, ", "(predicted)");
+        run.assertPrints(Invocation.VIEWS);
+        String json = Files.readString(file);
+        assertTrue(json.contains("\"simulated\" : true"), json);
+        assertTrue(json.contains("\"machine\" : \"trn2\""), json);
     }
 }

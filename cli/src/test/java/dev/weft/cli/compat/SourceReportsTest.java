@@ -85,13 +85,14 @@ class SourceReportsTest {
         assertEquals("run", JsonText.at(page, "kind"));
         assertEquals("passed", JsonText.at(page, "runs.0.verdict.state"));
         assertEquals(
-                "4 ranks in a ring, [16 x 96] x [96 x 24] each, bf16",
+                "4 ranks (threads) on cpu, ring, [64 x 96] x [96 x 96], bf16",
                 JsonText.at(page, "runs.0.subtitle"));
         assertEquals(4, JsonText.list(page, "runs.0.timeline.ranks").size());
         assertEquals(3.0 * 4 * 16 * 96 * 2, linkBytes(page), "every shard to three others");
         assertEquals(4, JsonText.list(page, "runs.0.links.links").size(), "to a neighbour");
         assertPartsAddUp(page);
-        assertTrue(fact(page, "time") > 0 && fact(page, "relErr") < 0.01);
+        assertTrue(fact(page, "speedup") > 0 && fact(page, "limitFraction") > 0);
+        assertEquals("pipelined", JsonText.at(page, "runs.0.views.3.key"));
         assertEquals(JsonText.whole(page, "runs.0.timeline.spanCount"), spans(events()));
         assertEquals(2.0 * 96 * 24, JsonText.number(page, "runs.0.timeline.flopsPerRow"));
         assertEquals(192.0, JsonText.number(page, "runs.0.timeline.bytesPerRow"));
@@ -111,6 +112,28 @@ class SourceReportsTest {
         assertPartsAddUp(page);
         assertTrue(fact(page, "tflops") > 0);
         assertEquals(JsonText.whole(page, "runs.0.timeline.spanCount"), spans(events()));
+    }
+
+    @Test
+    void helionShowsItsViews() throws IOException {
+        Object page = page("helion -n 2 --m 16 --k 64 --n 32 --warmup 1 --iterations 3");
+        assertEquals("passed", JsonText.at(page, "runs.0.verdict.state"));
+        assertEquals(3, JsonText.list(page, "runs.0.views.3.samplesUs").size());
+        assertTrue(fact(page, "speedup") > 0);
+        assertEquals(JsonText.whole(page, "runs.0.timeline.spanCount"), spans(events()));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "ring -r sim -v trn2 -n 4 --m 64 --k 128",
+        "fgcc -r sim -v trn2 -n 4 --m 64 --k 128",
+        "gather -r sim -v trn2 -n 4",
+        "helion -r sim -v h200-nvlink8 -n 4"
+    })
+    void whatIsSimulatedIsShownAsPredicted(String command) throws IOException {
+        Object page = page(command);
+        assertEquals("predicted", JsonText.at(page, "runs.0.verdict.state"));
+        assertTrue(spans(events()) > 0, "with spans");
     }
 
     @ParameterizedTest
@@ -210,20 +233,15 @@ class SourceReportsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "ring --launcher processes --report FOLDER/x.html"
-                        + "|/x.html with --launcher processes: expected threads",
-                "ring --launcher joined --trace FOLDER/x.json"
-                        + "|/x.json with --launcher joined: expected threads",
-                "gather --launcher joined --report FOLDER/x.html"
-                        + "|/x.html with --launcher joined: expected threads",
-                "gather --launcher joined --trace FOLDER/x.json"
-                        + "|/x.json with --launcher joined: expected threads",
                 "run --report -|--report -: expected a file",
                 "run --trace -|--trace -: expected a file",
                 "run -r sim -v trn2 --report -|--report -: expected a file",
                 "ring --report -|--report -: expected a file",
                 "fgcc --trace -|--trace -: expected a file",
                 "gather --report -|--report -: expected a file",
+                "helion --report -|--report -: expected a file",
+                "ring --launcher processes --report -|--report -: expected a file",
+                "ring -r sim -v trn2 --trace -|--trace -: expected a file",
                 "sweep -v trn2 --report -|--report -: expected a file",
                 "run --report FOLDER/none/x.html|/none/x.html: expected a file in a folder",
                 "run --trace FOLDER/none/x.json|/none/x.json: expected a file in a folder",

@@ -229,7 +229,8 @@ class UsersFilesTest {
                         "sweep -v Ascend910B1 --csv " + link + " --trace " + target,
                         "ring -n 2" + both,
                         "fgcc" + both,
-                        "gather -n 2" + both)) {
+                        "gather -n 2" + both,
+                        "helion" + both)) {
             assertRefused(weft(command), contents(), "expected another file");
         }
     }

@@ -1,0 +1,190 @@
+package dev.weft.cli.compat;
+
+import static dev.weft.report.Text.text;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weft.cli.compat.ProductRun.At;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.DtypeOption;
+import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.SourceOptions;
+import dev.weft.cli.simulate.SimRules;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.gemm.Deviation;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code weft helion}: the Helion example's test, on every rank. */
+@Command(
+        name = "helion",
+        description =
+                "Helion's all_gather_matmul: a copy engine pulls the shards of A and tells of every"
+                        + " chunk while the product waits for the chunks that it reads. Every rank"
+                        + " compares c with the fused operator's (1e-1, and bit for bit) and with"
+                        + " float64, and gathered A with the inputs, and prints PASS or FAIL.",
+        footer = {
+            "",
+            "Rank r has seed --seed + r, as in the example. Its B is the transpose of a contiguous",
+            "[N, K]. At the example's size a rank multiplies 893 GFLOP: minutes on a few cores.",
+            "",
+            "Examples:",
+            "  ./weft helion -n 4 --m 512 --n 832 --k 2048",
+            "  ./weft helion -r cuda -n 8 --warmup 2 --iterations 10",
+            "  ./weft helion -n 4 --m 512 --n 832 --k 2048 --splits-per-rank 4 --launcher processes",
+            "  ./weft helion -r sim -v h200-nvlink8",
+            "  ./weft launch -n 8 -- ./weft helion --launcher joined",
+            "",
+            "Exit codes: 0 all ranks pass, 1 failed, 2 wrong usage."
+        })
+public final class HelionCommand extends ProductCommand {
+
+    private static final float TOLERANCE = 1e-1f;
+
+    @Option(
+            names = "--m",
+            paramLabel = "M",
+            description = "Rows of A on all ranks together (default: ${DEFAULT-VALUE}).")
+    long m = 4096;
+
+    @Option(
+            names = "--n",
+            paramLabel = "N",
+            description = "Columns of each rank's B (default: ${DEFAULT-VALUE}).")
+    long n = 6656;
+
+    @Option(
+            names = "--k",
+            paramLabel = "K",
+            description = "Columns of A and rows of B (default: ${DEFAULT-VALUE}).")
+    long k = 16384;
+
+    @Option(
+            names = "--splits-per-rank",
+            paramLabel = "S",
+            description = "Chunks of each shard (default: ${DEFAULT-VALUE}).")
+    int splits = 1;
+
+    @Mixin DtypeOption dtype = new DtypeOption(DType.BF16);
+
+    public HelionCommand() {
+        super(8, 0, 1);
+        options.seed = 42;
+    }
+
+    @Override
+    DType type() {
+        return dtype.type();
+    }
+
+    @Override
+    PlanWriter algorithm() {
+        return Algorithm.MESH_PULL;
+    }
+
+    @Override
+    ProductRun run(int count, Arena arena) {
+        SourceOptions.size("--m", m, m);
+        SourceOptions.size("--n", n, n);
+        SourceOptions.size("--k", k, k);
+        OptionValues.between("--splits-per-rank", splits, 1, Integer.MAX_VALUE);
+        if (m % count != 0) {
+            throw new UsageException(
+                    "--m %s on %s ranks: expected a multiple, since every rank has as many rows",
+                    m, count);
+        }
+        return run(count, 1, m / count, k, n, true, arena);
+    }
+
+    @Override
+    public SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
+        return HelionCall.onHost(at, splits);
+    }
+
+    @Override
+    public SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
+        return HelionCall.onDevice(at, splits);
+    }
+
+    /** The example's comparison with the fused result, element by element. */
+    @Override
+    public boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
+        for (long row = 0; row < product.rows(); row++) {
+            for (long col = 0; col < product.cols(); col++) {
+                float expected = fused.get(row, col);
+                float error = Math.abs(product.get(row, col) - expected);
+                // Written so that a NaN is wrong.
+                if (!(error <= TOLERANCE + TOLERANCE * Math.abs(expected))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public boolean looksAtEveryRow() {
+        return false;
+    }
+
+    @Override
+    PlanSearch search(ProductRun run) {
+        return new PlanSearch(
+                SimRules.machine(mode.machine),
+                new Problem(
+                        run.shards(),
+                        run.k(),
+                        List.of(run.n()),
+                        run.type(),
+                        run.type(),
+                        true,
+                        0,
+                        1,
+                        new Cut(0, splits, 0),
+                        null,
+                        Map.of()));
+    }
+
+    @Override
+    String describe(ProductRun run) {
+        return text(
+                "all_gather_matmul, M %d, N %d, K %d, %s, %s per rank",
+                m, n, k, run.type().label(), count(splits, "split"));
+    }
+
+    @Override
+    String line(SourceReport report) {
+        boolean exact = !Boolean.FALSE.equals(report.judged().gatheredExact());
+        boolean near = !Boolean.FALSE.equals(report.judged().seedRulePassed());
+        return text(
+                "[rank %d] a_out %s, c=%s %s 1e-1 of the fused result, max_abs_err=%.6g"
+                        + " rel_err=%.6g %s",
+                report.rank(),
+                exact ? "exact" : "WRONG",
+                Arrays.toString(report.shape()),
+                near ? "within" : "BEYOND",
+                report.judged().maxAbsErr(),
+                report.judged().relErr(),
+                verdict(report));
+    }
+
+    @Override
+    void writeProblem(ProductRun run, JsonGenerator json) throws IOException {
+        json.writeNumberField("m", m);
+        json.writeNumberField("n", n);
+        json.writeNumberField("k", k);
+        json.writeNumberField("splitsPerRank", splits);
+    }
+}

@@ -1,0 +1,279 @@
+package dev.weft.cli.compat;
+
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.launch.Heartbeat;
+import dev.weft.cli.run.ViewRounds;
+import dev.weft.cli.verify.ProductJudge;
+import dev.weft.cli.verify.ProductJudge.Judgement;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.gemm.Deviation;
+import dev.weft.gemm.Float64Oracle;
+import dev.weft.gemm.Gemms;
+import dev.weft.op.Operator;
+import dev.weft.op.Operator.View;
+import dev.weft.op.Result;
+import dev.weft.op.Timeline;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.report.Promise;
+import dev.weft.report.Verification;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.data.NormalData;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * One rank's part of a command that multiplies what it gathers: makes the inputs from the seed,
+ * measures the source's call and the unfused one in turns, and judges the product of one more call.
+ * Any rank's thread may run it.
+ *
+ * @param ranks of one group
+ * @param m rows of A on each rank
+ * @param n columns of B on all ranks of a group together; of each rank's own B, which is given
+ *     transposed, where {@code ownB}
+ * @param inputs all rows of a group's A, by its number; filled as needed, in {@code arena}
+ */
+record ProductRun(
+        Source source,
+        int ranks,
+        int groups,
+        long m,
+        long k,
+        long n,
+        boolean ownB,
+        DType type,
+        boolean cuda,
+        long seed,
+        int warmup,
+        int iterations,
+        Map<Integer, Matrix> inputs,
+        Arena arena) {
+
+    /**
+     * A rank with its operands.
+     *
+     * @param group the rank's, of which {@code world} has several or one
+     * @param b the rank's own B
+     * @param shard the rank's rows of A
+     */
+    record At<M, S extends SourceSite<M>>(
+            ProductRun run, Fabric world, Fabric group, S site, M b, Matrix shard) {
+
+        /** The call of a prepared operator, which gets the shard. */
+        SourceCall<M> call(Operator<M> operator, SourceCall.Layout layout, Runnable release) {
+            return new SourceCall.OfOperator<>(world, site, operator, layout, release);
+        }
+
+        /** Both halves of the operator's memory get the shard, by a call each that only gathers. */
+        void place(Operator<M> operator) {
+            for (int half = 0; half < 2; half++) {
+                world.barrier();
+                site.copy(shard, operator.nextShard());
+                world.barrier();
+                operator.callInPlace(View.COMM_ONLY);
+            }
+        }
+    }
+
+    /** What tells one source from another. */
+    interface Source {
+
+        /** Prepares the call in host memory. Collective. */
+        SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at);
+
+        /** Likewise on a GPU. */
+        SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
+
+        /** The source's own rule. */
+        boolean isRight(Deviation deviation, Matrix product, Matrix unfused);
+
+        /** Whether every row is compared with float64, however many there are. */
+        boolean looksAtEveryRow();
+    }
+
+    Shards shards() {
+        long[] rows = new long[ranks];
+        Arrays.fill(rows, m);
+        return Shards.of(rows);
+    }
+
+    /** Columns that a rank computes. */
+    long cols(int worldRank) {
+        return ownB ? n : Shards.even(n, ranks).rows(worldRank % ranks);
+    }
+
+    /**
+     * Collective.
+     *
+     * @param progress told how far the measuring and then the verifying have come
+     */
+    SourceReport run(Fabric fabric, Progress progress) throws IOException {
+        Transport world = Transport.of(fabric);
+        Fabric group = groups > 1 ? world.split(groups) : world;
+        int member = world.rank() % ranks;
+        try (Arena own = Arena.ofShared()) {
+            Matrix a = inputs.computeIfAbsent(world.rank() / ranks, this::a);
+            Matrix b = b(world.rank(), own);
+            Matrix shard = a.rows(member * m, m);
+            if (cuda) {
+                try (SourceSite.Device site = new SourceSite.Device(world)) {
+                    DeviceMatrix there = site.put(b);
+                    At<DeviceMatrix, SourceSite.Device> at =
+                            new At<>(this, world, group, site, there, shard);
+                    return run(at, () -> source.onDevice(at), a, b, progress);
+                }
+            }
+            At<Matrix, SourceSite.Host> at =
+                    new At<>(this, world, group, new SourceSite.Host(world), b, shard);
+            return run(at, () -> source.onHost(at), a, b, progress);
+        } finally {
+            if (group != world) {
+                group.close();
+            }
+        }
+    }
+
+    private <M> SourceReport run(
+            At<M, ? extends SourceSite<M>> at,
+            Supplier<SourceCall<M>> preparation,
+            Matrix a,
+            Matrix b,
+            Progress progress)
+            throws IOException {
+        Transport world = Transport.of(at.world());
+        SourceSite<M> site = at.site();
+        try (Arena own = Arena.ofShared();
+                SourceCall<M> call = preparation.get();
+                Operator<M> unfused =
+                        site.operators(at.group())
+                                .a(shards(), type)
+                                .b(at.b(), ownB)
+                                .algorithm(Algorithm.SEQUENTIAL)
+                                .prepare()) {
+            at.place(unfused);
+            ViewRounds.Measured measured =
+                    new ViewRounds(world, warmup, iterations, progress)
+                            .measure(calls(call, unfused), null);
+            Matrix product = site.get(call.product(), own);
+            Optional<Matrix> gathered = call.gathered().map(rows -> site.get(rows, own));
+            Matrix other = site.get(unfused.lastResult().product(), own);
+            // Peers that are done wait meanwhile.
+            Verification judged =
+                    Heartbeat.during(
+                            world,
+                            () ->
+                                    judge(
+                                            a,
+                                            b,
+                                            product,
+                                            reference(a, b, other, own),
+                                            gathered.map(rows -> rows.bitwiseEquals(a))
+                                                    .orElse(null)));
+            world.barrier();
+            SourceCall.Layout layout = call.layout();
+            return new SourceReport(
+                    world.rank(),
+                    layout.shape(),
+                    layout.path(),
+                    layout.parts(),
+                    call.reachableBytes(),
+                    judged,
+                    call.report(
+                            site.device(),
+                            measured,
+                            !Boolean.FALSE.equals(judged.gatheredExact()),
+                            judged.bitwiseEqualToUnfused()));
+        }
+    }
+
+    private static <M> ViewRounds.Calls calls(SourceCall<M> call, Operator<M> unfused) {
+        return new ViewRounds.Calls() {
+            @Override
+            public long fusedNs(View view) {
+                return call.ns(view);
+            }
+
+            @Override
+            public long[] sequentialNs() {
+                Result<M> result = unfused.callInPlace(View.PIPELINED);
+                return new long[] {result.elapsedNs(), result.gatherNs()};
+            }
+
+            @Override
+            public Timeline timeline() {
+                return call.timeline();
+            }
+        };
+    }
+
+    /**
+     * One product of all rows by one thread; on a GPU, and of Helion's large ones, the operator's.
+     */
+    private Matrix reference(Matrix a, Matrix b, Matrix ofOperator, Arena own) {
+        return cuda || ownB
+                ? ofOperator
+                : judge().unfused(Gemms.auto(), a, b, ofOperator.dtype(), own);
+    }
+
+    private ProductJudge judge() {
+        return new ProductJudge(shards(), ownB, seed);
+    }
+
+    /**
+     * @param exact whether gathered A is; null where none is kept
+     */
+    Verification judge(Matrix a, Matrix b, Matrix product, Matrix unfused, Boolean exact) {
+        Judgement judged =
+                source.looksAtEveryRow()
+                        ? new Judgement(
+                                new Float64Oracle(a, b, ownB).check(product), product.rows(), true)
+                        : judge().judge(a, b, product);
+        Deviation deviation = judged.deviation();
+        boolean sampled = judged.checkedRows() < product.rows();
+        return new Verification(
+                Promise.BITWISE,
+                exact,
+                product.bitwiseEquals(unfused),
+                deviation.withinBound(),
+                source.isRight(deviation, product, unfused),
+                deviation.maxAbsErr(),
+                deviation.relErr(),
+                judged.checkedRows(),
+                product.rows(),
+                sampled && judged.freivalds(),
+                deviation.notFinite());
+    }
+
+    /** All of one group's A; with a B of their own, ranks have a seed of their own. */
+    private Matrix a(int group) {
+        Matrix a = Matrix.allocate(arena, type, m * ranks, k);
+        if (!ownB) {
+            new NormalData(seed, 2L * group).fill(a);
+            return a;
+        }
+        for (int member = 0; member < ranks; member++) {
+            new NormalData(seed + (long) group * ranks + member, 0).fill(a.rows(member * m, m));
+        }
+        return a;
+    }
+
+    private Matrix b(int worldRank, Arena own) {
+        if (ownB) {
+            Matrix b = Matrix.allocate(own, type, n, k);
+            new NormalData(seed + worldRank, 1).fill(b);
+            return b;
+        }
+        Shards cols = Shards.even(n, ranks);
+        int member = worldRank % ranks;
+        Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
+        new NormalData(seed, 2L * (worldRank / ranks) + 1).fill(b, 0, cols.firstRow(member), n);
+        return b;
+    }
+}

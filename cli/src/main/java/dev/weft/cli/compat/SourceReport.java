@@ -1,0 +1,34 @@
+package dev.weft.cli.compat;
+
+import dev.weft.cli.run.RankReport;
+import dev.weft.op.Timeline;
+import dev.weft.report.Verification;
+
+/**
+ * What one rank of a source system's command found.
+ *
+ * @param shape of what a call gives the rank
+ * @param path by which FGCC's fragments travel; empty elsewhere
+ * @param parts channels of FGCC, programs of a gather or a ring
+ * @param reachableBytes that the rank keeps where peers reach them; 0 where nobody asked
+ * @param judged by the source's own rule, which is what {@code seedRulePassed} is about, and by
+ *     Weft's
+ * @param run how it ran and how long it took
+ */
+record SourceReport(
+        int rank,
+        long[] shape,
+        String path,
+        int parts,
+        long reachableBytes,
+        Verification judged,
+        RankReport run) {
+
+    boolean passed() {
+        return judged.passed();
+    }
+
+    Timeline timeline() {
+        return run.timeline();
+    }
+}

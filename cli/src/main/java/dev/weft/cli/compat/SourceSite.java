@@ -1,0 +1,188 @@
+package dev.weft.cli.compat;
+
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.DeviceBuffer;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.cuda.DeviceProgress;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
+import dev.weft.cuda.exec.DeviceCheck;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.OperatorBuilder;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The place where a rank's matrices of a source's call live. Used by the rank's thread.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
+ */
+interface SourceSite<M> extends AutoCloseable {
+
+    /** {@code cpu}, or {@code cuda:} and the GPU's name. */
+    String device();
+
+    /** The matrix here, valid until the close. */
+    M put(Matrix matrix);
+
+    void copy(Matrix from, M to);
+
+    /** The matrix in host memory. */
+    Matrix get(M matrix, Arena arena);
+
+    /** So that every element must be written anew. */
+    void poison(M matrix);
+
+    /** Copies so many bytes from one place here to another, and waits for it. */
+    Runnable plainCopy(long bytes, Arena arena);
+
+    /** For operators that run here. */
+    OperatorBuilder<M, ?> operators(Fabric group);
+
+    @Override
+    void close();
+
+    /** In host memory. */
+    record Host(Transport world) implements SourceSite<Matrix> {
+
+        @Override
+        public String device() {
+            return "cpu";
+        }
+
+        @Override
+        public Matrix put(Matrix matrix) {
+            return matrix;
+        }
+
+        @Override
+        public void copy(Matrix from, Matrix to) {
+            to.copyFrom(from);
+        }
+
+        @Override
+        public Matrix get(Matrix matrix, Arena arena) {
+            return matrix;
+        }
+
+        @Override
+        public void poison(Matrix matrix) {
+            matrix.data().fill((byte) 0xFF);
+        }
+
+        @Override
+        public Runnable plainCopy(long bytes, Arena arena) {
+            MemorySegment from = arena.allocate(bytes).fill((byte) 1);
+            MemorySegment to = arena.allocate(bytes);
+            return () -> MemorySegment.copy(from, 0, to, 0, bytes);
+        }
+
+        /** All groups of the world share the cores. */
+        @Override
+        public OperatorBuilder<Matrix, ?> operators(Fabric group) {
+            return AllGatherMatmul.on(group).computeWorkers(world.cores().cores());
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /** On a GPU. */
+    final class Device implements SourceSite<DeviceMatrix> {
+
+        private final Gpu gpu;
+        private final GpuStream stream;
+        private final DeviceCheck check;
+        private final List<DeviceBuffer> memory = new ArrayList<>();
+
+        Device(Transport world) {
+            // Never closed: kernels are loaded once per process, into this context.
+            this.gpu = Gpu.open(world.cores().place() % Gpu.count());
+            this.stream = GpuStream.create();
+            this.check = new DeviceCheck(gpu);
+        }
+
+        Gpu gpu() {
+            return gpu;
+        }
+
+        GpuStream stream() {
+            return stream;
+        }
+
+        /** Fresh memory, valid until the close. */
+        DeviceMatrix allocate(DType type, long rows, long cols) {
+            long bytes = DeviceMatrix.alignedBytes(type, rows, cols);
+            return DeviceMatrix.in(allocate(bytes), type, rows, cols);
+        }
+
+        /** Likewise, of words that tell of chunks. */
+        DeviceProgress progress(int words) {
+            return new DeviceProgress(allocate((long) words * Integer.BYTES).address(), words);
+        }
+
+        private DeviceBuffer allocate(long bytes) {
+            DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
+            memory.add(buffer);
+            return buffer;
+        }
+
+        @Override
+        public String device() {
+            return "cuda: " + gpu.name();
+        }
+
+        @Override
+        public DeviceMatrix put(Matrix matrix) {
+            DeviceMatrix here = allocate(matrix.dtype(), matrix.rows(), matrix.cols());
+            copy(matrix, here);
+            return here;
+        }
+
+        @Override
+        public void copy(Matrix from, DeviceMatrix to) {
+            to.upload(from, stream);
+        }
+
+        @Override
+        public Matrix get(DeviceMatrix matrix, Arena arena) {
+            Matrix host = Matrix.allocate(arena, matrix.dtype(), matrix.rows(), matrix.cols());
+            matrix.download(host, stream);
+            return host;
+        }
+
+        @Override
+        public void poison(DeviceMatrix matrix) {
+            check.poison(matrix);
+        }
+
+        @Override
+        public Runnable plainCopy(long bytes, Arena arena) {
+            long words = Math.max(1, bytes / Float.BYTES);
+            DeviceMatrix from = allocate(DType.FP32, 1, words);
+            DeviceMatrix to = allocate(DType.FP32, 1, words);
+            return () -> {
+                to.copyFrom(from, stream);
+                stream.synchronize();
+            };
+        }
+
+        @Override
+        public OperatorBuilder<DeviceMatrix, ?> operators(Fabric group) {
+            return CudaAllGatherMatmul.on(group, gpu);
+        }
+
+        @Override
+        public void close() {
+            check.close();
+            memory.forEach(DeviceBuffer::close);
+            stream.close();
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package dev.weft.cli.options;
+
+import dev.weft.cli.console.UsageException;
+import java.util.OptionalInt;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+
+/** How many ranks a command of the source systems has. */
+public final class RanksOption {
+
+    private static final String NAME = "--n-ranks";
+
+    @Option(
+            names = {"-n", NAME},
+            paramLabel = "R",
+            description =
+                    "Ranks of the world, 1 to 4096 (default: ${DEFAULT-VALUE}, or as many as were"
+                            + " launched).")
+    int ranks;
+
+    /** With a command's default. */
+    public RanksOption(int otherwise) {
+        this.ranks = otherwise;
+    }
+
+    /**
+     * Who starts ranks says how many; -n may only agree.
+     *
+     * @param launched how many there are, where they have been started
+     */
+    public int of(CommandSpec spec, OptionalInt launched) {
+        OptionValues.ranks(ranks);
+        boolean given = spec.commandLine().getParseResult().hasMatchedOption(NAME);
+        if (given && launched.isPresent() && launched.getAsInt() != ranks) {
+            throw new UsageException(
+                    "--n-ranks %s: %s ranks were launched, expected the same number, or no -n",
+                    ranks, launched.getAsInt());
+        }
+        return launched.orElse(ranks);
+    }
+}

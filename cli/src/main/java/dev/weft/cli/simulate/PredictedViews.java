@@ -1,0 +1,44 @@
+package dev.weft.cli.simulate;
+
+import dev.weft.plan.Algorithm;
+import dev.weft.report.Samples;
+import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.search.PlanSearch.Budget;
+import dev.weft.sim.Prediction;
+import dev.weft.sim.SimulatedView;
+import java.util.List;
+
+/** Prices the views that a real run measures. */
+public final class PredictedViews {
+
+    private PredictedViews() {}
+
+    /**
+     * @param call the prediction of the whole call
+     */
+    public static Views of(PlanSearch search, Candidate chosen, Prediction call) {
+        Prediction sequential = search.price(baseline(search, chosen), SimulatedView.PIPELINED);
+        return new Views(
+                samples(search.price(chosen, SimulatedView.COMPUTE_ONLY).ns()),
+                samples(search.price(chosen, SimulatedView.COMM_ONLY).ns()),
+                samples(sequential.ns()),
+                samples(sequential.gatherNs()),
+                samples(sequential.ns() - sequential.gatherNs()),
+                samples(call.ns()),
+                true);
+    }
+
+    /** One sample is as good as many. */
+    public static Samples samples(double ns) {
+        return new Samples(List.of(ns / 1e3));
+    }
+
+    /** What the call is compared with: the same chunks, or the best ones where none are given. */
+    private static Candidate baseline(PlanSearch search, Candidate chosen) {
+        return search.problem().cut().givesRows() || search.hasOwnKernel()
+                ? search.candidate(Algorithm.SEQUENTIAL, chosen.cut())
+                : search.sequential(Budget.THOROUGH);
+    }
+}

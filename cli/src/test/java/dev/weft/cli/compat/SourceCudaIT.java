@@ -1,0 +1,73 @@
+package dev.weft.cli.compat;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.cli.Invocation;
+import dev.weft.cuda.Gpu;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The source systems' commands on a GPU, small. */
+@Tag("gpu")
+class SourceCudaIT {
+
+    @TempDir Path folder;
+
+    @BeforeEach
+    void needsAGpu() {
+        assumeTrue(Gpu.unavailable().isEmpty(), () -> "no GPU: " + Gpu.unavailable().orElse(""));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "-n 4",
+                "-n 4 --tiled --m 256 --lnc 2 --dtype fp16",
+                "-n 4 --groups 2 --rows --m 100 --k 64",
+                "-n 2 --launcher processes"
+            })
+    void gathersAreExactOnAGpu(String options) {
+        Invocation run = Invocation.ofWords("gather -r cuda --warmup 1 --iterations 3 " + options);
+        assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints("[SUCCESS] AllGather ", "(cuda: ", "exact on every rank", "Plain copy:");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "ring -n 4 --m 128 --k 512 --n-local 128",
+                "ring -n 3 --m 50 --k 264 --n-local 72 --dtype fp16 --lnc 2",
+                "fgcc -n 4 --lnc 2 --m 64 --k 256 --n 256",
+                "fgcc -n 4 --lnc 2 --m 64 --k 256 --n 256 --force-hbm",
+                "fgcc -n 4 --groups 2 --m 64 --k 256 --n 256",
+                "helion -n 4 --m 512 --n 256 --k 512 --splits-per-rank 2",
+                "helion -n 2 --m 64 --n 72 --k 128 --dtype fp16",
+                "ring -n 2 --m 128 --k 512 --n-local 128 --launcher processes",
+                "fgcc -n 2 --m 64 --k 256 --n 256 --launcher processes",
+                "helion -n 2 --m 512 --n 256 --k 512 --launcher processes"
+            })
+    void everyRankPassesOnAGpu(String command) throws IOException {
+        Path json = folder.resolve("x.json");
+        Path html = folder.resolve("x.html");
+        Invocation run =
+                Invocation.ofWords(
+                        command
+                                + " -r cuda --warmup 1 --iterations 3 --json %s --report %s"
+                                        .formatted(json, html));
+        assertEquals(0, run.code(), run.err() + run.out());
+        run.assertPrints(Invocation.VIEWS);
+        run.assertPrints("on the GPU: ", "(cuda: ", "PASS");
+        String record = Files.readString(json);
+        assertTrue(record.contains("\"device\" : \"cuda: "), record);
+        assertTrue(record.contains("\"bitwiseEqualToUnfused\" : true"), record);
+        assertTrue(Files.readString(html).contains("weft-data"), "a page");
+    }
+}
