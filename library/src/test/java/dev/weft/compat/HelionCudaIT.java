@@ -591,40 +591,59 @@ class HelionCudaIT {
         }
     }
 
-    /** Progress in host memory that the GPU reaches, so that the words of a call can be watched. */
+    /**
+     * Progress in host memory that the GPU reaches, so that the words of a call can be watched. The
+     * stream has work to do before the copies, so that the call is back and looks by then.
+     */
     @ParameterizedTest
     @ValueSource(ints = {2, 4})
     void theSuccessorIsPulledFirstAndTheOwnShardLast(int ranks) {
         int splits = 8;
         int chunks = ranks * splits;
-        try (World world = World.threads(ranks, DEADLINE)) {
+        long bytes = 1L << 32;
+        try (World world = World.threads(ranks, DEADLINE);
+                DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
             world.run(
                     fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 4096, 4096, 64, false);
+                        try (Bench bench = new Bench(fabric, DType.BF16, 8192, 8192, 64, false);
                                 PinnedBuffer words = PinnedBuffer.allocate(4L * chunks)) {
                             bench.fill(1);
                             DeviceProgress progress =
                                     new DeviceProgress(
                                             CudaMemory.hostDevicePointer(words.segment()), chunks);
-                            words.segment().fill((byte) 0);
-                            try (HelionResult<DeviceMatrix> result =
-                                    HelionCuda.allGatherMatmul(
-                                            fabric,
-                                            gpu,
-                                            bench.shared,
-                                            bench.b,
-                                            false,
-                                            null,
-                                            progress,
-                                            splits,
-                                            bench.stream)) {
-                                int partial = watch(words.segment(), fabric.rank(), ranks, splits);
-                                result.await();
-                                bench.assertRight(result.aOut(), result.c(), ranks + " ranks");
-                                assertTrue(partial > 0, "the gather was never seen half done");
+                            boolean seen = false;
+                            for (int call = 0; call < 20 && !seen; call++) {
+                                words.segment().fill((byte) 0);
+                                for (int i = 0; i < 40; i++) {
+                                    CudaMemory.fill8Async(
+                                            much.address(), (byte) i, bytes, bench.stream.handle());
+                                }
+                                int partial = watchedCall(bench, progress, words, splits);
+                                long[] all = fabric.exchange(partial);
+                                seen = Arrays.stream(all).allMatch(states -> states > 0);
                             }
+                            assertTrue(seen, "no gather was seen half done on every rank");
                         }
                     });
+        }
+    }
+
+    private int watchedCall(Bench bench, DeviceProgress progress, PinnedBuffer words, int splits) {
+        try (HelionResult<DeviceMatrix> result =
+                HelionCuda.allGatherMatmul(
+                        bench.fabric,
+                        gpu,
+                        bench.shared,
+                        bench.b,
+                        false,
+                        null,
+                        progress,
+                        splits,
+                        bench.stream)) {
+            int partial = watch(words.segment(), bench.fabric.rank(), bench.fabric.size(), splits);
+            result.await();
+            bench.assertRight(result.aOut(), result.c(), "watched");
+            return partial;
         }
     }
 
