@@ -5,6 +5,7 @@ import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
@@ -15,6 +16,7 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
@@ -156,20 +158,49 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        // All groups of the world share the cores, not only this one's ranks.
-        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
         return prepare(
                 world,
                 m,
                 k,
                 aType,
                 new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                tpDegree,
-                numGroups,
+                () -> consecutive(world, tpDegree, numGroups),
                 forceHbmCc,
                 config,
-                group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers),
+                onHost(world, rhs),
                 Matrix::rows);
+    }
+
+    /**
+     * As the other {@code prepare}, for any lists of ranks that gather together, the same on every
+     * rank. Each has an even number of ranks, its tp_degree, and every rank is in one of them.
+     */
+    public static Fgcc<Matrix> prepare(
+            Fabric world,
+            long m,
+            long k,
+            DType aType,
+            Matrix rhs,
+            ReplicaGroups replicaGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        return prepare(
+                world,
+                m,
+                k,
+                aType,
+                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
+                () -> replicaGroups,
+                forceHbmCc,
+                config,
+                onHost(world, rhs),
+                Matrix::rows);
+    }
+
+    private static Function<Fabric, OperatorBuilder<Matrix, ?>> onHost(Fabric world, Matrix rhs) {
+        // All groups of the world share the cores, not only this one's ranks.
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
+        return group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers);
     }
 
     /** As the other {@code prepare}, on GPUs; B must stay. */
@@ -190,8 +221,31 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 k,
                 aType,
                 new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                tpDegree,
-                numGroups,
+                () -> consecutive(world, tpDegree, numGroups),
+                forceHbmCc,
+                config,
+                group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
+                DeviceMatrix::rows);
+    }
+
+    /** As {@code prepare} for any lists of ranks, on GPUs; B must stay. */
+    public static Fgcc<DeviceMatrix> prepare(
+            Fabric world,
+            Gpu gpu,
+            long m,
+            long k,
+            DType aType,
+            DeviceMatrix rhs,
+            ReplicaGroups replicaGroups,
+            boolean forceHbmCc,
+            FgccConfig config) {
+        return prepare(
+                world,
+                m,
+                k,
+                aType,
+                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
+                () -> replicaGroups,
                 forceHbmCc,
                 config,
                 group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
@@ -207,21 +261,22 @@ public final class Fgcc<M> extends PreparedRing<M> {
             long k,
             DType aType,
             Rhs rhs,
-            int tpDegree,
-            int numGroups,
+            Supplier<ReplicaGroups> groups,
             boolean forceHbmCc,
             FgccConfig config,
             Function<Fabric, OperatorBuilder<M, ?>> operators,
             FgccResult.Rows<M> rows) {
         Fabric group = null;
         try {
-            checkGroups(world, tpDegree, numGroups);
+            ReplicaGroups lists = groups.get().in(world.size());
+            int tpDegree = lists.with(world.rank()).size();
+            checkDegree(tpDegree);
             checkInner(m, k, aType, rhs);
             Path mine = config.path(tpDegree, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
             FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), m, rhs.cols());
-            agree(world, "num_groups", numGroups);
+            agree(world, "num_groups", lists.count());
             agree(world, "lnc", config.lnc());
-            group = numGroups == 1 ? world : world.split(numGroups);
+            group = lists.isAll(world.size()) ? world : world.split(lists);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
             Operator<M> operator = operator(operators.apply(group), layout, m, aType);
             return new Fgcc<>(world, group, layout, operator, rows);
@@ -235,11 +290,15 @@ public final class Fgcc<M> extends PreparedRing<M> {
         }
     }
 
-    private static void checkGroups(Fabric world, int tpDegree, int numGroups) {
+    private static void checkDegree(int tpDegree) {
         if (tpDegree < 1 || tpDegree % 2 != 0) {
             throw new IllegalArgumentException(
                     "tp_degree " + tpDegree + ": expected an even number");
         }
+    }
+
+    private static ReplicaGroups consecutive(Fabric world, int tpDegree, int numGroups) {
+        checkDegree(tpDegree);
         if (numGroups < 1 || (long) tpDegree * numGroups != world.size()) {
             throw new IllegalArgumentException(
                     "tp_degree %s times num_groups %s is %s: expected the %s ranks of the world"
@@ -249,6 +308,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                                     (long) tpDegree * numGroups,
                                     world.size()));
         }
+        return ReplicaGroups.consecutive(numGroups, tpDegree);
     }
 
     private static void checkInner(long m, long k, DType aType, Rhs rhs) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.compat.Fgcc.Path;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
@@ -93,6 +94,38 @@ class FgccTest {
                                     hbm,
                                     TWO)) {
                         for (int call = 0; call < 5; call++) {
+                            FgccResult<Matrix> result = prepared.call(problem.lhs(member));
+                            problem.assertBitwise(result.product(), member);
+                        }
+                    }
+                });
+    }
+
+    /** Strided and of unlike length: each list's order is that of its rows and columns. */
+    @Test
+    void anyListsOfRanksGatherByThemselves() {
+        ReplicaGroups groups = ReplicaGroups.parse("0,2,5,4/3,1");
+        Arena arena = Arena.ofAuto();
+        List<FgccProblem> problems =
+                List.of(
+                        FgccProblem.create(arena, 4, 12, 33, 21, DType.BF16, DType.BF16, 100),
+                        FgccProblem.create(arena, 2, 12, 33, 21, DType.BF16, DType.BF16, 101));
+        Ranks.run(
+                6,
+                fabric -> {
+                    FgccProblem problem = problems.get(groups.groupOf(fabric.rank()));
+                    int member = groups.with(fabric.rank()).indexOf(fabric.rank());
+                    try (Fgcc<Matrix> prepared =
+                            Fgcc.prepare(
+                                    fabric,
+                                    12,
+                                    33,
+                                    DType.BF16,
+                                    problem.rhs(member),
+                                    groups,
+                                    false,
+                                    TWO)) {
+                        for (int call = 0; call < 3; call++) {
                             FgccResult<Matrix> result = prepared.call(problem.lhs(member));
                             problem.assertBitwise(result.product(), member);
                         }
