@@ -67,9 +67,12 @@ final class GatherCase implements BenchCase {
                 sink.row(
                         new BenchRow(
                                 ITEM,
-                                "%d ranks, %s, %s"
+                                "%d ranks of %s, %s, %s"
                                         .formatted(
-                                                ranks, times.size().describe(), LAYOUTS.get(side)),
+                                                ranks,
+                                                kind.label(),
+                                                times.size().describe(),
+                                                LAYOUTS.get(side)),
                                 "MPI_Allgather of " + kind.label(),
                                 times.sides().get(side).speed(),
                                 times.figures(side)));

@@ -44,8 +44,15 @@ public final class GatherRanksCommand implements Callable<Integer> {
         // This thread is the only one that calls MPI, as in a program without Weft.
         mpi.initThread(MpiThreadLevel.FUNNELED);
         int rank = mpi.rank(mpi.world());
-        try (ShmJob job = rank == 0 ? ShmJob.create() : null;
-                Fabric fabric = join(mpi, rank, job)) {
+        try (ShmJob job = rank == 0 ? ShmJob.create() : null) {
+            run(mpi, rank, job);
+        }
+        mpi.finish();
+        return 0;
+    }
+
+    private void run(Mpi mpi, int rank, ShmJob job) throws IOException, InterruptedException {
+        try (Fabric fabric = join(mpi, rank, job)) {
             for (GatherSize size : GatherSize.values()) {
                 try (GatherRace race = new GatherRace(fabric, mpi, size)) {
                     GatherTimes times = race.run(quick);
@@ -58,8 +65,6 @@ public final class GatherRanksCommand implements Callable<Integer> {
             }
             fabric.barrier();
         }
-        mpi.finish();
-        return 0;
     }
 
     /** The first rank makes the folder to meet in and tells the others by MPI. */
