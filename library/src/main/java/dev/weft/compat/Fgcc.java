@@ -278,7 +278,11 @@ public final class Fgcc<M> extends PreparedRing<M> {
             agree(world, "lnc", config.lnc());
             group = lists.isAll(world.size()) ? world : world.split(lists);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
-            Operator<M> operator = operator(operators.apply(group), layout, m, aType);
+            OperatorBuilder<M, ?> builder = operators.apply(group);
+            if (config.sharedResult()) {
+                builder.sharedResults();
+            }
+            Operator<M> operator = operator(builder, layout, m, aType);
             return new Fgcc<>(world, group, layout, operator, rows);
         } catch (RuntimeException | Error e) {
             // Peers that are past their own checks wait for this rank: they learn at once.

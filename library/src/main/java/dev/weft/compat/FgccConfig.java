@@ -7,14 +7,21 @@ import dev.weft.tensor.DType;
  *
  * @param lnc logical-core programs per rank, L: 1 or 2
  * @param onChipBytes on-chip memory of one program, by which the path is chosen
+ * @param sharedResult whether the other ranks of the group may read this rank's result, as they may
+ *     in the source's shared HBM: by {@link dev.weft.op.Operator#peerProduct} of a prepared call
  */
-public record FgccConfig(int lnc, long onChipBytes) {
+public record FgccConfig(int lnc, long onChipBytes, boolean sharedResult) {
 
     /** On-chip memory of a trn2 core. */
     public static final long TRN2_ON_CHIP_BYTES = 24L << 20;
 
     /** One program per rank, and the capacity of trn2. */
     public static final FgccConfig DEFAULT = new FgccConfig(1, TRN2_ON_CHIP_BYTES);
+
+    /** With a result that is the rank's own. */
+    public FgccConfig(int lnc, long onChipBytes) {
+        this(lnc, onChipBytes, false);
+    }
 
     public FgccConfig {
         checkedLnc(lnc);
@@ -50,11 +57,16 @@ public record FgccConfig(int lnc, long onChipBytes) {
 
     /** A copy with another number of programs per rank. */
     public FgccConfig withLnc(int lnc) {
-        return new FgccConfig(lnc, onChipBytes);
+        return new FgccConfig(lnc, onChipBytes, sharedResult);
     }
 
     /** A copy with another capacity. */
     public FgccConfig withOnChipBytes(long onChipBytes) {
-        return new FgccConfig(lnc, onChipBytes);
+        return new FgccConfig(lnc, onChipBytes, sharedResult);
+    }
+
+    /** A copy with results that the other ranks of the group may read. */
+    public FgccConfig withSharedResult() {
+        return new FgccConfig(lnc, onChipBytes, true);
     }
 }

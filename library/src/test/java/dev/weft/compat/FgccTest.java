@@ -10,6 +10,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.op.Timeline;
 import dev.weft.op.Timeline.Kind;
+import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
@@ -248,6 +249,72 @@ class FgccTest {
                             }
                             assertEquals(owned, multiplied, track);
                         }
+                    }
+                });
+    }
+
+    /** As in the source's shared HBM; no barrier lies between a call and the reading of it. */
+    @ParameterizedTest
+    @EnumSource(Path.class)
+    void theResultIsReadableByTheGroupsOtherRanks(Path path) {
+        int ranks = 4;
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem =
+                FgccProblem.create(arena, ranks, 16, 24, 22, DType.BF16, DType.BF16, 6);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    int rank = fabric.rank();
+                    try (Fgcc<Matrix> prepared =
+                            Fgcc.prepare(
+                                    fabric,
+                                    16,
+                                    24,
+                                    DType.BF16,
+                                    problem.rhs(rank),
+                                    ranks,
+                                    1,
+                                    path == Path.HBM,
+                                    TWO.withSharedResult())) {
+                        for (int call = 0; call < 5; call++) {
+                            prepared.call(problem.lhs(rank));
+                            for (int peer = 0; peer < ranks; peer++) {
+                                problem.assertBitwise(
+                                        prepared.operator().peerProduct(peer, 0), peer);
+                            }
+                        }
+                    }
+                });
+    }
+
+    /** What arrives is 2 x L x C slices, of which two of a program and channel fit the chip. */
+    @Test
+    void theBuffersOfTheOnChipPathFitTheChip() {
+        int ranks = 4;
+        long m = 64;
+        long k = 512;
+        long sliceBytes = Matrix.contiguousBytes(DType.BF16, m / 4, k);
+        long blockOfB = Matrix.contiguousBytes(DType.BF16, k, 8);
+        FgccConfig least = TWO.withOnChipBytes(2 * sliceBytes + 2 * blockOfB);
+        Arena arena = Arena.ofAuto();
+        Matrix rhs = Matrix.allocate(arena, DType.BF16, k, 8);
+        assertEquals(Path.SBUF, least.path(ranks, m, k, 8, DType.BF16, DType.BF16, false));
+        FgccConfig less = TWO.withOnChipBytes(least.onChipBytes() - 1);
+        assertEquals(Path.HBM, less.path(ranks, m, k, 8, DType.BF16, DType.BF16, false));
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (Fgcc<Matrix> prepared =
+                            Fgcc.prepare(fabric, m, k, DType.BF16, rhs, ranks, 1, false, least)) {
+                        Chunks chunks = prepared.operator().plan().chunks();
+                        assertEquals(4, chunks.count(0));
+                        assertEquals(m / 4, chunks.chunkRows(0));
+                        long words = 32 << 10;
+                        long arrivals =
+                                prepared.operator().reachableBytes()
+                                        - 2 * Matrix.contiguousBytes(DType.BF16, m, k);
+                        assertTrue(arrivals >= 2 * 4 * sliceBytes);
+                        assertTrue(arrivals <= 2 * 4 * sliceBytes + words, "got " + arrivals);
                     }
                 });
     }
