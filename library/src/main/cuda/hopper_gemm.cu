@@ -121,7 +121,7 @@ __device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorM
         for (int kb = 0; kb < s.kBlocks; kb++) {
             if (kb >= due) {
                 do {
-                    awaitFlag(s, t, s.gates[gate].flag);
+                    awaitGate(s, t, s.gates + gate);
                     gate++;
                     due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
                 } while (kb >= due);

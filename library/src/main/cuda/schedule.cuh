@@ -21,10 +21,14 @@ struct __align__(16) Tile {
     int gates;
 };
 
-// Before K block `kBlock` of a tile is loaded, flag `flag` must have reached the epoch. 8 bytes.
+// Before K block `kBlock` of a tile is loaded, word `word` must have reached epoch x perCall + offset: a flag the epoch
+// itself, a counter behind the flags what its lane has brought by then. 20 bytes.
 struct Gate {
-    int kBlock; // in units of 64 columns of A
-    int flag;
+    int kBlock;  // in units of 64 columns of A
+    int word;    // index among flags and counters
+    int perCall; // what the word grows by with every call
+    int offset;
+    int flag; // of the chunk that it is about, for the host
 };
 
 // A matrix whose rows are `pitch` bytes apart. 16 bytes.
@@ -40,7 +44,7 @@ struct Stall {
     u32 tile;
     u32 flag;
     u32 seen;     // the flag's value when time ran out
-    u32 expected; // the epoch
+    u32 expected; // the epoch, or what a counter should have reached
     u32 pad[2];
 };
 
@@ -73,32 +77,34 @@ __device__ __forceinline__ u64 nowNs() {
 // Flags count up from call to call and are never reset, so the comparison goes round the 32-bit range.
 __device__ __forceinline__ bool reached(u32 flag, u32 epoch) { return (int)(flag - epoch) >= 0; }
 
-__device__ __noinline__ void raiseStall(const Schedule& s, int tile, int flag, u32 seen) {
+__device__ __noinline__ void raiseStall(const Schedule& s, int tile, int flag, u32 seen, u32 expected) {
     if (atomicCAS(s.stalled, 0u, 1u) != 0u) return;
     volatile Stall* stall = s.stall;
     stall->block = blockIdx.x;
     stall->tile = tile;
     stall->flag = flag;
     stall->seen = seen;
-    stall->expected = s.epoch;
+    stall->expected = expected;
     __threadfence_system();
     stall->raised = 1u;
 }
 
-// Waits for one flag, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the flag
+// Waits for one gate, by one thread. Acquire: pairs with the copy, or the write in stream order, that published the word
 // after the chunk's bytes. Past the deadline the wait ends, as do all others, and the grid drains with a result that the
 // host throws away.
-__device__ __forceinline__ void awaitFlag(const Schedule& s, int tile, int flag) {
-    u32 seen = flagAcquire(s.flags + flag);
-    if (reached(seen, s.epoch)) return;
+__device__ __forceinline__ void awaitGate(const Schedule& s, int tile, const Gate* gate) {
+    const u32* word = s.flags + gate->word;
+    const u32 value = s.epoch * gate->perCall + gate->offset;
+    u32 seen = flagAcquire(word);
+    if (reached(seen, value)) return;
     const u64 start = nowNs();
     while (true) {
         __nanosleep(20);
-        seen = flagAcquire(s.flags + flag);
-        if (reached(seen, s.epoch)) return;
+        seen = flagAcquire(word);
+        if (reached(seen, value)) return;
         if (*(volatile u32*)s.stalled != 0u) return;
         if (nowNs() - start > s.deadlineNs) {
-            raiseStall(s, tile, flag, seen);
+            raiseStall(s, tile, gate->flag, seen, value);
             return;
         }
     }

@@ -15,6 +15,7 @@ import dev.weft.cuda.exec.DeviceProduct;
 import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.GatedProduct;
 import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.LaneCounters;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.RingSteps;
 import dev.weft.cuda.exec.RowRange;
@@ -45,6 +46,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /** Describes a {@link CudaAllGatherMatmul}. */
@@ -253,7 +255,9 @@ public final class CudaAllGatherMatmulBuilder
         CopyList list = CopyList.of(plan);
         Deque<AutoCloseable> made = new ArrayDeque<>();
         try (GpuStream stream = GpuStream.create()) {
-            CudaBuffers buffers = new CudaBuffers(layout, rank, list.flags(), stream);
+            LaneCounters counters = counters(wanted, plan, list);
+            int words = list.flags() + (counters == null ? 0 : counters.words());
+            CudaBuffers buffers = new CudaBuffers(layout, rank, words, stream);
             made.push(buffers);
             Peers peers = peers(wanted, plan, buffers, list);
             made.push(peers);
@@ -268,7 +272,7 @@ public final class CudaAllGatherMatmulBuilder
             if (ring != null) {
                 made.push(ring);
             }
-            Copies copies = copies(wanted, all, plan, peers, layout, list, ring);
+            Copies copies = copies(wanted, all, plan, peers, layout, list, ring, counters);
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
@@ -276,10 +280,19 @@ public final class CudaAllGatherMatmulBuilder
             for (int i = 0; i < operands.size(); i++) {
                 GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
                 List<RowRange> ranges = ring == null ? list.ranges() : present(shards);
-                products.add(product(kernel, ranges, places, shared, i, buffers, copies));
+                products.add(product(kernel, ranges, counters, places, shared, i, buffers, copies));
                 made.push(products.getLast());
                 if (arrives) {
-                    ready.add(product(kernel, present(shards), places, shared, i, buffers, copies));
+                    ready.add(
+                            product(
+                                    kernel,
+                                    present(shards),
+                                    null,
+                                    places,
+                                    shared,
+                                    i,
+                                    buffers,
+                                    copies));
                     made.push(ready.getLast());
                 } else {
                     ready.add(products.getLast());
@@ -289,14 +302,30 @@ public final class CudaAllGatherMatmulBuilder
                 List<DeviceProduct> ofStep = new ArrayList<>();
                 for (int i = 0; i < operands.size(); i++) {
                     GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                    ofStep.add(product(kernel, step.ranges(), places, shared, i, buffers, copies));
+                    ofStep.add(
+                            product(
+                                    kernel,
+                                    step.ranges(),
+                                    null,
+                                    places,
+                                    shared,
+                                    i,
+                                    buffers,
+                                    copies));
                 }
                 ring.add(ofStep);
             }
             Runnable heartbeat = fabric == null ? () -> {} : fabric::worked;
             CallEvents events =
                     new CallEvents(
-                            plan, list, peers, buffers, heartbeat, deadlineNs(), work(wanted));
+                            plan,
+                            list,
+                            peers,
+                            buffers,
+                            counters,
+                            heartbeat,
+                            deadlineNs(),
+                            work(wanted));
             made.push(events);
             if (fabric != null) {
                 fabric.barrier();
@@ -325,6 +354,15 @@ public final class CudaAllGatherMatmulBuilder
                 cause.addSuppressed(e);
             }
         }
+    }
+
+    /** Collective where counters are wanted; else null. */
+    private LaneCounters counters(Description wanted, RankPlan plan, CopyList list) {
+        if (!wanted.wants(Feature.SUMMARIES)) {
+            return null;
+        }
+        int lanes = plan.lanes().size();
+        return LaneCounters.of(plan, list.flags(), fabric == null ? lanes : mostOf(lanes));
     }
 
     /** Multiply-adds of a call, twice. */
@@ -358,10 +396,12 @@ public final class CudaAllGatherMatmulBuilder
 
     /**
      * @param kernel null for cuBLAS
+     * @param counters null where rows wait for flags alone
      */
     private DeviceProduct product(
             GatedKernel kernel,
             List<RowRange> ranges,
+            LaneCounters counters,
             List<List<DeviceMatrix>> places,
             DeviceOperands shared,
             int index,
@@ -376,7 +416,11 @@ public final class CudaAllGatherMatmulBuilder
         return wrapper.apply(
                 new GatedProduct(
                         kernel,
-                        TileSchedule.of(ranges, c.cols(), kernel.shape()),
+                        TileSchedule.of(
+                                ranges,
+                                c.cols(),
+                                kernel.shape(),
+                                counters == null ? Map.of() : counters.arriving()),
                         places,
                         b,
                         transposed,
@@ -418,7 +462,8 @@ public final class CudaAllGatherMatmulBuilder
             Peers peers,
             DeviceLayout layout,
             CopyList list,
-            RingSteps ring) {
+            RingSteps ring,
+            LaneCounters counters) {
         boolean awaited = engine == CudaEngine.CUBLAS;
         if (peers instanceof StagedPeers through) {
             boolean fetched =
@@ -430,7 +475,7 @@ public final class CudaAllGatherMatmulBuilder
             return new StagedCopies(
                     gpu, through, plan, wanted.aType(), fetched, awaited, productNs);
         }
-        return new CopyStreams(peers, plan, layout, list, ring, awaited, deadlineNs());
+        return new CopyStreams(peers, plan, layout, list, ring, counters, awaited, deadlineNs());
     }
 
     /** The largest of all ranks' numbers: what ranks show each other must be laid out alike. */

@@ -28,6 +28,10 @@
  * when the operator is prepared: an allocation or a first load beside a waiting grid can wait for
  * it.
  *
+ * <p>In a ring of two buffers no grid waits: each shard has a launch of its own, and streams wait
+ * for events that are recorded by then. What overwrites a shard comes behind its product and its
+ * copies.
+ *
  * <p>Between hosts rows go through pinned memory: a stream brings a rank's chunks there, threads
  * move them with the fabric's movers, and the copy to the device is queued when a chunk has come,
  * so that no stream ever waits for the network.

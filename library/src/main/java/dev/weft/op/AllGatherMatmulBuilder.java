@@ -15,8 +15,6 @@ import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
@@ -75,14 +73,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     public AllGatherMatmulBuilder pinWorkers() {
         this.pinned = true;
         return this;
-    }
-
-    /**
-     * Row blocks wait for a counter of the lane that delivers them, and only then look at their
-     * chunks' flags: one word to block on instead of several, and one signal more per chunk.
-     */
-    public AllGatherMatmulBuilder waitForSummary() {
-        return feature(Feature.SUMMARIES);
     }
 
     /**
@@ -176,7 +166,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         RankPlan plan = plans.get(fabric.rank());
         Description wanted = prepared.wanted();
         boolean summaries = wanted.wants(Feature.SUMMARIES);
-        checkRuns(plan, wanted);
+        wanted.checkRuns(plan);
         OperatorMemory memory =
                 new OperatorMemory(
                         fabric,
@@ -202,23 +192,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
                         rowGather(plan, wanted)),
                 new OperatorResources(arena, List.copyOf(regions)));
-    }
-
-    /** What the checker cannot know: what is wanted besides the plan. */
-    private static void checkRuns(RankPlan plan, Description wanted) {
-        boolean summaries = wanted.wants(Feature.SUMMARIES);
-        if (wanted.wants(Feature.KEPT) && plan.storage() == RankPlan.Storage.PING_PONG) {
-            throw new IllegalArgumentException(
-                    "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
-                            .formatted(plan.name()));
-        }
-        for (Lane lane : summaries ? plan.lanes() : List.<Lane>of()) {
-            if (lane.transfers().stream().map(Transfer::initiator).distinct().count() > 1) {
-                throw new IllegalArgumentException(
-                        "lane %d of plan %s both puts and gets: with counters expected one of the two"
-                                .formatted(lane.index(), plan.name()));
-            }
-        }
     }
 
     private static ArrivalPlace landing(RankPlan plan, Description wanted) {

@@ -192,10 +192,12 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return keepGathered();
     }
 
-    /** Asks for something that only some operators can do. */
-    @SuppressWarnings("exports")
-    protected final B feature(Feature feature) {
-        features.add(feature);
+    /**
+     * Row blocks wait for a counter of the lane that delivers them, and only then look at their
+     * chunks' flags: one word to block on instead of several, and one signal more per chunk.
+     */
+    public final B waitForSummary() {
+        features.add(Feature.SUMMARIES);
         return self();
     }
 

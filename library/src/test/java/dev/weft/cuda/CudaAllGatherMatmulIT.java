@@ -181,6 +181,43 @@ class CudaAllGatherMatmulIT {
         }
     }
 
+    /** Rows wait for their lane's counter first, in chunks of rows and columns. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Algorithm.class,
+            names = {"MESH_PUSH", "MESH_PULL", "RING", "BIDIRECTIONAL_RING"})
+    void rowsThatWaitForCountersGiveTheProduct(Algorithm algorithm) {
+        try (Arena arena = Arena.ofShared()) {
+            for (DeviceProblem problem : DeviceProblem.ofSeveralShards(arena, 4)) {
+                try (World world = World.threads(problem.shards().ranks(), DEADLINE)) {
+                    world.run(
+                            fabric -> {
+                                gpu.bind();
+                                try (CudaAllGatherMatmul op =
+                                        problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
+                                                .algorithm(algorithm)
+                                                .chunkRows(60)
+                                                .chunkCols(128)
+                                                .commWorkers(2)
+                                                .waitForSummary()
+                                                .prepare()) {
+                                    for (int i = 0; i < 4; i++) {
+                                        callPoisoned(op, problem.shard(fabric.rank()));
+                                        if (i == 1) {
+                                            op.callInPlace(View.COMPUTE_ONLY);
+                                            op.callInPlace(View.COMM_ONLY);
+                                        }
+                                    }
+                                    fabric.barrier();
+                                    assertRight(problem, op);
+                                    fabric.barrier();
+                                }
+                            });
+                }
+            }
+        }
+    }
+
     /** The others' calls end with its name, memory is freed in order, and the GPU serves on. */
     @ParameterizedTest
     @EnumSource(

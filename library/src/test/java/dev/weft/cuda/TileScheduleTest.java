@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.cuda.exec.LaneCounters.Counter;
 import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.cuda.exec.TileSchedule;
@@ -11,6 +12,7 @@ import dev.weft.cuda.exec.TileShape;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -302,7 +304,20 @@ class TileScheduleTest {
                         false);
         TileSchedule schedule =
                 TileSchedule.of(List.of(range), 512, new TileShape(128, 256, 256, 4));
-        assertArrayEquals(new int[] {0, 7, 0, 8, 10, 9}, schedule.gates());
+        assertArrayEquals(
+                new int[] {0, 7, 1, 0, 7, 0, 8, 1, 0, 8, 10, 9, 1, 0, 9}, schedule.gates());
+        // One counter for the tile, the latest of what brings it, before the first flag.
+        TileSchedule counted =
+                TileSchedule.of(
+                        List.of(range),
+                        512,
+                        new TileShape(128, 256, 256, 4),
+                        Map.of(7, new Counter(40, 9, 3), 9, new Counter(40, 9, 5)));
+        assertArrayEquals(
+                new int[] {
+                    0, 40, 9, -6, 7, 0, 7, 1, 0, 7, 0, 40, 9, -4, 9, 0, 8, 1, 0, 8, 10, 9, 1, 0, 9
+                },
+                counted.gates());
         assertEquals(
                 List.of(
                         new Tile(0, 128, 0, 256, 0, 0, 0, 1),

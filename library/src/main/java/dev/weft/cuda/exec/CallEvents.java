@@ -25,6 +25,7 @@ public final class CallEvents implements AutoCloseable {
     private final CopyList list;
     private final Peers peers;
     private final CudaBuffers buffers;
+    private final LaneCounters counters;
     private final Runnable heartbeat;
     private final long deadlineNs;
     private final long limitNs;
@@ -40,6 +41,7 @@ public final class CallEvents implements AutoCloseable {
     private boolean hasLooked;
 
     /**
+     * @param counters behind the flags; null where there are none
      * @param heartbeat tells the peers that this rank lives
      * @param work floating-point operations of a call's products
      */
@@ -48,6 +50,7 @@ public final class CallEvents implements AutoCloseable {
             CopyList list,
             Peers peers,
             CudaBuffers buffers,
+            LaneCounters counters,
             Runnable heartbeat,
             long deadlineNs,
             double work) {
@@ -55,6 +58,7 @@ public final class CallEvents implements AutoCloseable {
         this.list = list;
         this.peers = peers;
         this.buffers = buffers;
+        this.counters = counters;
         this.heartbeat = heartbeat;
         this.seen = PinnedBuffer.allocate(4L * Math.max(1, buffers.flagCount()));
         this.deadlineNs = deadlineNs;
@@ -190,8 +194,14 @@ public final class CallEvents implements AutoCloseable {
     /** Publishes every flag, so that streams and grids that wait for them end. */
     private void release(int call) {
         look();
-        for (int flag = 0; flag < buffers.flagCount(); flag++) {
+        for (int flag = 0; flag < list.flags(); flag++) {
             CudaStreams.writeValue32(rescue.handle(), buffers.flags() + 4L * flag, call);
+        }
+        if (counters != null) {
+            for (LaneCounters.Counter counter : counters.arriving().values()) {
+                long word = buffers.flags() + 4L * counter.word();
+                CudaStreams.writeValue32(rescue.handle(), word, counter.last(call));
+            }
         }
     }
 

@@ -42,6 +42,9 @@ public final class CopyStreams implements Copies {
     /** Null where every shard has a place of its own. */
     private final RingSteps ring;
 
+    /** Null where no counters are kept. */
+    private final LaneCounters counters;
+
     private final List<List<TimedSpan>> spans = new ArrayList<>();
 
     /**
@@ -82,6 +85,7 @@ public final class CopyStreams implements Copies {
     /**
      * @param ring what multiplies and releases the shards of two buffers; null where every shard
      *     has a place of its own
+     * @param counters which each copy raises; null where there are none
      * @param arrivals whether {@link #awaitArrival} will be called
      */
     public CopyStreams(
@@ -90,6 +94,7 @@ public final class CopyStreams implements Copies {
             DeviceLayout layout,
             CopyList list,
             RingSteps ring,
+            LaneCounters counters,
             boolean arrivals,
             long deadlineNs) {
         this.peers = peers;
@@ -97,6 +102,7 @@ public final class CopyStreams implements Copies {
         this.plan = plan;
         this.layout = layout;
         this.ring = ring;
+        this.counters = counters;
         this.list = list;
         this.lanes = list.lanes();
         this.deadlineNs = deadlineNs;
@@ -242,7 +248,12 @@ public final class CopyStreams implements Copies {
         if (ring != null) {
             spans.get(lane).get(index).end(on);
         }
-        CudaStreams.writeValue32(on.handle(), peers.flags(copy.to()) + 4L * copy.flag(), call);
+        long words = peers.flags(copy.to());
+        CudaStreams.writeValue32(on.handle(), words + 4L * copy.flag(), call);
+        if (counters != null) {
+            LaneCounters.Counter counter = counters.lanes().get(lane).get(index);
+            CudaStreams.writeValue32(on.handle(), words + 4L * counter.word(), counter.value(call));
+        }
         if (copy.to() != plan.rank()) {
             linked.pushed(copy.to(), copy.flag(), lane, slot(copy), call, on);
         } else if (arrived[copy.flag()] != null) {

@@ -158,10 +158,20 @@ public record CudaPlanning(
             throw new IllegalArgumentException(
                     "shards side by side with rows in host memory: expected ranks that reach each other's GPUs");
         }
-        if (wanted.wants(Feature.KEPT) && plan.storage() != RankPlan.Storage.GATHERED) {
+        if (wanted.wants(Feature.KEPT) && inPlace) {
             throw new IllegalArgumentException(
-                    "plan %s with gathered A kept: expected one that gathers A"
+                    "plan %s with gathered A kept on a GPU: expected one that gathers A"
                             .formatted(plan.name()));
+        }
+        wanted.checkRuns(plan);
+        boolean gated = engine == CudaEngine.GATED && plan.storage() == RankPlan.Storage.GATHERED;
+        if (wanted.wants(Feature.SUMMARIES) && (staged || !gated)) {
+            throw new IllegalArgumentException(
+                    "waiting for counters with plan %s, engine %s%s: expected a plan that gathers A and engine gated, whose rows wait on the GPU"
+                            .formatted(
+                                    plan.name(),
+                                    engine.label(),
+                                    staged ? ", rows that travel through host memory" : ""));
         }
         if (plan.pacing().arrivalCut() != null) {
             throw new IllegalArgumentException(
@@ -246,6 +256,7 @@ public record CudaPlanning(
     /** Whether a rank may decide by itself how what it gets is cut. */
     private boolean cutsWhatItGets() {
         return !staged
+                && !wanted.wants(Feature.SUMMARIES)
                 && wanted.plans() == null
                 && wanted.commWorkers() <= 1
                 && wanted.cut().equals(new Cut(0, 0, 0));

@@ -1,9 +1,11 @@
 package dev.weft.cuda.exec;
 
+import dev.weft.cuda.exec.LaneCounters.Counter;
 import dev.weft.cuda.exec.RowRange.Piece;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The tiles of a product in the order in which the grid takes them, and the gates that each has to
@@ -18,7 +20,7 @@ import java.util.List;
 public record TileSchedule(int[] tiles, int[] gates) {
 
     public static final int TILE_INTS = 8;
-    public static final int GATE_INTS = 2;
+    public static final int GATE_INTS = 5;
 
     /**
      * Rows of tiles that are taken column by column, so that B's columns and A's rows are both used
@@ -32,7 +34,18 @@ public record TileSchedule(int[] tiles, int[] gates) {
 
     /** The schedule of {@code ranges}, in this order, for C of {@code n} columns. */
     public static TileSchedule of(List<RowRange> ranges, long n, TileShape shape) {
-        Builder builder = new Builder(n, shape);
+        return of(ranges, n, shape, Map.of());
+    }
+
+    /**
+     * As {@link #of(List, long, TileShape)}; a tile first waits for one counter, the latest of its
+     * pieces', and only then for their flags.
+     *
+     * @param counters by flag; none where rows wait for flags alone
+     */
+    public static TileSchedule of(
+            List<RowRange> ranges, long n, TileShape shape, Map<Integer, Counter> counters) {
+        Builder builder = new Builder(n, shape, counters);
         for (RowRange range : ranges) {
             builder.add(range);
         }
@@ -60,9 +73,11 @@ public record TileSchedule(int[] tiles, int[] gates) {
         private final TileShape shape;
         private final List<Tile> tiles = new ArrayList<>();
         private final List<int[]> gates = new ArrayList<>();
+        private final Map<Integer, Counter> counters;
         private int lastSuperRows;
 
-        Builder(long n, TileShape shape) {
+        Builder(long n, TileShape shape, Map<Integer, Counter> counters) {
+            this.counters = counters;
             this.n = n;
             this.shape = shape;
         }
@@ -106,18 +121,32 @@ public record TileSchedule(int[] tiles, int[] gates) {
         /** First gate and number of gates of some rows; tiles side by side share them. */
         private int[] addGates(RowRange range, long from, long rows) {
             int first = gates.size();
-            range.pieces().stream()
-                    .filter(piece -> piece.touches(range.sourceRow() + from, rows))
-                    .sorted(Comparator.comparingLong(Piece::firstCol).thenComparingInt(Piece::flag))
-                    .forEach(
-                            piece ->
-                                    gates.add(
-                                            new int[] {
-                                                Math.toIntExact(
-                                                        piece.firstCol() / TileShape.K_BLOCK),
-                                                piece.flag()
-                                            }));
+            List<Piece> pieces =
+                    range.pieces().stream()
+                            .filter(piece -> piece.touches(range.sourceRow() + from, rows))
+                            .sorted(
+                                    Comparator.comparingLong(Piece::firstCol)
+                                            .thenComparingInt(Piece::flag))
+                            .toList();
+            pieces.stream()
+                    .filter(piece -> counters.containsKey(piece.flag()))
+                    .max(Comparator.comparingInt(piece -> counters.get(piece.flag()).place()))
+                    .ifPresent(
+                            latest -> {
+                                Counter counter = counters.get(latest.flag());
+                                int perCall = counter.count();
+                                int offset = counter.place() - perCall;
+                                addGate(0, counter.word(), perCall, offset, latest.flag());
+                            });
+            for (Piece piece : pieces) {
+                int kBlock = Math.toIntExact(piece.firstCol() / TileShape.K_BLOCK);
+                addGate(kBlock, piece.flag(), 1, 0, piece.flag());
+            }
             return new int[] {first, gates.size() - first};
+        }
+
+        private void addGate(int kBlock, int word, int perCall, int offset, int flag) {
+            gates.add(new int[] {kBlock, word, perCall, offset, flag});
         }
 
         TileSchedule build() {

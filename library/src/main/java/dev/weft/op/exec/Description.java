@@ -6,6 +6,8 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.Problem;
@@ -120,6 +122,22 @@ public record Description(
             throw new IllegalArgumentException(
                     "a plan with %s: expected shards of %s rows x %d columns"
                             .formatted(first.chunks(), shards, k));
+        }
+    }
+
+    /** What the checker cannot know: what is wanted besides the plan. */
+    public void checkRuns(RankPlan plan) {
+        if (wants(Feature.KEPT) && plan.storage() == RankPlan.Storage.PING_PONG) {
+            throw new IllegalArgumentException(
+                    "plan %s with ping-pong buffers and gathered A kept: expected a plan that gathers A"
+                            .formatted(plan.name()));
+        }
+        for (Lane lane : wants(Feature.SUMMARIES) ? plan.lanes() : List.<Lane>of()) {
+            if (lane.transfers().stream().map(Transfer::initiator).distinct().count() > 1) {
+                throw new IllegalArgumentException(
+                        "lane %d of plan %s both puts and gets: with counters expected one of the two"
+                                .formatted(lane.index(), plan.name()));
+            }
         }
     }
 
