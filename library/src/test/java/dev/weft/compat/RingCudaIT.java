@@ -55,8 +55,7 @@ class RingCudaIT {
         }
 
         Matrix host(DeviceMatrix device, Arena arena) {
-            Matrix host =
-                    Matrix.allocate(arena, device.dtype(), device.rows(), device.cols());
+            Matrix host = Matrix.allocate(arena, device.dtype(), device.rows(), device.cols());
             device.download(host, stream);
             return host;
         }
@@ -93,8 +92,7 @@ class RingCudaIT {
                             Matrix first = bench.host(ring.call(rows), arena);
                             problem.assertClose(first, rank);
                             for (View view : View.values()) {
-                                assertTrue(
-                                        ring.operator().callInPlace(view).elapsedNs() > 0);
+                                assertTrue(ring.operator().callInPlace(view).elapsedNs() > 0);
                             }
                             for (int call = 0; call < 4; call++) {
                                 Matrix again = bench.host(ring.call(rows), arena);
@@ -141,10 +139,17 @@ class RingCudaIT {
                             problem.assertClose(product, rank);
                             try (Fgcc<DeviceMatrix> prepared =
                                     Fgcc.prepare(
-                                            fabric, gpu, m, k, DType.BF16, rhs, ranks, 1, hbm,
+                                            fabric,
+                                            gpu,
+                                            m,
+                                            k,
+                                            DType.BF16,
+                                            rhs,
+                                            ranks,
+                                            1,
+                                            hbm,
                                             config)) {
-                                assertEquals(
-                                        channels, prepared.operator().plan().lanes().size());
+                                assertEquals(channels, prepared.operator().plan().lanes().size());
                                 for (int call = 0; call < 3; call++) {
                                     DeviceMatrix again = prepared.call(lhs).product();
                                     assertEquals(

@@ -15,8 +15,7 @@ class TutorialTest {
     @Test
     void theRingsCodeIsThatOfItsExample() throws IOException {
         String page = Files.readString(Path.of("..", "docs", "tutorial-ring.md"));
-        String program =
-                Files.readString(Path.of("..", "examples", "ring", "RingTutorial.java"));
+        String program = Files.readString(Path.of("..", "examples", "ring", "RingTutorial.java"));
         Matcher code = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(page);
         int parts = 0;
         while (code.find()) {
