@@ -153,8 +153,9 @@ public final class FgccCommand extends ProductCommand {
 
     private static <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, Fgcc<M> fgcc) {
         at.place(fgcc.operator());
+        M lhs = at.site().put(at.shard());
         at.world().barrier();
-        FgccResult<M> result = fgcc.call(at.site().put(at.shard()));
+        FgccResult<M> result = fgcc.call(lhs);
         return at.call(
                 fgcc.operator(),
                 new SourceCall.Layout(result.shape(), result.path().name(), result.channels()),

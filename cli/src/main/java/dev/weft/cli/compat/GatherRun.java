@@ -78,8 +78,10 @@ record GatherRun(
         // Other data first, twice, since operators have two sets of buffers: what a measured
         // call failed to move would be seen.
         for (int call = 0; call < FIRST_CALLS; call++) {
+            M other = site.put(input(world, seed + 1));
             world.barrier();
-            M out = gather.call(site.put(input(world, seed + 1)));
+            M out = gather.call(other);
+            world.barrier();
             exact &= isExact(site.get(out, arena), world, tp, seed + 1);
             progress.advance(call + 1);
         }

@@ -79,6 +79,8 @@ record ProductRun(
                 world.barrier();
                 operator.callInPlace(View.COMM_ONLY);
             }
+            // Reserving memory may wait for what runs on a GPU: nobody does so before all are done.
+            world.barrier();
         }
     }
 
@@ -161,7 +163,9 @@ record ProductRun(
             ViewRounds.Measured measured =
                     new ViewRounds(world, warmup, iterations, progress)
                             .measure(calls(call, unfused), null);
-            Matrix product = site.get(call.product(), own);
+            M made = call.product();
+            world.barrier();
+            Matrix product = site.get(made, own);
             Optional<Matrix> gathered = call.gathered().map(rows -> site.get(rows, own));
             Matrix other = site.get(unfused.lastResult().product(), own);
             // Peers that are done wait meanwhile.
