@@ -98,7 +98,8 @@ public final class Ascend {
     private static <B extends OperatorBuilder<?, B>> B chunked(
             B builder, Shards shards, long k, long baseM, long baseN) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
-        return builder.chunkRows(rule.rows()).chunkCols(rule.cols());
+        builder.chunkRows(rule.rows());
+        return rule.cols() < k ? builder.chunkCols(rule.cols()) : builder;
     }
 
     /**

@@ -159,8 +159,10 @@ public final class ExecutionOptions {
         }
         return new ExecutionSpec(
                 cuda,
-                "host".equals(peers),
-                isAuto() && (ascend || streams()) ? Algorithm.MESH_PUSH : algorithm.writer(),
+                hasHostPeers(),
+                isAuto() && !hasHostPeers() && (ascend || streams())
+                        ? Algorithm.MESH_PUSH
+                        : algorithm.writer(),
                 start,
                 engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
@@ -248,7 +250,11 @@ public final class ExecutionOptions {
      */
     private boolean streams() {
         boolean meant = commBlocks != null || runMode.equals("npu");
-        return meant && isAuto() && !"host".equals(peers);
+        return meant && isAuto() && !hasHostPeers();
+    }
+
+    private boolean hasHostPeers() {
+        return "host".equals(peers);
     }
 
     private boolean isAuto() {

@@ -71,10 +71,31 @@ public record ExecutionSpec(
 
     /** How shards are to be cut, by the Ascend example's rule where that is wanted. */
     public Cut cut(Shards shards, long k) {
-        return ascendTiles == null
-                ? cut
-                : AscendChunkRule.of(shards.maxRows(), k, ascendTiles.baseM, ascendTiles.baseN)
-                        .cut();
+        if (ascendTiles == null) {
+            return cut;
+        }
+        AscendChunkRule rule =
+                AscendChunkRule.of(shards.maxRows(), k, ascendTiles.baseM, ascendTiles.baseN);
+        return new Cut(rule.rows(), 0, rule.cols() < k ? rule.cols() : 0);
+    }
+
+    /** This execution, with its cut worked out for a problem. */
+    public ExecutionSpec cutFor(ProblemSpec problem) {
+        return new ExecutionSpec(
+                cuda,
+                hostPeers,
+                algorithm,
+                start,
+                engine,
+                computeWorkers,
+                commWorkers,
+                cut(problem.shards(), problem.k()),
+                null,
+                warmup,
+                iterations,
+                keepGathered,
+                npy,
+                deadline);
     }
 
     /** A call as a source system makes it, with all else left to Weft. */

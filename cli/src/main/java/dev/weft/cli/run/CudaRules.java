@@ -74,6 +74,7 @@ public final class CudaRules {
             try (CudaInputs inputs = CudaInputs.upload(shape, small, 0, stream);
                     CudaAllGatherMatmul op =
                             execution
+                                    .cutFor(problem)
                                     .describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), shape)
                                     .deadline(execution.deadline())
                                     .b(inputs.b(), shape.transposeB())

@@ -172,11 +172,10 @@ record RunSteps(
             console.info("Run mode: cpu (-r cuda takes NVIDIA GPUs)");
         } else if (options.execution.runMode.equals("npu")) {
             console.info(
-                    "Run mode: %s, since Weft runs on no NPU; -v names one to predict for"
-                            .formatted(
-                                    execution.cuda()
-                                            ? "cuda"
-                                            : "cpu, as there is no NVIDIA GPU either"));
+                    execution.cuda()
+                            ? "Run mode: cuda, as there is no NPU that Weft can use"
+                            : "Run mode: cpu, as there is neither an NPU that Weft can use nor an"
+                                    + " NVIDIA GPU");
         }
     }
 

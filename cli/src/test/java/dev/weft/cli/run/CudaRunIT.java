@@ -75,6 +75,9 @@ class CudaRunIT {
                 "-n 4 --groups 2 --shards 300,20 --gk 128 --gn 96 --rhs column-sharded --dtype bf16"
                         + " --out-dtype bf16 --algorithm mesh-pull",
                 "-n 2 --gm 600 --gk 512 --gn 100 --base-m 128 --base-n 32 --algorithm mesh-pull",
+                "-n 4 --gm 512 --gk 512 --gn 128 --chunk-rule ascend --base-m 64 --base-n 32"
+                        + " --comm-blocks 2",
+                "-n 2 --gm 512 --gk 264 --gn 128 --chunk-rule ascend --data seed19",
                 "-n 2 --gm 512 --gk 256 --gn 256 --data seed19 --chunk-rows 100",
                 "-n 1 --gm 10 --gk 20 --gn 8",
                 "-n 3 --gm 0 --gk 20 --gn 8"
@@ -142,7 +145,7 @@ class CudaRunIT {
             strings = {
                 "--peers host --algorithm ring",
                 "--compute-blocks 1024",
-                "--base-m 128 --base-n 20"
+                "--base-m 128 --base-n 8"
             })
     void whatTheGpuDoesNotHoldIsRefusedBeforeAnythingIsWritten(String arguments) {
         Invocation run = run("-n 2 --gm 512 --gk 256 --gn 256 " + arguments);
