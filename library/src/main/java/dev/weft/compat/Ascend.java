@@ -77,7 +77,7 @@ public final class Ascend {
                         aType,
                         computeBlocks,
                         commBlocks);
-        return chunked(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
+        return cut(builder.b(b), shards, b.rows(), baseM, baseN).prepare();
     }
 
     private static <B extends OperatorBuilder<?, B>> B describe(
@@ -90,15 +90,10 @@ public final class Ascend {
     }
 
     /** The example's chunks and its way to wait, for any algorithm. */
-    public static AllGatherMatmulBuilder cut(
-            AllGatherMatmulBuilder builder, Shards shards, long k, long baseM, long baseN) {
-        return chunked(builder, shards, k, baseM, baseN).waitForSummary();
-    }
-
-    private static <B extends OperatorBuilder<?, B>> B chunked(
+    public static <B extends OperatorBuilder<?, B>> B cut(
             B builder, Shards shards, long k, long baseM, long baseN) {
         AscendChunkRule rule = AscendChunkRule.of(shards.maxRows(), k, baseM, baseN);
-        builder.chunkRows(rule.rows());
+        builder.chunkRows(rule.rows()).waitForSummary();
         return rule.cols() < k ? builder.chunkCols(rule.cols()) : builder;
     }
 

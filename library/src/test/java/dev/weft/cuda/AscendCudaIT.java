@@ -30,7 +30,7 @@ class AscendCudaIT {
 
     /** K is tiled, blocks are as many as peers, twice as many, and fewer. */
     @Test
-    void theOperatorPushesAndIsRight() {
+    void theOperatorPushesWaitsForSummariesAndIsRight() {
         for (Shards shards : List.of(Shards.even(1024, 4), Shards.of(300, 0, 128, 96))) {
             for (int commBlocks : List.of(3, 6, 2, 1)) {
                 run(shards, commBlocks);

@@ -154,6 +154,10 @@ public record ExecutionSpec(
         if (cut.splitsPerRank() > 0) {
             builder.splitsPerRank(cut.splitsPerRank());
         }
+        // With cuBLAS rows wait in the stream's order, where there is nothing to count.
+        if (ascendTiles != null && !engine.equals("cublas")) {
+            builder.waitForSummary();
+        }
         return builder;
     }
 }

@@ -51,9 +51,6 @@ record HostRank(
                                         ? execution.computeWorkers()
                                         : world.cores().cores())
                         .pinWorkers();
-        if (execution.ascendTiles() != null) {
-            builder.waitForSummary();
-        }
         return keepGathered ? builder.keepGathered() : builder;
     }
 
