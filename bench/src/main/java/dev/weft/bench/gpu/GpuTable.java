@@ -86,7 +86,7 @@ final class GpuTable implements Consumer<BenchRow> {
                     time("helion", 14, GpuHelionCase.HELION),
                     figure("speed", 7, "speed", "%.3f"),
                     figure("needed", 7, "needed", "%.2f"),
-                    time("its tiles", 14, GpuHelionCase.EXAMPLE),
+                    time("as example", 14, GpuHelionCase.EXAMPLE),
                     figure("speed", 7, "exampleSpeed", "%.3f"),
                     new Column("verdict", 8, GpuTable::verdict));
 

@@ -174,7 +174,7 @@ class GpuRowsTest {
         Map<String, Samples> times =
                 Map.of(
                         "helion", us(helionUs),
-                        "exampleTiles", us(2000.0),
+                        "example", us(2000.0),
                         "operator", us(1000.0));
         BenchRow row = GpuHelionCase.row(4, times, RIGHT);
         assertEquals(pass, row.pass(), row.toString());

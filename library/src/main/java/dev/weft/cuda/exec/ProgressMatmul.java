@@ -168,8 +168,10 @@ public final class ProgressMatmul implements AutoCloseable {
     }
 
     /**
-     * The rows in the order in which they arrive: shard by shard, and within one as its splits
-     * come, but never less than a tile at once.
+     * The rows in the order in which they arrive: shard by shard. The first one is taken as its
+     * splits come, but never less than a tile at once; the others, which come while it is
+     * multiplied, as a whole, so that columns of B are used for many rows while they are near.
+     * Every row waits for its own splits only.
      */
     public static List<RowRange> ranges(
             long shardRows, long k, int ranks, int splits, int rank, int tileRows) {
@@ -181,7 +183,10 @@ public final class ProgressMatmul implements AutoCloseable {
             long first = 0;
             for (Piece piece : pieces) {
                 long here = piece.firstRow() + piece.rows() - base;
-                long end = Math.min(shardRows, Math.ceilDiv(here, tileRows) * tileRows);
+                long end =
+                        step == 0
+                                ? Math.min(shardRows, Math.ceilDiv(here, tileRows) * tileRows)
+                                : shardRows;
                 if (end > first) {
                     long row = base + first;
                     long rows = end - first;
