@@ -2,7 +2,10 @@ package dev.weft.report;
 
 import dev.weft.op.Timeline;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.function.IntUnaryOperator;
 
 /**
  * What all ranks did in one call, on one clock and with the world's rank numbers: times are
@@ -20,6 +23,9 @@ public final class CallSpans {
             long endNs,
             int firstSpan,
             List<Timeline.Track> tracks) {}
+
+    /** A rank by its group and its number there. */
+    private record Member(int group, int rank) {}
 
     /** What the worker of a track does. */
     public enum TrackKind {
@@ -52,20 +58,31 @@ public final class CallSpans {
     public static CallSpans of(List<RunRecord.Rank> ranks, int worldSize, int groupSize) {
         CallSpans call = new CallSpans(worldSize);
         long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
+        Map<Member, Integer> known = new HashMap<>();
         for (RunRecord.Rank rank : ranks) {
-            call.add(rank, originNs, rank.group() * groupSize);
+            known.put(new Member(rank.group(), rank.timeline().rank()), rank.rank());
+        }
+        for (RunRecord.Rank rank : ranks) {
+            int group = rank.group();
+            call.add(
+                    rank,
+                    originNs,
+                    // Those that were not kept are consecutive: only simulated ranks are left out.
+                    member ->
+                            known.getOrDefault(
+                                    new Member(group, member), group * groupSize + member));
         }
         return call;
     }
 
-    private void add(RunRecord.Rank rank, long originNs, int firstOfGroup) {
+    private void add(RunRecord.Rank rank, long originNs, IntUnaryOperator worldRank) {
         long startNs = rank.timeline().startNs() - originNs;
         int firstSpan = spans.size();
         List<Timeline.Track> tracks = new ArrayList<>();
         for (Timeline.Track track : rank.timeline().tracks()) {
             List<Timeline.Span> own =
                     track.spans().stream()
-                            .map(span -> inWorld(span, startNs, firstOfGroup))
+                            .map(span -> inWorld(span, startNs, worldRank))
                             .toList();
             spans.addAll(own);
             tracks.add(new Timeline.Track(track.name(), own));
@@ -86,12 +103,13 @@ public final class CallSpans {
                         List.copyOf(tracks)));
     }
 
-    private static Timeline.Span inWorld(Timeline.Span span, long startNs, int firstOfGroup) {
+    private static Timeline.Span inWorld(
+            Timeline.Span span, long startNs, IntUnaryOperator worldRank) {
         return new Timeline.Span(
                 span.kind(),
-                span.source() + firstOfGroup,
-                span.peer() + firstOfGroup,
-                span.to() < 0 ? -1 : span.to() + firstOfGroup,
+                worldRank.applyAsInt(span.source()),
+                worldRank.applyAsInt(span.peer()),
+                span.to() < 0 ? -1 : worldRank.applyAsInt(span.to()),
                 span.chunk(),
                 span.firstRow(),
                 span.rows(),

@@ -195,12 +195,16 @@ public final class RecordReader {
                 throw rank.wrong("rank", "is " + number + ", as that of another");
             }
             int group = rank.count("group", 0, problem.groups() - 1);
-            if (group != number / groupSize) {
+            // Where groups are not of consecutive ranks, each rank says its number in its group.
+            boolean consecutive = !rank.hasValue("member");
+            if (consecutive && group != number / groupSize) {
                 throw rank.refusal("group", String.valueOf(number / groupSize));
             }
             Timeline timeline =
                     new Timeline(
-                            number % groupSize,
+                            consecutive
+                                    ? number % groupSize
+                                    : rank.count("member", 0, groupSize - 1),
                             rank.size("startNs"),
                             rank.size("elapsedNs"),
                             rank.objects("tracks").stream()

@@ -30,8 +30,9 @@ public final class RunRecordJson {
         measured(record);
         verification(record.verification());
         json.writeArrayFieldStart("ranks");
+        int groupSize = record.problem().ranks() / record.problem().groups();
         for (RunRecord.Rank rank : record.ranks()) {
-            rank(rank);
+            rank(rank, groupSize);
         }
         json.writeEndArray();
         RecordJson.field(json, "environment", record.environment());
@@ -106,10 +107,14 @@ public final class RunRecordJson {
         json.writeEndObject();
     }
 
-    private void rank(RunRecord.Rank rank) throws IOException {
+    private void rank(RunRecord.Rank rank, int groupSize) throws IOException {
         json.writeStartObject();
         json.writeNumberField("rank", rank.rank());
         json.writeNumberField("group", rank.group());
+        int member = rank.timeline().rank();
+        if (rank.rank() != rank.group() * groupSize + member) {
+            json.writeNumberField("member", member);
+        }
         json.writeNumberField("shardRows", rank.shardRows());
         json.writeNumberField("chunkRows", rank.chunkRows());
         json.writeNumberField("startNs", rank.timeline().startNs());

@@ -75,6 +75,8 @@ class UsageTest {
                 "-r sim -v trn2 --peers host | --peers is for real ranks",
                 "-r sim -v trn2 --engine scalar | --engine is for real ranks",
                 "-r sim -v trn2 --groups 2 | --groups 2 with --run-mode sim: expected 1",
+                "-n 3 --replica-groups 0,1/2 | all 3 ranks in groups of as many each",
+                "-n 4 --replica-groups 0,1 | all 4 ranks in groups of as many each",
                 "-r sim -v trn2 --a x.npy --b y.npy --no-verify | --a x.npy with --run-mode sim",
                 "-r sim -v trn2 --slow 2=3 | rank 2 3.0 times as slow: expected one of 2 ranks",
                 "-r sim -v trn2 --slow 1 | --slow",

@@ -11,6 +11,7 @@ import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccResult;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -91,13 +92,18 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
+    void refuseSimulatedGroups(int count) {
+        groups.refuseSimulated(count);
+    }
+
+    @Override
     ProductRun run(int count, Arena arena) {
-        int number = groups.of(count);
+        ReplicaGroups lists = groups.alike(count);
         config = new FgccConfig(lnc, onChipBytes);
         ProductRun run =
                 run(
-                        count / number,
-                        number,
+                        count / lists.count(),
+                        lists,
                         source.m(256),
                         source.k(1024),
                         SourceOptions.size("--n-global", n, 1024),
@@ -127,7 +133,6 @@ public final class FgccCommand extends ProductCommand {
                         run.k(),
                         run.type(),
                         at.b(),
-                        run.ranks(),
                         run.groups(),
                         forceHbm,
                         config));
@@ -145,7 +150,6 @@ public final class FgccCommand extends ProductCommand {
                         run.k(),
                         run.type(),
                         at.b(),
-                        run.ranks(),
                         run.groups(),
                         forceHbm,
                         config));
@@ -190,7 +194,7 @@ public final class FgccCommand extends ProductCommand {
     String describe(ProductRun run) {
         return text(
                 "%s, tp_degree %d, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
-                count(run.groups(), "group"),
+                count(run.groups().count(), "group"),
                 run.ranks(),
                 lnc,
                 count(channels, "channel"),
@@ -217,7 +221,8 @@ public final class FgccCommand extends ProductCommand {
     @Override
     void writeProblem(ProductRun run, JsonGenerator json) throws IOException {
         json.writeNumberField("tpDegree", run.ranks());
-        json.writeNumberField("numGroups", run.groups());
+        json.writeNumberField("numGroups", run.groups().count());
+        json.writeStringField("replicaGroups", run.groups().toString());
         json.writeNumberField("lnc", lnc);
         json.writeNumberField("channels", channels);
         json.writeNumberField("onChipBytes", onChipBytes);

@@ -34,6 +34,7 @@ import dev.weft.search.PlanSearch.Budget;
 import dev.weft.search.Problem;
 import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
@@ -108,6 +109,9 @@ public final class GatherCommand extends SourceCommand {
             description = "Capacity that an untiled input must fit (default: 24 MiB).")
     long onChipBytes = Sb2sbConfig.DEFAULT.onChipBytes();
 
+    /** What groups must end with, by first rank and seed. */
+    final Map<String, Matrix> wholes = new ConcurrentHashMap<>();
+
     private GatherRun run;
 
     public GatherCommand() {
@@ -121,8 +125,7 @@ public final class GatherCommand extends SourceCommand {
 
     @Override
     Job job(int count, Arena arena) {
-        groups.of(count);
-        run = run(arena);
+        run = run(count, arena);
         return run::run;
     }
 
@@ -140,7 +143,7 @@ public final class GatherCommand extends SourceCommand {
                         slowest(ran, ViewTimes::commOnly),
                         slowest(ran, ViewTimes::sequential),
                         Records.execution(execution(), hosts, ran),
-                        spans(reports, reports.size() / run.groups(), run.rows()));
+                        spans(reports, run.groups(), run.rows()));
         print(outcome);
         return CallOptions.exitCode(
                 err(),
@@ -150,17 +153,17 @@ public final class GatherCommand extends SourceCommand {
                         .toList());
     }
 
+    private int largestGroup() {
+        return run.groups().groups().stream().mapToInt(List::size).max().orElse(1);
+    }
+
     private static Samples slowest(List<RankReport> ran, Function<ViewTimes, long[]> view) {
         return Samples.ofSlowest(ran.stream().map(RankReport::times).map(view).toList());
     }
 
     @Override
     void simulate(int count) throws IOException {
-        if (run.groups() > 1) {
-            throw new UsageException(
-                    "--groups %s with --run-mode sim: expected 1, since one group is simulated",
-                    run.groups());
-        }
+        groups.refuseSimulated(count);
         PlanSearch search = search(count);
         Candidate chosen = chosen(search);
         String machine = search.machine().name();
@@ -208,11 +211,11 @@ public final class GatherCommand extends SourceCommand {
     }
 
     /** Beside what was measured, what the machine of {@code -v} would take. */
-    private String predicted(int count) {
+    private String predicted() {
         if (mode.machine == null || mode.simulated()) {
             return "";
         }
-        PlanSearch search = search(count / run.groups());
+        PlanSearch search = search(largestGroup());
         double ns = search.price(chosen(search), SimulatedView.PIPELINED).ns();
         return text(" [%s: %.3f ms predicted]", search.machine().name(), ns / 1e6);
     }
@@ -233,7 +236,7 @@ public final class GatherCommand extends SourceCommand {
             RunRecord.Execution execution,
             List<RunRecord.Rank> spans) {}
 
-    private GatherRun run(Arena arena) {
+    private GatherRun run(int count, Arena arena) {
         if (tiled && below) {
             throw new UsageException("--tiled and --rows: expected one of them at most");
         }
@@ -245,21 +248,21 @@ public final class GatherCommand extends SourceCommand {
                 SourceOptions.size("--h/--m", rows, tiled ? 256 : 128),
                 SourceOptions.size("--w/--k", cols, 512),
                 dtype.type(),
-                groups.value,
+                groups.in(count),
                 lnc == null ? 1 : lnc,
                 new Sb2sbConfig(algorithm.writer(), onChipBytes),
                 mode.cuda(),
                 rounds.warmup(),
                 rounds.iterations(),
                 options.seed,
-                new ConcurrentHashMap<>(),
+                wholes,
                 arena);
     }
 
     private void print(Outcome outcome) throws IOException {
         Console console = console();
         boolean real = outcome.copy() != null;
-        long received = run.receivedBytes(outcome.ranks() / run.groups());
+        long received = run.receivedBytes();
         console.print(
                 "%s AllGather %s (%s, %s, %s in %s, [%s, %s] %s each)"
                         .formatted(
@@ -268,7 +271,7 @@ public final class GatherCommand extends SourceCommand {
                                 outcome.device(),
                                 outcome.algorithm(),
                                 count(outcome.ranks(), "rank"),
-                                count(run.groups(), "group"),
+                                count(run.groups().count(), "group"),
                                 run.rows(),
                                 run.cols(),
                                 run.dtype().label()));
@@ -279,7 +282,7 @@ public final class GatherCommand extends SourceCommand {
         console.line(
                 "Gather:",
                 time(outcome.gather(), real)
-                        + predicted(outcome.ranks())
+                        + predicted()
                         + text("  %.2f GB/s per rank", rate));
         if (real) {
             double copied = gbPerSecond(received, outcome.copy());
@@ -293,8 +296,7 @@ public final class GatherCommand extends SourceCommand {
                             copied == 0 ? 0 : 100 * rate / copied, received));
         }
         console.info("No product: there is neither a compute-only nor a pipelined view");
-        int groupSize = outcome.ranks() / run.groups();
-        CallSpans call = CallSpans.of(outcome.spans(), outcome.ranks(), groupSize);
+        CallSpans call = CallSpans.of(outcome.spans(), outcome.ranks(), largestGroup());
         write(
                 call,
                 generator -> write(generator, outcome, received),
@@ -327,7 +329,8 @@ public final class GatherCommand extends SourceCommand {
         json.writeBooleanField("simulated", outcome.copy() == null);
         json.writeStringField("kind", run.kind().name().toLowerCase(Locale.ROOT));
         json.writeNumberField("ranks", outcome.ranks());
-        json.writeNumberField("groups", run.groups());
+        json.writeNumberField("groups", run.groups().count());
+        json.writeStringField("replicaGroups", run.groups().toString());
         json.writeNumberField("rows", run.rows());
         json.writeNumberField("cols", run.cols());
         json.writeStringField("dtype", run.dtype().label());

@@ -64,7 +64,7 @@ final class GatherReport {
                 text(
                         "%d ranks in %d groups, %s, [%d x %d] each, %s",
                         outcome.ranks(),
-                        run.groups(),
+                        run.groups().count(),
                         outcome.algorithm(),
                         run.rows(),
                         run.cols(),

@@ -35,7 +35,7 @@ record GatherRun(
         long rows,
         long cols,
         DType dtype,
-        int groups,
+        ReplicaGroups groups,
         int lnc,
         Sb2sbConfig config,
         boolean cuda,
@@ -58,7 +58,7 @@ record GatherRun(
      * @param progress told of all that is gathered, measured or to be verified
      */
     SourceReport run(Fabric world, Progress progress) {
-        int tp = world.size() / groups;
+        int tp = groups.with(world.rank()).size();
         if (!cuda) {
             try (Sb2sb<Matrix> gather = onHost(world, tp)) {
                 SourceSite.Host site = new SourceSite.Host(Transport.of(world));
@@ -82,7 +82,7 @@ record GatherRun(
             world.barrier();
             M out = gather.call(other);
             world.barrier();
-            exact &= isExact(site.get(out, arena), world, tp, seed + 1);
+            exact &= isExact(site.get(out, arena), world, seed + 1);
             progress.advance(call + 1);
         }
         M inp = site.put(input(world, seed));
@@ -105,7 +105,7 @@ record GatherRun(
             }
             progress.advance(FIRST_CALLS + warmup + round + 1);
         }
-        exact &= isExact(site.get(out, arena), world, tp, seed);
+        exact &= isExact(site.get(out, arena), world, seed);
         return new SourceReport(
                 world.rank(),
                 new long[] {gather.outRows(), gather.outCols()},
@@ -116,8 +116,12 @@ record GatherRun(
                 report(site.device(), gather, times, exact));
     }
 
-    /** What a rank gets from its peers in a call. */
-    long receivedBytes(int tp) {
+    /** What a rank of the largest group gets from its peers in a call. */
+    long receivedBytes() {
+        return receivedBytes(groups.groups().stream().mapToInt(List::size).max().orElse(1));
+    }
+
+    private long receivedBytes(int tp) {
         return (tp - 1) * rows * cols * dtype.bytes();
     }
 
@@ -146,20 +150,18 @@ record GatherRun(
     }
 
     private Sb2sb<Matrix> onHost(Fabric world, int tp) {
-        ReplicaGroups lists = ReplicaGroups.consecutive(groups, tp);
         return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, lists, tp, config);
-            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, lists, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, lists, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, groups, tp, config);
+            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, groups, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, groups, tp, config);
         };
     }
 
     private Sb2sb<DeviceMatrix> onDevice(Fabric world, Gpu gpu, int tp) {
-        ReplicaGroups lists = ReplicaGroups.consecutive(groups, tp);
         return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, gpu, rows, cols, dtype, lists, tp, config);
-            case TILED -> Sb2sb.tiled(world, gpu, rows, cols, dtype, lists, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, gpu, rows, cols, dtype, lists, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, gpu, rows, cols, dtype, groups, tp, config);
+            case TILED -> Sb2sb.tiled(world, gpu, rows, cols, dtype, groups, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, gpu, rows, cols, dtype, groups, tp, config);
         };
     }
 
@@ -182,21 +184,23 @@ record GatherRun(
         return input;
     }
 
-    private boolean isExact(Matrix out, Fabric world, int tp, long ofSeed) {
-        int first = world.rank() / tp * tp;
+    private boolean isExact(Matrix out, Fabric world, long ofSeed) {
+        List<Integer> members = groups.with(world.rank());
         Matrix whole =
-                wholes.computeIfAbsent(first + " " + ofSeed, key -> whole(first, tp, ofSeed));
+                wholes.computeIfAbsent(
+                        members.getFirst() + " " + ofSeed, key -> whole(members, ofSeed));
         return out.bitwiseEquals(whole);
     }
 
     /** Made from the same data as the inputs, without any gather. */
-    private Matrix whole(int firstRank, int tp, long ofSeed) {
+    private Matrix whole(List<Integer> members, long ofSeed) {
+        int tp = members.size();
         boolean below = kind == Kind.ROWS;
         Matrix whole =
                 Matrix.allocate(arena, dtype, below ? rows * tp : rows, below ? cols : cols * tp);
         for (int r = 0; r < tp; r++) {
             Matrix part = below ? whole.rows(r * rows, rows) : whole.block(0, rows, r * cols, cols);
-            new NormalData(ofSeed, firstRank + r).fill(part);
+            new NormalData(ofSeed, members.get(r)).fill(part);
         }
         return whole;
     }

@@ -10,6 +10,7 @@ import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -105,7 +106,7 @@ public final class HelionCommand extends ProductCommand {
                     "--m %s on %s ranks: expected a multiple, since every rank has as many rows",
                     m, count);
         }
-        return run(count, 1, m / count, k, n, true, arena);
+        return run(count, ReplicaGroups.equal(count, 1), m / count, k, n, true, arena);
     }
 
     @Override

@@ -12,6 +12,7 @@ import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.view.Summary;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Hosts;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RecordJson;
@@ -54,11 +55,14 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
     /** A rank's line, in the source's words. */
     abstract String line(SourceReport report);
 
+    /** Refuses more than one group, where one is simulated. */
+    void refuseSimulatedGroups(int count) {}
+
     /** Writes what the source calls the problem. */
     abstract void writeProblem(ProductRun asked, JsonGenerator json) throws IOException;
 
     final ProductRun run(
-            int groupSize, int groups, long m, long k, long n, boolean ownB, Arena arena) {
+            int groupSize, ReplicaGroups groups, long m, long k, long n, boolean ownB, Arena arena) {
         return new ProductRun(
                 this,
                 groupSize,
@@ -98,7 +102,7 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
                                 .map(SourceReport::judged)
                                 .reduce(Verification::and)
                                 .orElseThrow(),
-                        spans(reports, run.ranks(), run.m()),
+                        spans(reports, run.groups(), run.m()),
                         Records.environment(),
                         null);
         write(mode.machine == null ? record : record.beside(predicted()), reports);
@@ -109,11 +113,7 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
 
     @Override
     final void simulate(int count) throws IOException {
-        if (run.groups() > 1) {
-            throw new UsageException(
-                    "--groups %s with --run-mode sim: expected 1, since one group is simulated",
-                    run.groups());
-        }
+        refuseSimulatedGroups(count);
         PlanSearch search = SimRules.checked(search(run));
         Candidate chosen = search.candidate(algorithm());
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
@@ -157,7 +157,7 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
         String type = run.type().label();
         return new RunRecord.Problem(
                 count,
-                run.groups(),
+                run.groups().count(),
                 run.m() * run.ranks(),
                 run.k(),
                 run.n(),

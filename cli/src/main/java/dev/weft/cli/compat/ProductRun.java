@@ -7,6 +7,7 @@ import dev.weft.cli.verify.ProductJudge;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Deviation;
 import dev.weft.gemm.Float64Oracle;
@@ -43,7 +44,7 @@ import java.util.function.Supplier;
 record ProductRun(
         Source source,
         int ranks,
-        int groups,
+        ReplicaGroups groups,
         long m,
         long k,
         long n,
@@ -106,9 +107,13 @@ record ProductRun(
         return Shards.of(rows);
     }
 
+    private int member(int worldRank) {
+        return groups.with(worldRank).indexOf(worldRank);
+    }
+
     /** Columns that a rank computes. */
     long cols(int worldRank) {
-        return ownB ? n : Shards.even(n, ranks).rows(worldRank % ranks);
+        return ownB ? n : Shards.even(n, ranks).rows(member(worldRank));
     }
 
     /**
@@ -118,10 +123,10 @@ record ProductRun(
      */
     SourceReport run(Fabric fabric, Progress progress) throws IOException {
         Transport world = Transport.of(fabric);
-        Fabric group = groups > 1 ? world.split(groups) : world;
-        int member = world.rank() % ranks;
+        Fabric group = groups.isAll(world.size()) ? world : world.split(groups);
+        int member = member(world.rank());
         try (Arena own = Arena.ofShared()) {
-            Matrix a = inputs.computeIfAbsent(world.rank() / ranks, this::a);
+            Matrix a = inputs.computeIfAbsent(groups.groupOf(world.rank()), this::a);
             Matrix b = b(world.rank(), own);
             Matrix shard = a.rows(member * m, m);
             if (cuda) {
@@ -275,9 +280,9 @@ record ProductRun(
             return b;
         }
         Shards cols = Shards.even(n, ranks);
-        int member = worldRank % ranks;
+        int member = member(worldRank);
         Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
-        new NormalData(seed, 2L * (worldRank / ranks) + 1).fill(b, 0, cols.firstRow(member), n);
+        new NormalData(seed, 2L * groups.groupOf(worldRank) + 1).fill(b, 0, cols.firstRow(member), n);
         return b;
     }
 }

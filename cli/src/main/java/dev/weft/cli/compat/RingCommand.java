@@ -9,6 +9,7 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -78,7 +79,7 @@ public final class RingCommand extends ProductCommand {
     ProductRun run(int count, Arena arena) {
         SourceOptions.lnc(lnc);
         long n = SourceOptions.size("--n-local", nLocal, 512) * count;
-        return run(count, 1, source.m(128), source.k(2048), n, false, arena);
+        return run(count, ReplicaGroups.equal(count, 1), source.m(128), source.k(2048), n, false, arena);
     }
 
     @Override

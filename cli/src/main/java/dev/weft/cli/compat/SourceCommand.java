@@ -30,6 +30,7 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
 import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Hosts;
@@ -271,17 +272,24 @@ abstract class SourceCommand extends WeftCommand {
     }
 
     /** Times start at the first rank's start. */
-    static List<RunRecord.Rank> spans(List<SourceReport> reports, int groupSize, long shardRows) {
+    static List<RunRecord.Rank> spans(
+            List<SourceReport> reports, ReplicaGroups groups, long shardRows) {
         long originNs = reports.stream().mapToLong(one -> one.timeline().startNs()).min().orElse(0);
         return reports.stream()
                 .map(
                         one ->
                                 new RunRecord.Rank(
                                         one.rank(),
-                                        one.rank() / groupSize,
+                                        group(groups, one.rank()),
                                         shardRows,
                                         one.run().chunkRows(),
                                         one.timeline().since(originNs)))
                 .toList();
+    }
+
+    /** A rank in no group has a number of its own, after those of the groups. */
+    private static int group(ReplicaGroups groups, int rank) {
+        int group = groups.groupOf(rank);
+        return group < 0 ? groups.count() + rank : group;
     }
 }

@@ -26,6 +26,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
@@ -340,7 +341,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             // Replicated B: one product gives all columns; sharded: one per rank's columns.
             int parts = spec.columnSharded() ? spec.ranksPerGroup() : 1;
             for (int part = 0; part < parts; part++) {
-                int rank = group * spec.ranksPerGroup() + part;
+                int rank = spec.rankOf(group, part);
                 long before = done;
                 Matrix part64 =
                         new Float64Oracle(a, operands.b(rank), spec.transposeB())
@@ -384,7 +385,13 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private int firstWithSameB(int rank) {
-        return spec.columnSharded() ? spec.memberOf(rank) : 0;
+        int member = spec.memberOf(rank);
+        return spec.columnSharded()
+                ? IntStream.range(0, spec.groups())
+                        .map(group -> spec.rankOf(group, member))
+                        .min()
+                        .orElse(rank)
+                : 0;
     }
 
     private static Piece piece(Path file, DType type, long rows, long cols) {

@@ -4,6 +4,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.tensor.DType;
 import dev.weft.text.SafeText;
 import java.util.Arrays;
@@ -31,7 +32,7 @@ public final class DataStamp {
         Map<String, Object> fields = new LinkedHashMap<>();
         fields.put("format", FORMAT);
         fields.put("ranks", spec.ranks());
-        fields.put("groups", spec.groups());
+        fields.put("groups", groups(spec));
         fields.put("shards", spec.shards());
         fields.put("k", spec.k());
         fields.put("n", spec.n());
@@ -45,6 +46,13 @@ public final class DataStamp {
         StringBuilder text = new StringBuilder();
         fields.forEach((name, value) -> text.append(name).append(' ').append(value).append('\n'));
         return text.toString();
+    }
+
+    /** How many there are of consecutive ranks, or their lists. */
+    private static Object groups(ProblemSpec spec) {
+        ReplicaGroups groups = spec.replicaGroups();
+        boolean consecutive = groups.equals(ReplicaGroups.equal(spec.ranks(), groups.count()));
+        return consecutive ? groups.count() : groups;
     }
 
     /** The stamp that earlier versions wrote. */
@@ -107,7 +115,12 @@ public final class DataStamp {
         // Checked as the options are that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();
         options.ranks = Math.clamp(number(fields, "ranks"), -1, Integer.MAX_VALUE);
-        options.groups.value = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
+        String groups = field(fields, "groups", "-?[0-9,/]{1,99999}");
+        if (groups.matches(NUMBER)) {
+            options.groups.value = Math.clamp(number(fields, "groups"), -1, Integer.MAX_VALUE);
+        } else {
+            options.groups.lists = groups;
+        }
         options.shards = shards(fields);
         options.k = number(fields, "k");
         options.n = number(fields, "n");

@@ -23,7 +23,7 @@ public interface Operands {
         Matrix all = Matrix.allocate(arena, spec.aType(), spec.m(), spec.k());
         for (int member = 0; member < spec.ranksPerGroup(); member++) {
             Matrix rows = all.rows(spec.shards().firstRow(member), spec.shards().rows(member));
-            operands.copyShard(group * spec.ranksPerGroup() + member, rows);
+            operands.copyShard(spec.rankOf(group, member), rows);
         }
         return all;
     }

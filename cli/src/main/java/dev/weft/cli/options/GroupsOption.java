@@ -1,9 +1,10 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.fabric.ReplicaGroups;
 import picocli.CommandLine.Option;
 
-/** How many groups the ranks of a world are. */
+/** Which ranks of a world gather together. */
 public final class GroupsOption {
 
     @Option(
@@ -14,12 +15,53 @@ public final class GroupsOption {
                             + " (default: ${DEFAULT-VALUE}).")
     public int value = 1;
 
-    /** Refuses what does not divide the ranks. */
-    public int of(int ranks) {
-        if (value < 1 || ranks % value != 0) {
-            throw new UsageException(
-                    "--groups %s: expected a number that divides the %s ranks", value, ranks);
+    @Option(
+            names = "--replica-groups",
+            paramLabel = "LISTS",
+            description =
+                    "Replica groups as lists of ranks, such as 0,2,4,6/1,3,5,7, in place of"
+                            + " --groups.")
+    public String lists;
+
+    /** Refuses overlaps, ranks that there are not, and what does not divide the ranks. */
+    public ReplicaGroups in(int ranks) {
+        if (lists == null) {
+            if (value < 1 || ranks % value != 0) {
+                throw new UsageException(
+                        "--groups %s: expected a number that divides the %s ranks", value, ranks);
+            }
+            return ReplicaGroups.equal(ranks, value);
         }
-        return value;
+        if (value != 1) {
+            throw new UsageException(
+                    "--groups %s with --replica-groups %s: expected one of them", value, lists);
+        }
+        try {
+            return ReplicaGroups.parse(lists).in(ranks);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--replica-groups %s: %s", lists, e.getMessage());
+        }
+    }
+
+    /** As {@link #in}, where one problem is cut alike for all groups and every rank has a part. */
+    public ReplicaGroups alike(int ranks) {
+        ReplicaGroups groups = in(ranks);
+        int each = groups.groups().getFirst().size();
+        if (groups.groups().stream().anyMatch(group -> group.size() != each)
+                || each * groups.count() != ranks) {
+            throw new UsageException(
+                    "--replica-groups %s: expected all %s ranks in groups of as many each, since every group has a problem of the same size",
+                    lists, ranks);
+        }
+        return groups;
+    }
+
+    /** Refuses more than one group, where one is simulated. */
+    public void refuseSimulated(int ranks) {
+        if (!in(ranks).isAll(ranks)) {
+            throw new UsageException(
+                    "%s with --run-mode sim: expected 1, since one group is simulated",
+                    lists == null ? "--groups " + value : "--replica-groups " + lists);
+        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.nio.file.Path;
@@ -93,14 +94,14 @@ public final class ProblemOptions {
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {
         OptionValues.ranks(ranks);
-        int groupCount = groups.of(ranks);
-        Shards rows = shardsPerGroup(ranks / groupCount);
+        ReplicaGroups lists = groups.alike(ranks);
+        Shards rows = shardsPerGroup(ranks / lists.count());
         DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype.label : aDtype);
         DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype.label : bDtype);
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
         return new ProblemSpec(
                 ranks,
-                groupCount,
+                lists,
                 rows,
                 size("--gk", k, 2048, 1),
                 size("--gn", n, 1024, 0),

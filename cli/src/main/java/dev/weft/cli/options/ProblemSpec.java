@@ -1,6 +1,7 @@
 package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.math.BigInteger;
@@ -9,13 +10,14 @@ import java.math.BigInteger;
  * What is computed, checked and complete.
  *
  * @param ranks of the world, over all groups
+ * @param replicaGroups all ranks in groups of as many each
  * @param shards rows of one group's A; every group has the same cut
  * @param n columns of the whole B
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
  */
 public record ProblemSpec(
         int ranks,
-        int groups,
+        ReplicaGroups replicaGroups,
         Shards shards,
         long k,
         long n,
@@ -50,7 +52,17 @@ public record ProblemSpec(
     }
 
     public int ranksPerGroup() {
-        return ranks / groups;
+        return ranks / groups();
+    }
+
+    /** The number of groups. */
+    public int groups() {
+        return replicaGroups.count();
+    }
+
+    /** The world's rank that is member {@code member} of a group. */
+    public int rankOf(int group, int member) {
+        return replicaGroups.groups().get(group).get(member);
     }
 
     /** Rows of one group's gathered A. */
@@ -59,11 +71,11 @@ public record ProblemSpec(
     }
 
     public int groupOf(int worldRank) {
-        return worldRank / ranksPerGroup();
+        return replicaGroups.groupOf(worldRank);
     }
 
     public int memberOf(int worldRank) {
-        return worldRank % ranksPerGroup();
+        return replicaGroups.with(worldRank).indexOf(worldRank);
     }
 
     private Shards columns() {
@@ -89,7 +101,7 @@ public record ProblemSpec(
     public ProblemSpec ofFiles(Shards newShards, long newK, long newN, DType newA, DType newB) {
         return new ProblemSpec(
                 ranks,
-                groups,
+                replicaGroups,
                 newShards,
                 newK,
                 newN,
@@ -116,7 +128,7 @@ public record ProblemSpec(
                         transposeB ? " stored transposed" : "",
                         columnSharded ? " column-sharded" : " replicated",
                         outType.label(),
-                        groups > 1 ? ", " + groups + " groups" : "");
+                        groups() > 1 ? ", " + groups() + " groups" : "");
     }
 
     private String shortShards() {

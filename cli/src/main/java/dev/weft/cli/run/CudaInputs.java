@@ -29,12 +29,12 @@ record CudaInputs(DeviceBuffer aMemory, DeviceBuffer bMemory, DeviceMatrix a, De
                         DeviceMatrix.in(aMemory, problem.aType(), problem.m(), problem.k()),
                         DeviceMatrix.in(bMemory, hostB.dtype(), hostB.rows(), hostB.cols()));
         inputs.b.upload(hostB, stream);
-        int first = problem.groupOf(worldRank) * problem.ranksPerGroup();
+        int group = problem.groupOf(worldRank);
         for (int member = 0; member < problem.ranksPerGroup(); member++) {
             long count = problem.shards().rows(member);
             try (Arena arena = Arena.ofConfined()) {
                 Matrix rows = Matrix.allocate(arena, problem.aType(), count, problem.k());
-                operands.copyShard(first + member, rows);
+                operands.copyShard(problem.rankOf(group, member), rows);
                 inputs.a.rows(problem.shards().firstRow(member), count).upload(rows, stream);
             }
         }

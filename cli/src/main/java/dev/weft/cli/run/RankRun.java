@@ -32,7 +32,9 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         ProblemSpec problem = inputs.problem();
         Transport world = fabric == null ? null : Transport.of(fabric);
         Fabric group =
-                world != null && problem.groups() > 1 ? world.split(problem.groups()) : world;
+                world == null || problem.replicaGroups().isAll(world.size())
+                        ? world
+                        : world.split(problem.replicaGroups());
         try (RankSite<?> site =
                 execution.cuda()
                         ? new CudaRank(problem, execution, inputs.operands(), world, group)

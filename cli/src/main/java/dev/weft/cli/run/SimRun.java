@@ -91,11 +91,7 @@ final class SimRun {
                             + " prices need no numbers",
                     options.a);
         }
-        if (options.problem.groups.value != 1) {
-            throw new UsageException(
-                    "--groups %s with --run-mode sim: expected 1, since one group is simulated",
-                    options.problem.groups.value);
-        }
+        options.problem.groups.refuseSimulated(options.problem.ranks);
     }
 
     /** What needs --run-mode sim, in a real run. */

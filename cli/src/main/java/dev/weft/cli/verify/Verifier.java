@@ -13,6 +13,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
+import java.util.List;
 
 /**
  * Judges the output files of all ranks: bit for bit against a reference, and that against float64,
@@ -35,6 +36,7 @@ public final class Verifier {
     private final Promise promise;
     private final ProductJudge judge;
     private final Progress progress;
+    private int verified;
     private Matrix golden;
     private Verification found;
 
@@ -115,13 +117,17 @@ public final class Verifier {
                         false,
                         0);
         progress.begin("verifying", problem.ranks());
-        int step = problem.columnSharded() ? 1 : problem.ranksPerGroup();
+        verified = 0;
         try (Arena arena = Arena.ofShared()) {
             golden = golden(arena);
-            for (int first = from; first < outputs; ) {
-                int end = Math.min(first - first % step + step, outputs);
-                verifyPart(first, end);
-                first = end;
+            for (List<Integer> group : problem.replicaGroups().groups()) {
+                List<Integer> asked =
+                        group.stream().filter(rank -> rank >= from && rank < outputs).toList();
+                if (problem.columnSharded()) {
+                    asked.forEach(rank -> verifyPart(List.of(rank)));
+                } else if (!asked.isEmpty()) {
+                    verifyPart(asked);
+                }
             }
         }
         progress.end();
@@ -129,7 +135,8 @@ public final class Verifier {
     }
 
     /** Ranks of one group that hold the same B. */
-    private void verifyPart(int first, int end) {
+    private void verifyPart(List<Integer> ranks) {
+        int first = ranks.getFirst();
         int group = problem.groupOf(first);
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, group, arena);
@@ -139,9 +146,9 @@ public final class Verifier {
                             ? output(first, arena)
                             : judge.unfused(unfused, a, b, problem.outType(), arena);
             judge(a, b, reference, true, first);
-            for (int rank = first; rank < end; rank++) {
+            for (int rank : ranks) {
                 compare(a, b, reference, rank);
-                progress.advance(rank + 1);
+                progress.advance(++verified);
             }
         }
     }

@@ -33,6 +33,8 @@ class FgccCommandTest {
                 "-n 4 --m 3 --k 65 --n 41 --on-chip-bytes 100 | path HBM | shape=[4, 1, 1, 3, 11]",
                 "-n 6 --groups 3 --lnc 2 --m 6 --k 9 --n-global 8 --seed 2 | tp_degree 2"
                         + " | shape=[2, 2, 1, 3, 4]",
+                "-n 6 --replica-groups 5,1/0,3/4,2 --lnc 2 --m 6 --k 9 --n-global 8 | tp_degree 2"
+                        + " | shape=[2, 2, 1, 3, 4]",
                 "-n 64 --lnc 2 --m 8 --k 20 --n 64 | 4 channels | shape=[64, 2, 4, 1, 1]"
             })
     void aRunShowsPathAndShapeAndPassesOnEveryRank(String arguments, String head, String shape) {

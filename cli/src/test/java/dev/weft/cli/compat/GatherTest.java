@@ -4,7 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
+import dev.weft.cli.Main;
+import dev.weft.cli.console.ExitCode;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -12,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 /** {@code weft gather}: what it prints, writes and refuses. */
 class GatherTest {
@@ -31,6 +39,10 @@ class GatherTest {
                 "--tiled -n 4 --m 512 --k 64 --lnc 2 --dtype fp16",
                 "--tiled -n 4 --m 64 --k 64 --lnc 2",
                 "-n 6 --groups 2 --h 5 --w 7 --dtype fp32 --algorithm ring",
+                "-n 8 --replica-groups 0,2,4,6/1,3,5,7 --h 16 --w 8",
+                "-n 6 --replica-groups 4,0/5,1,3 --h 5 --w 7 --algorithm ring",
+                "--tiled -n 4 --m 256 --k 8 --lnc 2 --replica-groups 2,0,1,3",
+                "--rows -n 3 --m 10 --k 3 --replica-groups 2,1",
                 "--rows -n 4 --m 100 --k 33 --algorithm mesh-pull"
             })
     void gathersAndVerifies(String arguments) {
@@ -79,6 +91,11 @@ class GatherTest {
                 "-n 2 --lnc 2 | --lnc 2: expected 1 or more, with --tiled",
                 "-n 2 --tiled --rows | --tiled and --rows",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
+                "-n 4 --replica-groups 0,1/1,2 | rank 1 is twice in replica groups 0,1/1,2",
+                "-n 4 --replica-groups 0,4 | rank 4 in replica groups 0,4: expected ranks 0 to 3",
+                "-n 4 --replica-groups 0;1 | replica group \"0;1\": expected ranks with commas",
+                "-n 4 --groups 2 --replica-groups 0,1/2,3 | --groups 2 with --replica-groups",
+                "-r sim -v trn2 -n 4 --replica-groups 0,1/2,3 | 0,1/2,3 with --run-mode sim",
                 "--h 0 | --h/--m 0: expected 1 to",
                 "--dtype int8 | unknown dtype 'int8'",
                 "--algorithm tree | unknown algorithm 'tree'",
@@ -89,6 +106,29 @@ class GatherTest {
             })
     void refusesWithOneLine(String arguments, String expected) {
         gather(arguments).assertRefused(expected);
+    }
+
+    /** The data that every rank must end with differs from what they gather in one bit. */
+    @Test
+    void oneWrongByteFails() {
+        CommandLine parser = Main.commandLine();
+        GatherCommand command = parser.getSubcommands().get("gather").getCommand();
+        try (Arena arena = Arena.ofShared()) {
+            Matrix whole = Matrix.allocate(arena, DType.BF16, 4, 16);
+            for (int rank = 0; rank < 2; rank++) {
+                new NormalData(5, rank).fill(whole.block(0, 4, rank * 8L, 8));
+            }
+            byte right = whole.data().get(ValueLayout.JAVA_BYTE, 77);
+            whole.data().set(ValueLayout.JAVA_BYTE, 77, (byte) (right ^ 1));
+            command.wholes.put("0 5", whole);
+            Invocation run =
+                    Invocation.on(
+                            parser,
+                            "gather -n 2 --h 4 --w 8 --seed 5 --iterations 1".split(" "));
+            assertEquals(ExitCode.FAILED, run.code(), run.out());
+            run.assertPrints("[FAILED] AllGather sb2sb", "WRONG on some rank");
+            assertTrue(run.err().contains("wrong bytes on rank 0"), run.err());
+        }
     }
 
     @ParameterizedTest

@@ -2,6 +2,7 @@ package dev.weft.cli.compat;
 
 import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.ViewTimes;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Float64Oracle;
 import dev.weft.op.Timeline;
 import dev.weft.report.Verification;
@@ -21,7 +22,7 @@ record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
         return new ProductRun(
                 source,
                 ranks,
-                1,
+                ReplicaGroups.equal(ranks, 1),
                 m,
                 k,
                 n,

@@ -8,6 +8,7 @@ import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.files.AtomicFile;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -119,7 +120,7 @@ class AtomicFileTest {
         ProblemSpec spec =
                 new ProblemSpec(
                         2,
-                        1,
+                        ReplicaGroups.equal(2, 1),
                         Shards.of(2, 2),
                         4,
                         4,

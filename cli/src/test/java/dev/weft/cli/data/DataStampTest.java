@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.io.IOException;
@@ -22,7 +23,7 @@ class DataStampTest {
     private static final ProblemSpec SPEC =
             new ProblemSpec(
                     4,
-                    2,
+                    ReplicaGroups.equal(4, 2),
                     Shards.of(5, 3),
                     16,
                     8,

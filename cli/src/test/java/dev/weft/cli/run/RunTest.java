@@ -82,6 +82,9 @@ class RunTest {
                 "-n 2 --gm 64 --gk 33 --gn 17 --rhs column-sharded --transpose-b --a-dtype fp32",
                 "-n 4 --groups 2 --gm 31 --gk 20 --gn 9 --keep-gathered --algorithm direct",
                 "-n 6 --groups 2 --gm 31 --gk 20 --gn 9 --rhs column-sharded --algorithm mesh-pull",
+                "-n 4 --replica-groups 2,0/1,3 --gm 31 --gk 20 --gn 9 --keep-gathered",
+                "-n 6 --replica-groups 5,1,3/2,4,0 --gm 31 --gk 20 --gn 9 --rhs column-sharded"
+                        + " --algorithm ring",
                 "-n 2 --gm 300 --gk 900 --gn 8 --base-m 32 --base-n 64 --algorithm"
                         + " bidirectional-ring",
                 "-n 2 --gm 40 --gk 20 --gn 8 --splits-per-rank 3 --data seed19 --engine scalar",

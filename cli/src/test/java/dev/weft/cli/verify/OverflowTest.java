@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.report.JsonText;
 import dev.weft.tensor.DType;
@@ -114,7 +115,7 @@ class OverflowTest {
         ProblemSpec problem =
                 new ProblemSpec(
                         1,
-                        1,
+                        ReplicaGroups.equal(1, 1),
                         Shards.even(rows, 1),
                         k,
                         cols,

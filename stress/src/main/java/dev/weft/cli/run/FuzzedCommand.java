@@ -13,6 +13,7 @@ import dev.weft.cli.options.Durations;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.view.TimelinePicture;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
@@ -93,7 +94,7 @@ public final class FuzzedCommand {
         return DataStamp.write(
                         new ProblemSpec(
                                 4,
-                                2,
+                                ReplicaGroups.equal(4, 2),
                                 Shards.of(5, 3),
                                 16,
                                 8,
