@@ -81,9 +81,7 @@ public final class CallSpans {
         List<Timeline.Track> tracks = new ArrayList<>();
         for (Timeline.Track track : rank.timeline().tracks()) {
             List<Timeline.Span> own =
-                    track.spans().stream()
-                            .map(span -> inWorld(span, startNs, worldRank))
-                            .toList();
+                    track.spans().stream().map(span -> inWorld(span, startNs, worldRank)).toList();
             spans.addAll(own);
             tracks.add(new Timeline.Track(track.name(), own));
         }

@@ -108,8 +108,7 @@ class ProgressMatmulTest {
         assertEquals(List.of(512L, 768L, 0L), ranges.stream().map(RowRange::row).toList());
         assertEquals(2, ranges.getLast().pieces().size(), "each row waits for its own split");
         assertEquals(
-                List.of(2, 3, 0),
-                ranges.stream().map(s -> s.pieces().getFirst().flag()).toList());
+                List.of(2, 3, 0), ranges.stream().map(s -> s.pieces().getFirst().flag()).toList());
     }
 
     @ParameterizedTest

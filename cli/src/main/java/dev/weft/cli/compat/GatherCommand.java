@@ -281,9 +281,7 @@ public final class GatherCommand extends SourceCommand {
         double rate = gbPerSecond(received, outcome.gather());
         console.line(
                 "Gather:",
-                time(outcome.gather(), real)
-                        + predicted()
-                        + text("  %.2f GB/s per rank", rate));
+                time(outcome.gather(), real) + predicted() + text("  %.2f GB/s per rank", rate));
         if (real) {
             double copied = gbPerSecond(received, outcome.copy());
             console.line(

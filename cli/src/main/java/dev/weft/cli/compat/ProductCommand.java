@@ -3,7 +3,6 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.CallOptions;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.run.RankReport;
@@ -62,7 +61,13 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
     abstract void writeProblem(ProductRun asked, JsonGenerator json) throws IOException;
 
     final ProductRun run(
-            int groupSize, ReplicaGroups groups, long m, long k, long n, boolean ownB, Arena arena) {
+            int groupSize,
+            ReplicaGroups groups,
+            long m,
+            long k,
+            long n,
+            boolean ownB,
+            Arena arena) {
         return new ProductRun(
                 this,
                 groupSize,

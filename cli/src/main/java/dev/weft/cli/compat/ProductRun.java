@@ -282,7 +282,8 @@ record ProductRun(
         Shards cols = Shards.even(n, ranks);
         int member = member(worldRank);
         Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
-        new NormalData(seed, 2L * groups.groupOf(worldRank) + 1).fill(b, 0, cols.firstRow(member), n);
+        new NormalData(seed, 2L * groups.groupOf(worldRank) + 1)
+                .fill(b, 0, cols.firstRow(member), n);
         return b;
     }
 }

@@ -79,7 +79,14 @@ public final class RingCommand extends ProductCommand {
     ProductRun run(int count, Arena arena) {
         SourceOptions.lnc(lnc);
         long n = SourceOptions.size("--n-local", nLocal, 512) * count;
-        return run(count, ReplicaGroups.equal(count, 1), source.m(128), source.k(2048), n, false, arena);
+        return run(
+                count,
+                ReplicaGroups.equal(count, 1),
+                source.m(128),
+                source.k(2048),
+                n,
+                false,
+                arena);
     }
 
     @Override

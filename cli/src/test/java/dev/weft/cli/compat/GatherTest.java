@@ -123,8 +123,7 @@ class GatherTest {
             command.wholes.put("0 5", whole);
             Invocation run =
                     Invocation.on(
-                            parser,
-                            "gather -n 2 --h 4 --w 8 --seed 5 --iterations 1".split(" "));
+                            parser, "gather -n 2 --h 4 --w 8 --seed 5 --iterations 1".split(" "));
             assertEquals(ExitCode.FAILED, run.code(), run.out());
             run.assertPrints("[FAILED] AllGather sb2sb", "WRONG on some rank");
             assertTrue(run.err().contains("wrong bytes on rank 0"), run.err());
