@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
                 if (gate < gateEnd && s.gates[gate].kBlock <= ahead / GATE_K) {
                     // The one gate. Gates come in ascending order of their K blocks.
                     for (; gate < gateEnd && s.gates[gate].kBlock <= ahead / GATE_K; gate++) {
-                        if (threadIdx.x == 0) awaitFlag(s, t, s.gates[gate].flag);
+                        if (threadIdx.x == 0) awaitGate(s, t, s.gates + gate);
                     }
                     __syncthreads();
                 }

@@ -306,13 +306,16 @@ class TileScheduleTest {
                 TileSchedule.of(List.of(range), 512, new TileShape(128, 256, 256, 4));
         assertArrayEquals(
                 new int[] {0, 7, 1, 0, 7, 0, 8, 1, 0, 8, 10, 9, 1, 0, 9}, schedule.gates());
-        // One counter for the tile, the latest of what brings it, before the first flag.
+        // The counter of each lane that brings a tile's rows, before the first flag.
         TileSchedule counted =
                 TileSchedule.of(
                         List.of(range),
                         512,
                         new TileShape(128, 256, 256, 4),
-                        Map.of(7, new Counter(40, 9, 3), 9, new Counter(40, 9, 5)));
+                        Map.of(
+                                7, new Counter(40, 9, 3),
+                                8, new Counter(40, 9, 4),
+                                9, new Counter(40, 9, 5)));
         assertArrayEquals(
                 new int[] {
                     0, 40, 9, -6, 7, 0, 7, 1, 0, 7, 0, 40, 9, -4, 9, 0, 8, 1, 0, 8, 10, 9, 1, 0, 9

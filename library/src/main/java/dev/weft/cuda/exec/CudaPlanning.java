@@ -164,7 +164,7 @@ public record CudaPlanning(
                             .formatted(plan.name()));
         }
         wanted.checkRuns(plan);
-        boolean gated = engine == CudaEngine.GATED && plan.storage() == RankPlan.Storage.GATHERED;
+        boolean gated = engine == CudaEngine.GATED && plan.storage() != RankPlan.Storage.PING_PONG;
         if (wanted.wants(Feature.SUMMARIES) && (staged || !gated)) {
             throw new IllegalArgumentException(
                     "waiting for counters with plan %s, engine %s%s: expected a plan that gathers A and engine gated, whose rows wait on the GPU"

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * The tiles of a product in the order in which the grid takes them, and the gates that each has to
@@ -38,8 +39,8 @@ public record TileSchedule(int[] tiles, int[] gates) {
     }
 
     /**
-     * As {@link #of(List, long, TileShape)}; a tile first waits for one counter, the latest of its
-     * pieces', and only then for their flags.
+     * As {@link #of(List, long, TileShape)}; a tile first waits for the counter of each lane that
+     * brings its pieces, and only then for their flags.
      *
      * @param counters by flag; none where rows wait for flags alone
      */
@@ -128,21 +129,28 @@ public record TileSchedule(int[] tiles, int[] gates) {
                                     Comparator.comparingLong(Piece::firstCol)
                                             .thenComparingInt(Piece::flag))
                             .toList();
-            pieces.stream()
-                    .filter(piece -> counters.containsKey(piece.flag()))
-                    .max(Comparator.comparingInt(piece -> counters.get(piece.flag()).place()))
-                    .ifPresent(
-                            latest -> {
-                                Counter counter = counters.get(latest.flag());
-                                int perCall = counter.count();
-                                int offset = counter.place() - perCall;
-                                addGate(0, counter.word(), perCall, offset, latest.flag());
-                            });
+            Map<Integer, Piece> latest = new TreeMap<>();
+            for (Piece piece : pieces) {
+                Counter counter = counters.get(piece.flag());
+                if (counter != null) {
+                    latest.merge(counter.word(), piece, this::later);
+                }
+            }
+            for (Piece piece : latest.values()) {
+                Counter counter = counters.get(piece.flag());
+                int offset = counter.place() - counter.count();
+                addGate(0, counter.word(), counter.count(), offset, piece.flag());
+            }
             for (Piece piece : pieces) {
                 int kBlock = Math.toIntExact(piece.firstCol() / TileShape.K_BLOCK);
                 addGate(kBlock, piece.flag(), 1, 0, piece.flag());
             }
             return new int[] {first, gates.size() - first};
+        }
+
+        /** Which of two pieces that one lane brings comes last. */
+        private Piece later(Piece x, Piece y) {
+            return counters.get(x.flag()).place() > counters.get(y.flag()).place() ? x : y;
         }
 
         private void addGate(int kBlock, int word, int perCall, int offset, int flag) {
