@@ -312,6 +312,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
                 }
                 copies.issue(call, stream, events.endOf(call));
                 copies.join(stream);
+                copies.awaitPushed(call, stream);
                 result.gathers(call);
             }
             case PIPELINED -> pipeline(call, stream);
@@ -346,6 +347,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         } else if (plan().pacing().gatherFirst()) {
             copies.issue(call, stream, free);
             copies.join(stream);
+            copies.awaitPushed(call, stream);
             events.gathered(call, stream);
             multiply(products, call, stream);
         } else if (engine == CudaEngine.CUBLAS) {
@@ -362,6 +364,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             multiply(products, call, stream);
             copies.issueRest(call);
             copies.join(stream);
+        }
+        if (products.isEmpty()) {
+            copies.awaitPushed(call, stream);
         }
     }
 

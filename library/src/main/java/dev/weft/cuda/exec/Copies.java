@@ -32,6 +32,12 @@ public interface Copies extends AutoCloseable {
     /** {@code stream} goes on when all of the call's copies have ended; they are queued. */
     void join(GpuStream stream);
 
+    /**
+     * Lets {@code stream} wait for all that peers push to this rank, where no product does. Rows
+     * that come in no other way than by this rank's own copies are there after {@link #join}.
+     */
+    default void awaitPushed(int call, GpuStream stream) {}
+
     /** Lets {@code stream} wait for the rows of a flag, by an event that is recorded. */
     void awaitArrival(int flag, int call, GpuStream stream);
 

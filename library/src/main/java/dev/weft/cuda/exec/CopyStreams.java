@@ -13,7 +13,9 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 /**
@@ -54,6 +56,9 @@ public final class CopyStreams implements Copies {
     private final DeviceEvent[] arrived;
 
     private final long deadlineNs;
+
+    /** Of each lane of a peer that pushes to this rank, the last flag. */
+    private final List<Bringer> lastPushed = new ArrayList<>();
 
     /** The latest call whose copies have begun. */
     private int begun;
@@ -108,6 +113,15 @@ public final class CopyStreams implements Copies {
         this.deadlineNs = deadlineNs;
         this.next = new int[lanes.size()];
         this.bringers = new Bringers(plan, list.flags());
+        for (Lane lane : plan.arrivals()) {
+            Map<Integer, Bringer> lasts = new LinkedHashMap<>();
+            for (Transfer t : lane.transfers()) {
+                if (t.initiator() == Transfer.Initiator.SENDER) {
+                    lasts.put(t.from(), bringers.of(t.tag()));
+                }
+            }
+            lastPushed.addAll(lasts.values());
+        }
         this.arrived = new DeviceEvent[list.flags()];
         for (Copy copy : lanes.stream().flatMap(List::stream).toList()) {
             if (arrivals && copy.to() == plan.rank()) {
@@ -283,6 +297,14 @@ public final class CopyStreams implements Copies {
         }
         linked.awaitQueued(bringers.of(flag), call);
         linked.awaitPushed(bringers.of(flag), stream);
+    }
+
+    @Override
+    public void awaitPushed(int call, GpuStream stream) {
+        for (Bringer last : lastPushed) {
+            linked.awaitQueued(last, call);
+            linked.awaitPushed(last, stream);
+        }
     }
 
     private void move(Copy copy, int parity, GpuStream on) {
