@@ -40,9 +40,6 @@ final class GpuHelionCase {
     private static final long K = 16_384;
     private static final long N = 6656;
 
-    /** Of each shard: the first rows are there sooner than with the example's one. */
-    private static final int SPLITS = 4;
-
     /** Of the operator's speed at least. */
     private static final double NEEDED = 0.98;
 
@@ -180,7 +177,7 @@ final class GpuHelionCase {
                 null,
                 null,
                 null,
-                thing.equals(EXAMPLE) ? 1 : SPLITS,
+                1,
                 thing.equals(EXAMPLE) ? Helion.Config.EXAMPLE : null,
                 rank.stream());
     }
