@@ -50,6 +50,7 @@ class WrongValuesTest {
         READ_FILE("/nowhere/file.npy ~ /"),
         WRITTEN_FILE("/nowhere/file / ~"),
         SLOWED("nonsense ~ 1 1= =2 1=NaN 1=-2 -1=2 1=1e400 99999999999999999999=2"),
+        GROUPS("nonsense ~ 0,1/1,2 0,,1 0/ -1 0;1 0,99999999999999999999 NaN 0,4096"),
         /** Any text will do. */
         TEXT("");
 
@@ -81,6 +82,7 @@ class WrongValuesTest {
                     Map.entry("sweep --splits", Kind.COUNTS),
                     Map.entry("--shards", Kind.COUNTS),
                     Map.entry("--groups", Kind.COUNT),
+                    Map.entry("--replica-groups", Kind.GROUPS),
                     Map.entry("--dtype", Kind.WORD),
                     Map.entry("--a-dtype", Kind.WORD),
                     Map.entry("--b-dtype", Kind.WORD),
@@ -119,12 +121,15 @@ class WrongValuesTest {
                     Map.entry("--slow", Kind.SLOWED),
                     Map.entry("--lnc", Kind.COUNT),
                     Map.entry("--on-chip-bytes", Kind.AMOUNT),
+                    Map.entry("--n", Kind.COUNT),
                     Map.entry("--n-global", Kind.COUNT),
                     Map.entry("--n-local", Kind.COUNT),
                     Map.entry("--h", Kind.AMOUNT),
                     Map.entry("--w", Kind.COUNT),
                     Map.entry("--m", Kind.AMOUNT),
                     Map.entry("--k", Kind.COUNT),
+                    Map.entry("--nproc-per-node", Kind.COUNT),
+                    Map.entry("--nnodes", Kind.COUNT),
                     Map.entry("--port", Kind.AMOUNT),
                     Map.entry("--out", Kind.TEXT),
                     Map.entry("--runtime", Kind.TEXT),

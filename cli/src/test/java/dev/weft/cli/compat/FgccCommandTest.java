@@ -19,7 +19,7 @@ class FgccCommandTest {
     @TempDir Path folder;
 
     private static Invocation fgcc(String arguments) {
-        return Invocation.of(("fgcc --warmup 1 --iterations 2 " + arguments).split(" "));
+        return Invocation.of(("fgcc --warmup 0 --iterations 1 " + arguments).split(" "));
     }
 
     @ParameterizedTest
