@@ -26,8 +26,8 @@ import java.util.stream.IntStream;
  *   <li>A ping-pong buffer is written only once the shard that it held before is released: the
  *       transfer's credit covers that shard.
  *   <li>Every row of every shard is consumed exactly once, by blocks that name exactly the chunks
- *       that cover them. Unless the gather comes first, own rows come first; every other block is
- *       delivered by one lane, and no block overtakes another that its lane delivers earlier.
+ *       that cover them. Unless the gather comes first, own rows come first, and no block overtakes
+ *       another that a lane which brings parts of both delivers earlier.
  *   <li>Everything finishes: the plans are run symbolically, every lane and every rank's
  *       consumption as one worker that takes its items strictly in order. A transfer needs its
  *       chunk at the sender and its credit at the receiver, a block needs its chunks, and a
