@@ -203,8 +203,8 @@ class CudaPlanningTest {
     }
 
     @Test
-    void whatNeedsReachablePeersIsRefusedWithRowsInHostMemory() {
-        for (Feature feature : List.of(Feature.PING_PONG, Feature.SIDE_BY_SIDE)) {
+    void whatPeersCannotReachIsRefused() {
+        for (Feature feature : List.of(Feature.PING_PONG, Feature.SIDE_BY_SIDE, Feature.SHARED)) {
             PlanWriter writer =
                     feature == Feature.PING_PONG ? Algorithm.pingPongRing() : Algorithm.MESH_PULL;
             Description wanted =
@@ -225,7 +225,8 @@ class CudaPlanningTest {
                     new CudaPlanning(null, false, null, 0, CudaEngine.GATED, wanted);
             IllegalArgumentException refusal =
                     assertThrows(IllegalArgumentException.class, () -> planning.plans(writer));
-            assertTrue(refusal.getMessage().contains("host memory"), refusal.getMessage());
+            String named = feature == Feature.SHARED ? "peers read" : "host memory";
+            assertTrue(refusal.getMessage().contains(named), refusal.getMessage());
         }
     }
 

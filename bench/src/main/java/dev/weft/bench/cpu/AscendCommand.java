@@ -212,7 +212,7 @@ public final class AscendCommand extends DeviceBench {
                 Long.toString(row.k()),
                 Long.toString(row.n()),
                 ms(row.publishedMs()),
-                String.format(Locale.ROOT, "%.2f", row.tflops(row.publishedMs())),
+                String.format(Locale.ROOT, "%.2f", row.publishedTflops()),
                 ms(times.predictedMs()),
                 Double.isNaN(off) ? "-" : String.format(Locale.ROOT, "%+.1f%%", 100 * off),
                 ms(times.cpuMs()),
