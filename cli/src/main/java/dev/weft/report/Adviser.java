@@ -121,7 +121,7 @@ final class Adviser {
     }
 
     private int groupSize() {
-        return record.problem().ranks() / record.problem().groups();
+        return record.problem().largestGroup();
     }
 
     private void chunks() {

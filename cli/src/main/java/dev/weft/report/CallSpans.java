@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntBinaryOperator;
 import java.util.function.IntUnaryOperator;
 
 /**
@@ -45,10 +46,26 @@ public final class CallSpans {
     private final List<RankSpans> ranks = new ArrayList<>();
     private final List<Timeline.Span> spans = new ArrayList<>();
     private final int worldSize;
+    private final int members;
     private long endNs;
 
-    private CallSpans(int worldSize) {
+    private CallSpans(int worldSize, int members) {
         this.worldSize = worldSize;
+        this.members = members;
+    }
+
+    /** The last pipelined call of a run. */
+    public static CallSpans of(RunRecord record) {
+        RunRecord.Problem problem = record.problem();
+        List<List<Integer>> lists = problem.lists();
+        int groupSize = problem.largestGroup();
+        return of(
+                record.ranks(),
+                problem.ranks(),
+                problem.members(),
+                lists.isEmpty()
+                        ? (group, member) -> group * groupSize + member
+                        : (group, member) -> lists.get(group).get(member));
     }
 
     /**
@@ -56,21 +73,29 @@ public final class CallSpans {
      * @param groupSize ranks of one group: timelines have the group's numbers
      */
     public static CallSpans of(List<RunRecord.Rank> ranks, int worldSize, int groupSize) {
-        CallSpans call = new CallSpans(worldSize);
-        long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
         Map<Member, Integer> known = new HashMap<>();
         for (RunRecord.Rank rank : ranks) {
             known.put(new Member(rank.group(), rank.timeline().rank()), rank.rank());
         }
+        return of(
+                ranks,
+                worldSize,
+                worldSize,
+                // Those that were not kept are consecutive: only simulated ranks are left out.
+                (group, member) ->
+                        known.getOrDefault(new Member(group, member), group * groupSize + member));
+    }
+
+    /**
+     * @param members ranks of the world that take part
+     * @param worldRank the rank that is a group's member
+     */
+    private static CallSpans of(
+            List<RunRecord.Rank> ranks, int worldSize, int members, IntBinaryOperator worldRank) {
+        CallSpans call = new CallSpans(worldSize, members);
+        long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
         for (RunRecord.Rank rank : ranks) {
-            int group = rank.group();
-            call.add(
-                    rank,
-                    originNs,
-                    // Those that were not kept are consecutive: only simulated ranks are left out.
-                    member ->
-                            known.getOrDefault(
-                                    new Member(group, member), group * groupSize + member));
+            call.add(rank, originNs, member -> worldRank.applyAsInt(rank.group(), member));
         }
         return call;
     }
@@ -127,11 +152,12 @@ public final class CallSpans {
     }
 
     /**
-     * Whether all ranks told all that they did. Of a great many simulated ranks the first one alone
-     * is kept, and a GPU's copies or a library's own gather do not say which rows came from where.
+     * Whether all ranks that take part told all that they did. Of a great many simulated ranks the
+     * first one alone is kept, and a GPU's copies or a library's own gather do not say which rows
+     * came from where.
      */
     boolean isWhole() {
-        return ranks.size() == worldSize
+        return ranks.size() == members
                 && spans.stream()
                         .noneMatch(span -> span.kind() == Timeline.Kind.TRANSFER && span.to() < 0);
     }

@@ -3,6 +3,7 @@ package dev.weft.report;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonStreamContext;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.json.JsonObject;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.DType;
@@ -100,7 +101,10 @@ public final class RecordReader {
     private static RunRecord.Problem problem(JsonObject json) {
         int ranks = json.count("ranks", 1, MAX_RANKS);
         int groups = json.count("groups", 1, ranks);
-        if (ranks % groups != 0) {
+        String lists = json.textOrNull("replicaGroups");
+        if (lists != null) {
+            checkLists(json, lists, ranks, groups);
+        } else if (ranks % groups != 0) {
             throw json.refusal("groups", "a divisor of " + ranks);
         }
         return new RunRecord.Problem(
@@ -115,7 +119,24 @@ public final class RecordReader {
                 json.text("rhs"),
                 json.flag("transposeB"),
                 json.text("data"),
-                json.whole("seed"));
+                json.whole("seed"),
+                lists);
+    }
+
+    private static void checkLists(JsonObject json, String lists, int ranks, int groups) {
+        boolean right;
+        try {
+            right = ReplicaGroups.parse(lists).in(ranks).count() == groups;
+        } catch (IllegalArgumentException e) {
+            System.getLogger("dev.weft").log(System.Logger.Level.DEBUG, "no groups", e);
+            right = false;
+        }
+        if (!right) {
+            throw json.wrong(
+                    "replicaGroups",
+                    "is %s: expected %s lists of ranks 0 to %s, such as 0,2/1,3"
+                            .formatted(SafeText.excerpt(lists), groups, ranks - 1));
+        }
     }
 
     private static String type(JsonObject json, String field) {
@@ -187,7 +208,7 @@ public final class RecordReader {
 
     private static List<RunRecord.Rank> ranks(JsonObject json, RunRecord.Problem problem) {
         List<RunRecord.Rank> ranks = new ArrayList<>();
-        int groupSize = problem.ranks() / problem.groups();
+        List<List<Integer>> lists = problem.lists();
         Set<Integer> seen = new HashSet<>();
         for (JsonObject rank : json.objects("ranks")) {
             int number = rank.count("rank", 0, problem.ranks() - 1);
@@ -195,16 +216,15 @@ public final class RecordReader {
                 throw rank.wrong("rank", "is " + number + ", as that of another");
             }
             int group = rank.count("group", 0, problem.groups() - 1);
-            // Where groups are not of consecutive ranks, each rank says its number in its group.
-            boolean consecutive = !rank.hasValue("member");
-            if (consecutive && group != number / groupSize) {
-                throw rank.refusal("group", String.valueOf(number / groupSize));
+            int groupSize = lists.isEmpty() ? problem.largestGroup() : lists.get(group).size();
+            int member =
+                    lists.isEmpty() ? number - group * groupSize : lists.get(group).indexOf(number);
+            if (member < 0 || member >= groupSize) {
+                throw rank.refusal("group", "the group of rank " + number);
             }
             Timeline timeline =
                     new Timeline(
-                            consecutive
-                                    ? number % groupSize
-                                    : rank.count("member", 0, groupSize - 1),
+                            member,
                             rank.size("startNs"),
                             rank.size("elapsedNs"),
                             rank.objects("tracks").stream()

@@ -1,5 +1,6 @@
 package dev.weft.report;
 
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import java.util.List;
 
@@ -81,7 +82,12 @@ public record RunRecord(
         return flopsPerRank / views.pipelined().median() / 1e6;
     }
 
-    /** What was computed. */
+    /**
+     * What was computed.
+     *
+     * @param replicaGroups the ranks of each group, as {@link ReplicaGroups#parse} reads them; null
+     *     where all ranks are in equal groups of consecutive ones
+     */
     public record Problem(
             int ranks,
             int groups,
@@ -94,7 +100,29 @@ public record RunRecord(
             String rhs,
             boolean transposeB,
             String data,
-            long seed) {}
+            long seed,
+            String replicaGroups) {
+
+        /** What {@link #replicaGroups} says of groups in a world. */
+        public static String lists(ReplicaGroups groups, int ranks) {
+            return groups.isEqual(ranks) ? null : groups.toString();
+        }
+
+        /** The lists of all groups; empty where they are equal ones of consecutive ranks. */
+        List<List<Integer>> lists() {
+            return replicaGroups == null ? List.of() : ReplicaGroups.parse(replicaGroups).groups();
+        }
+
+        /** Ranks that are in a group. */
+        int members() {
+            return replicaGroups == null ? ranks : lists().stream().mapToInt(List::size).sum();
+        }
+
+        /** Ranks of the largest group. */
+        int largestGroup() {
+            return lists().stream().mapToInt(List::size).max().orElse(ranks / groups);
+        }
+    }
 
     /**
      * How it was run.

@@ -30,9 +30,8 @@ public final class RunRecordJson {
         measured(record);
         verification(record.verification());
         json.writeArrayFieldStart("ranks");
-        int groupSize = record.problem().ranks() / record.problem().groups();
         for (RunRecord.Rank rank : record.ranks()) {
-            rank(rank, groupSize);
+            rank(rank);
         }
         json.writeEndArray();
         RecordJson.field(json, "environment", record.environment());
@@ -107,14 +106,10 @@ public final class RunRecordJson {
         json.writeEndObject();
     }
 
-    private void rank(RunRecord.Rank rank, int groupSize) throws IOException {
+    private void rank(RunRecord.Rank rank) throws IOException {
         json.writeStartObject();
         json.writeNumberField("rank", rank.rank());
         json.writeNumberField("group", rank.group());
-        int member = rank.timeline().rank();
-        if (rank.rank() != rank.group() * groupSize + member) {
-            json.writeNumberField("member", member);
-        }
         json.writeNumberField("shardRows", rank.shardRows());
         json.writeNumberField("chunkRows", rank.chunkRows());
         json.writeNumberField("startNs", rank.timeline().startNs());

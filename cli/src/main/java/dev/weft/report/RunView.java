@@ -1,6 +1,7 @@
 package dev.weft.report;
 
 import static dev.weft.report.Text.text;
+import static java.util.stream.Collectors.toList;
 
 import dev.weft.report.ShownRun.Detail;
 import dev.weft.report.ShownRun.Fact;
@@ -10,8 +11,11 @@ import dev.weft.report.ShownRun.View;
 import dev.weft.report.ShownRun.ViewPart;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.OptionalDouble;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /** What a page shows of a run record. */
 public final class RunView {
@@ -48,8 +52,7 @@ public final class RunView {
 
     private ShownRun shown(String nameIfUnlabelled, Verdict verdict, boolean advised) {
         double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
-        CallSpans call =
-                CallSpans.of(record.ranks(), problem.ranks(), problem.ranks() / problem.groups());
+        CallSpans call = CallSpans.of(record);
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
         if (advised) {
@@ -218,16 +221,29 @@ public final class RunView {
     }
 
     private String shards() {
-        List<RunRecord.Rank> first =
-                record.ranks().stream()
-                        .filter(rank -> rank.group() == record.ranks().getFirst().group())
-                        .toList();
-        boolean even = first.stream().map(RunRecord.Rank::shardRows).distinct().count() == 1;
         String rows =
-                even
-                        ? first.getFirst().shardRows() + " rows each"
-                        : String.join(
-                                ", ", first.stream().map(rank -> "" + rank.shardRows()).toList());
-        return rows + " in chunks of " + first.getFirst().chunkRows() + " rows";
+                record.ranks().stream()
+                        .sorted(Comparator.comparingInt(rank -> rank.timeline().rank()))
+                        .collect(
+                                Collectors.groupingBy(
+                                        RunRecord.Rank::group, TreeMap::new, toList()))
+                        .values()
+                        .stream()
+                        .map(RunView::shards)
+                        .distinct()
+                        .collect(Collectors.joining(" / "));
+        return rows
+                + " in chunks of "
+                + record.ranks().getFirst().chunkRows()
+                + " rows"
+                + (problem.replicaGroups() == null ? "" : ", ranks " + problem.replicaGroups());
+    }
+
+    /** Of one group. */
+    private static String shards(List<RunRecord.Rank> group) {
+        boolean even = group.stream().map(RunRecord.Rank::shardRows).distinct().count() == 1;
+        return even
+                ? group.getFirst().shardRows() + " rows each"
+                : String.join(", ", group.stream().map(rank -> "" + rank.shardRows()).toList());
     }
 }

@@ -75,8 +75,13 @@ class UsageTest {
                 "-r sim -v trn2 --peers host | --peers is for real ranks",
                 "-r sim -v trn2 --engine scalar | --engine is for real ranks",
                 "-r sim -v trn2 --groups 2 | --groups 2 with --run-mode sim: expected 1",
-                "-n 3 --replica-groups 0,1/2 | all 3 ranks in groups of as many each",
-                "-n 4 --replica-groups 0,1 | all 4 ranks in groups of as many each",
+                "-n 3 --replica-groups 0,1/2 --shards 5,3 | --shards [5, 3] with --replica-groups"
+                        + " 0,1/2: expected groups of as many ranks each",
+                "-n 3 --replica-groups 0,1/2 --shards 5 | expected 2 numbers",
+                "-n 4 --replica-groups 0,1/1,2 | rank 1 is twice in replica groups 0,1/1,2",
+                "-n 4 --replica-groups 0,1/4 | expected ranks 0 to 3, which the world has",
+                "-r cuda --peers host -n 4 --replica-groups 0,2 | host with --replica-groups 0,2:"
+                        + " expected one group of all ranks",
                 "-r sim -v trn2 --a x.npy --b y.npy --no-verify | --a x.npy with --run-mode sim",
                 "-r sim -v trn2 --slow 2=3 | rank 2 3.0 times as slow: expected one of 2 ranks",
                 "-r sim -v trn2 --slow 1 | --slow",

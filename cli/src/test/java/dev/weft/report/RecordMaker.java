@@ -148,7 +148,8 @@ public final class RecordMaker {
                         "replicated",
                         false,
                         "normal",
-                        19),
+                        19,
+                        null),
                 new RunRecord.Execution(
                         requested,
                         algorithm,

@@ -147,6 +147,19 @@ class WrongRecordsTest {
                 refused(JsonText.with(json, "ranks.0.group", "1"))
                         .startsWith("r.json: ranks[0].group is 1"),
                 "rank 0 is of the first group");
+        String lists = JsonText.with(json, "problem.replicaGroups", "\"0,1/2,3\"");
+        assertEquals("0,1/2,3", read(lists).run().problem().replicaGroups());
+        for (String wrong : List.of("0,1", "0,1/1,2", "0,1/2,4", "0,1/x", "")) {
+            String message =
+                    refused(JsonText.with(json, "problem.replicaGroups", '"' + wrong + '"'));
+            assertTrue(message.startsWith("r.json: problem.replicaGroups is " + wrong), message);
+        }
+        assertTrue(
+                refused(JsonText.with(json, "problem.replicaGroups", "\"0,2/1,3\""))
+                        .startsWith("r.json: ranks[1].group is 0: expected the group of rank 1"));
+        assertTrue(
+                refused(JsonText.with(json, "problem.replicaGroups", "\"0,1/2\""))
+                        .startsWith("r.json: ranks[2].tracks[0].spans name a rank"));
     }
 
     /** Spans are read apart from the rest, and say which one it is and where it stands. */
@@ -210,6 +223,7 @@ class WrongRecordsTest {
                         "machine",
                         "peers",
                         "progressCpu",
+                        "replicaGroups",
                         "speedup",
                         "overlapEfficiency",
                         "limitFraction",

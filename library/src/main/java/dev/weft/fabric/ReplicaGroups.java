@@ -122,6 +122,11 @@ public record ReplicaGroups(List<List<Integer>> groups) {
         return groups.equals(List.of(range(0, ranks)));
     }
 
+    /** Whether all ranks of a world of {@code ranks} are in equal groups of consecutive ones. */
+    public boolean isEqual(int ranks) {
+        return ranks % count() == 0 && equals(equal(ranks, count()));
+    }
+
     /** Refuses ranks that a world of {@code ranks} does not have. */
     public ReplicaGroups in(int ranks) {
         for (List<Integer> group : groups) {

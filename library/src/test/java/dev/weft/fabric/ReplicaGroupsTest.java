@@ -56,6 +56,21 @@ class ReplicaGroupsTest {
         assertEquals("replica group \"", message.substring(0, 15));
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "0,1/2,3|4|true",
+                "0,1,2|3|true",
+                "0,1/2,3|5|false",
+                "0,2/1,3|4|false",
+                "0,1/2|3|false",
+                "0,1|4|false"
+            })
+    void equalGroupsAreOfConsecutiveRanksAndHaveThemAll(String text, int ranks, boolean equal) {
+        assertEquals(equal, ReplicaGroups.parse(text).isEqual(ranks));
+    }
+
     @Test
     void groupsWithoutRanksAreRefused() {
         assertEquals(

@@ -153,7 +153,7 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
     private void write(RunRecord record, List<SourceReport> reports) throws IOException {
         new Summary(console()).views(record, "weft " + spec.name());
         write(
-                CallSpans.of(record.ranks(), record.problem().ranks(), run.ranks()),
+                CallSpans.of(record),
                 json -> write(record, reports, json),
                 () -> RunView.withoutAdvice(record, "weft " + spec.name()));
     }
@@ -172,7 +172,8 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
                 RhsOption.label(!run.ownB()),
                 run.ownB(),
                 "normal",
-                run.seed());
+                run.seed(),
+                RunRecord.Problem.lists(run.groups(), count));
     }
 
     private double flopsPerRank() {

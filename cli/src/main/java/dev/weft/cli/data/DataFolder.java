@@ -22,12 +22,14 @@ import java.nio.channels.Channels;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /**
  * Generated inputs and golden in a folder, in the layout of the Ascend example: {@code
@@ -283,10 +285,9 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private void writeShard(int rank, Arena arena) throws IOException {
-        int member = spec.memberOf(rank);
-        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.shards().rows(member), spec.k());
-        long first = spec.groupOf(rank) * spec.m() + spec.shards().firstRow(member);
-        fill(source(A_STREAM), shard, first, 0, spec.k());
+        long rows = spec.shards(rank).rows(spec.memberOf(rank));
+        Matrix shard = Matrix.allocate(arena, spec.aType(), rows, spec.k());
+        fill(source(A_STREAM), shard, spec.firstRow(rank), 0, spec.k());
         MatrixFiles.write(shardFile(rank).toString(), shard);
     }
 
@@ -334,14 +335,18 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         long rows = spec.m() * spec.groups();
         Matrix golden = Matrix.allocate(arena, DType.FP32, rows, spec.n());
         Operands operands = open(arena);
-        progress.begin("computing golden in float64", rows * spec.ranksPerGroup());
+        // Replicated B: one product gives all columns; sharded: one per rank's columns.
+        List<List<Integer>> parts =
+                spec.replicaGroups().groups().stream()
+                        .map(group -> spec.columnSharded() ? group : List.of(group.getFirst()))
+                        .toList();
+        progress.begin(
+                "computing golden in float64",
+                spec.m() * parts.stream().mapToInt(List::size).sum());
         long done = 0;
         for (int group = 0; group < spec.groups(); group++) {
-            Matrix a = Operands.gatheredA(operands, spec, group, arena);
-            // Replicated B: one product gives all columns; sharded: one per rank's columns.
-            int parts = spec.columnSharded() ? spec.ranksPerGroup() : 1;
-            for (int part = 0; part < parts; part++) {
-                int rank = spec.rankOf(group, part);
+            Matrix a = Operands.gatheredA(operands, spec, spec.rankOf(group, 0), arena);
+            for (int rank : parts.get(group)) {
                 long before = done;
                 Matrix part64 =
                         new Float64Oracle(a, operands.b(rank), spec.transposeB())
@@ -367,7 +372,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                 new FileOperands.Pieces() {
                     @Override
                     public Piece shard(int rank) {
-                        long rows = spec.shards().rows(spec.memberOf(rank));
+                        long rows = spec.shards(rank).rows(spec.memberOf(rank));
                         return found.computeIfAbsent(
                                 shardFile(rank), file -> piece(file, spec.aType(), rows, spec.k()));
                     }
@@ -385,13 +390,19 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private int firstWithSameB(int rank) {
+        if (spec.sitsOut(rank)) {
+            return rank;
+        }
+        Stream<List<Integer>> groups = spec.replicaGroups().groups().stream();
+        if (!spec.columnSharded()) {
+            return groups.mapToInt(Collections::min).min().orElseThrow();
+        }
+        int members = spec.members(rank).size();
         int member = spec.memberOf(rank);
-        return spec.columnSharded()
-                ? IntStream.range(0, spec.groups())
-                        .map(group -> spec.rankOf(group, member))
-                        .min()
-                        .orElse(rank)
-                : 0;
+        return groups.filter(group -> group.size() == members)
+                .mapToInt(group -> group.get(member))
+                .min()
+                .orElseThrow();
     }
 
     private static Piece piece(Path file, DType type, long rows, long cols) {

@@ -51,8 +51,7 @@ public final class DataStamp {
     /** How many there are of consecutive ranks, or their lists. */
     private static Object groups(ProblemSpec spec) {
         ReplicaGroups groups = spec.replicaGroups();
-        boolean consecutive = groups.equals(ReplicaGroups.equal(spec.ranks(), groups.count()));
-        return consecutive ? groups.count() : groups;
+        return groups.isEqual(spec.ranks()) ? groups.count() : groups;
     }
 
     /** The stamp that earlier versions wrote. */

@@ -1,8 +1,10 @@
 package dev.weft.cli.data;
 
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /** Where a rank finds its inputs; the matrices live as long as the arena they were opened with. */
 public interface Operands {
@@ -18,12 +20,14 @@ public interface Operands {
         target.copyFrom(shard(worldRank));
     }
 
-    /** A copy of all rows of one group's A. */
-    static Matrix gatheredA(Operands operands, ProblemSpec spec, int group, Arena arena) {
-        Matrix all = Matrix.allocate(arena, spec.aType(), spec.m(), spec.k());
-        for (int member = 0; member < spec.ranksPerGroup(); member++) {
-            Matrix rows = all.rows(spec.shards().firstRow(member), spec.shards().rows(member));
-            operands.copyShard(spec.rankOf(group, member), rows);
+    /** A copy of all rows of the A of the rank's group. */
+    static Matrix gatheredA(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
+        Shards shards = spec.shards(worldRank);
+        Matrix all = Matrix.allocate(arena, spec.aType(), shards.totalRows(), spec.k());
+        List<Integer> members = spec.members(worldRank);
+        for (int member = 0; member < members.size(); member++) {
+            Matrix rows = all.rows(shards.firstRow(member), shards.rows(member));
+            operands.copyShard(members.get(member), rows);
         }
         return all;
     }

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
 /**
  * Which files in a data folder are Weft's, as its two stamps tell: {@code data.txt} of the inputs,
@@ -73,9 +74,9 @@ public record OwnFiles(Path folder) {
         return names;
     }
 
-    public static Set<String> outputNames(int ranks, boolean gathered, boolean npy) {
+    public static Set<String> outputNames(IntStream ranks, boolean gathered, boolean npy) {
         Set<String> names = new LinkedHashSet<>();
-        for (int rank = 0; rank < ranks; rank++) {
+        for (int rank : ranks.toArray()) {
             names.add(outputName(rank));
             if (gathered) {
                 names.add(gatheredName(rank));
@@ -125,7 +126,8 @@ public record OwnFiles(Path folder) {
         }
         if (lines.size() == 1) {
             // Earlier versions listed no names, and had deleted all others.
-            return outputNames(Integer.parseInt(first.group(3)), true, true);
+            int ranks = Integer.parseInt(first.group(3));
+            return outputNames(IntStream.range(0, ranks), true, true);
         }
         Set<String> names = new LinkedHashSet<>(lines.subList(1, lines.size()));
         if (!names.stream().allMatch(name -> OUTPUT.matcher(name).matches())) {

@@ -46,7 +46,7 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         Shards shards =
                 options.shards != null
                         ? asked.shards()
-                        : Shards.even(a.rows() / asked.groups(), asked.ranksPerGroup());
+                        : Shards.even(a.rows() / asked.groups(), asked.shards().ranks());
         long columns = asked.transposeB() ? b.rows() : b.cols();
         ProblemSpec spec = asked.ofFiles(shards, a.cols(), columns, a.dtype(), b.dtype());
         return new UserFiles(spec, a, b);
@@ -64,9 +64,8 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
 
     @Override
     public Piece shard(int worldRank) {
-        int member = spec.memberOf(worldRank);
-        long first = spec.groupOf(worldRank) * spec.m() + spec.shards().firstRow(member);
-        return new Piece(a, first, spec.shards().rows(member), 0, a.cols());
+        long rows = spec.shards(worldRank).rows(spec.memberOf(worldRank));
+        return new Piece(a, spec.firstRow(worldRank), rows, 0, a.cols());
     }
 
     @Override

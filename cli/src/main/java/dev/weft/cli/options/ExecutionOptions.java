@@ -274,9 +274,11 @@ public final class ExecutionOptions {
         if (!strict) {
             return;
         }
-        int ranks = problem.ranksPerGroup();
-        Ascend.checkStrict(ranks, problem.m(), problem.k(), problem.n(), baseM(), baseN());
-        if (!problem.shards().equals(Shards.even(problem.m(), ranks))) {
+        for (var group : problem.replicaGroups().groups()) {
+            Ascend.checkStrict(
+                    group.size(), problem.m(), problem.k(), problem.n(), baseM(), baseN());
+        }
+        if (!problem.shards().equals(Shards.even(problem.m(), problem.shards().ranks()))) {
             throw new UsageException(
                     "--shards %s are uneven (the Ascend example refuses this)", problem.shards());
         }

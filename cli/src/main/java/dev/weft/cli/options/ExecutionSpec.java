@@ -135,16 +135,20 @@ public record ExecutionSpec(
         return hostPeers ? "host" : "device";
     }
 
-    /** All that an operator is told of the problem and the execution, but B and the algorithm. */
-    public <B extends OperatorBuilder<?, B>> B describe(B builder, ProblemSpec problem) {
-        builder.a(problem.shards(), problem.aType()).output(problem.outType()).engine(engine);
+    /**
+     * All that a rank's operator is told of the problem and the execution, but B and the algorithm.
+     */
+    public <B extends OperatorBuilder<?, B>> B describe(
+            B builder, ProblemSpec problem, int worldRank) {
+        Shards shards = problem.shards(worldRank);
+        builder.a(shards, problem.aType()).output(problem.outType()).engine(engine);
         if (computeWorkers > 0) {
             builder.computeWorkers(computeWorkers);
         }
         if (commWorkers > 0) {
             builder.commWorkers(commWorkers);
         }
-        Cut cut = cut(problem.shards(), problem.k());
+        Cut cut = cut(shards, problem.k());
         if (cut.chunkRows() > 0) {
             builder.chunkRows(cut.chunkRows());
         }

@@ -43,7 +43,8 @@ public final class ProblemOptions {
             paramLabel = "ROWS,...",
             split = ",",
             description =
-                    "Rows of A on each rank of a group, uneven and zero allowed (default: even).")
+                    "Rows of A on each rank of a group, uneven and zero allowed (default: even,"
+                            + " as it is where groups differ in size).")
     public long[] shards;
 
     @Mixin public GroupsOption groups = new GroupsOption();
@@ -94,8 +95,8 @@ public final class ProblemOptions {
     /** Checks everything and fills in what was not given. */
     public ProblemSpec spec() {
         OptionValues.ranks(ranks);
-        ReplicaGroups lists = groups.alike(ranks);
-        Shards rows = shardsPerGroup(ranks / lists.count());
+        ReplicaGroups lists = groups.in(ranks);
+        Shards rows = shardsOfFirst(lists);
         DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype.label : aDtype);
         DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype.label : bDtype);
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
@@ -123,7 +124,8 @@ public final class ProblemOptions {
         return seed == null ? DEFAULT_SEED : seed;
     }
 
-    private Shards shardsPerGroup(int perGroup) {
+    private Shards shardsOfFirst(ReplicaGroups lists) {
+        int perGroup = lists.groups().getFirst().size();
         if (shards == null) {
             return Shards.even(size("--gm", m, 2048, 0), perGroup);
         }
@@ -140,6 +142,13 @@ public final class ProblemOptions {
                     given, MOST_SIZE);
         }
         Shards rows = Shards.of(shards);
+        boolean alike = lists.groups().stream().allMatch(group -> group.size() == perGroup);
+        if (!alike && !rows.equals(Shards.even(rows.totalRows(), perGroup))) {
+            throw new UsageException(
+                    "--shards %s with --replica-groups %s: expected groups of as many ranks each,"
+                            + " or --gm, whose rows are spread evenly",
+                    given, lists);
+        }
         if (m != null && m != rows.totalRows()) {
             throw new UsageException(
                     "--shards %s are %s rows, --gm says %s: expected the same",

@@ -5,9 +5,11 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.GpuStream;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.List;
 
 /**
  * One rank's B, and all rows of its group's A as its product must have seen them, in device memory
@@ -20,22 +22,23 @@ record CudaInputs(DeviceBuffer aMemory, DeviceBuffer bMemory, DeviceMatrix a, De
     static CudaInputs upload(
             ProblemSpec problem, Operands operands, int worldRank, GpuStream stream) {
         Matrix hostB = operands.b(worldRank);
-        DeviceBuffer aMemory = memory(problem.aType(), problem.m(), problem.k());
+        Shards shards = problem.shards(worldRank);
+        DeviceBuffer aMemory = memory(problem.aType(), shards.totalRows(), problem.k());
         DeviceBuffer bMemory = memory(hostB.dtype(), hostB.rows(), hostB.cols());
         CudaInputs inputs =
                 new CudaInputs(
                         aMemory,
                         bMemory,
-                        DeviceMatrix.in(aMemory, problem.aType(), problem.m(), problem.k()),
+                        DeviceMatrix.in(aMemory, problem.aType(), shards.totalRows(), problem.k()),
                         DeviceMatrix.in(bMemory, hostB.dtype(), hostB.rows(), hostB.cols()));
         inputs.b.upload(hostB, stream);
-        int group = problem.groupOf(worldRank);
-        for (int member = 0; member < problem.ranksPerGroup(); member++) {
-            long count = problem.shards().rows(member);
+        List<Integer> members = problem.members(worldRank);
+        for (int member = 0; member < members.size(); member++) {
+            long count = shards.rows(member);
             try (Arena arena = Arena.ofConfined()) {
                 Matrix rows = Matrix.allocate(arena, problem.aType(), count, problem.k());
-                operands.copyShard(problem.rankOf(group, member), rows);
-                inputs.a.rows(problem.shards().firstRow(member), count).upload(rows, stream);
+                operands.copyShard(members.get(member), rows);
+                inputs.a.rows(shards.firstRow(member), count).upload(rows, stream);
             }
         }
         return inputs;

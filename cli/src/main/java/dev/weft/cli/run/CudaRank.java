@@ -15,6 +15,7 @@ import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Optional;
@@ -68,7 +69,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                         ? CudaAllGatherMatmul.withHostPeers(gpu, 0)
                         : CudaAllGatherMatmul.on(group, gpu);
         return execution
-                .describe(builder, problem)
+                .describe(builder, problem, rank)
                 .deadline(execution.deadline())
                 .b(inputs.b(), problem.transposeB())
                 .algorithm(algorithm)
@@ -130,8 +131,9 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     private void poisonPeers(DeviceMatrix gathered) {
         int member = problem.memberOf(rank);
-        long first = problem.shards().firstRow(member);
-        long end = first + problem.shards().rows(member);
+        Shards shards = problem.shards(rank);
+        long first = shards.firstRow(member);
+        long end = first + shards.rows(member);
         check.poison(gathered.rows(0, first));
         check.poison(gathered.rows(end, gathered.rows() - end));
     }

@@ -12,10 +12,14 @@ import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
 
 /** What a GPU can run, said in one line before anything is written. */
 public final class CudaRules {
@@ -38,17 +42,22 @@ public final class CudaRules {
                     "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s",
                     problem.outType().label(), type.label(), type.label());
         }
-        int last = problem.ranks() - 1;
+        List<Integer> largest =
+                Collections.max(
+                        problem.replicaGroups().groups(), Comparator.comparingInt(List::size));
+        int last = largest.getLast();
         if (problem.cols(last) < 1) {
             throw new UsageException(
                     "rank %s has no column of the %s of B: on the GPU expected one at least for"
                             + " every rank",
                     last, problem.n());
         }
-        if (execution.hostPeers() && problem.groups() > 1) {
+        if (execution.hostPeers() && !problem.replicaGroups().isAll(problem.ranks())) {
             throw new UsageException(
-                    "--peers host with --groups %s: expected one group, since rank 0 alone runs",
-                    problem.groups());
+                    "--peers host with %s: expected one group of all ranks, since rank 0 alone runs",
+                    problem.replicaGroups().isEqual(problem.ranks())
+                            ? "--groups " + problem.groups()
+                            : "--replica-groups " + problem.replicaGroups());
         }
     }
 
@@ -71,11 +80,13 @@ public final class CudaRules {
                             TRIAL_SIZE,
                             problem.aType(),
                             problem.bType());
-            try (CudaInputs inputs = CudaInputs.upload(shape, small, 0, stream);
+            int first = problem.rankOf(0, 0);
+            try (CudaInputs inputs = CudaInputs.upload(shape, small, first, stream);
                     CudaAllGatherMatmul op =
                             execution
                                     .cutFor(problem)
-                                    .describe(CudaAllGatherMatmul.withHostPeers(gpu, 0), shape)
+                                    .describe(
+                                            CudaAllGatherMatmul.withHostPeers(gpu, 0), shape, first)
                                     .deadline(execution.deadline())
                                     .b(inputs.b(), shape.transposeB())
                                     .algorithm(trialAlgorithm(execution))
@@ -114,7 +125,8 @@ public final class CudaRules {
             @Override
             public Matrix shard(int rank) {
                 int member = problem.memberOf(rank);
-                return a.rows(problem.shards().firstRow(member), problem.shards().rows(member));
+                Shards shards = problem.shards(rank);
+                return a.rows(shards.firstRow(member), shards.rows(member));
             }
 
             @Override

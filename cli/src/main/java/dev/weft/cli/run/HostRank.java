@@ -42,7 +42,7 @@ record HostRank(
     private AllGatherMatmulBuilder builder(PlanWriter algorithm, boolean keepGathered) {
         AllGatherMatmulBuilder builder =
                 execution
-                        .describe(AllGatherMatmul.on(group), problem)
+                        .describe(AllGatherMatmul.on(group), problem, world.rank())
                         .b(operands.b(world.rank()), problem.transposeB())
                         .algorithm(algorithm)
                         // All groups of the world share the cores, not only this one's ranks.
@@ -91,7 +91,7 @@ record HostRank(
         boolean withinBound =
                 equal
                         || sameBits
-                        || new ProductJudge(problem)
+                        || new ProductJudge(problem, world.rank())
                                 .judge(gathered, operands.b(world.rank()), kept.product())
                                 .withinBound();
         return new Judged(equalsInputs(gathered), equal, withinBound, product, null);
@@ -99,8 +99,8 @@ record HostRank(
 
     private boolean equalsInputs(Matrix gathered) {
         try (Arena arena = Arena.ofConfined()) {
-            int number = problem.groupOf(world.rank());
-            return gathered.bitwiseEquals(Operands.gatheredA(operands, problem, number, arena));
+            return gathered.bitwiseEquals(
+                    Operands.gatheredA(operands, problem, world.rank(), arena));
         }
     }
 

@@ -36,8 +36,9 @@ final class LiveRun implements RoundListener {
         reports.put(rank, soFar);
         int rounds = soFar.times().rounds();
         boolean alike = reports.values().stream().allMatch(one -> one.times().rounds() == rounds);
+        boolean some = reports.keySet().stream().anyMatch(one -> !problem.sitsOut(one));
         // Timelines of different calls do not belong into one picture.
-        if (reports.size() == tellers && alike) {
+        if (reports.size() == tellers && alike && some) {
             List<RankReport> all = List.copyOf(reports.values());
             page.show(() -> shown(all));
         }

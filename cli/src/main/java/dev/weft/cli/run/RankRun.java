@@ -15,6 +15,8 @@ import java.io.IOException;
  * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a functional
  * call on a poisoned output, judge the product and write it.
  *
+ * <p>A rank in no group does the same alone, with no rows and so with nothing to multiply or write.
+ *
  * <p>All ranks meet before each call. On a GPU, allocating, freeing and loading may wait for the
  * grids that run there, so no grid may wait for a rank that is still doing so.
  *
@@ -65,9 +67,14 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
             // After the operators' last call; under MPI peers wait for the reports meanwhile.
             Heartbeat.Work<RankReport> write =
                     () -> {
-                        inputs.folder()
-                                .writeOutputs(
-                                        rank, judged.product(), judged.gathered(), execution.npy());
+                        if (!inputs.problem().sitsOut(rank)) {
+                            inputs.folder()
+                                    .writeOutputs(
+                                            rank,
+                                            judged.product(),
+                                            judged.gathered(),
+                                            execution.npy());
+                        }
                         return report(site.device(), fused, measured, judged);
                     };
             return world == null ? write.call() : Heartbeat.during(world, write);

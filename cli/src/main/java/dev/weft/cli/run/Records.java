@@ -19,6 +19,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** Makes a run record out of what the ranks reported, or what was predicted. */
 public final class Records {
@@ -31,10 +33,15 @@ public final class Records {
             Hosts hosts,
             List<RankReport> reports,
             Verification verification) {
+        List<RankReport> members =
+                IntStream.range(0, reports.size())
+                        .filter(rank -> !problem.sitsOut(rank))
+                        .mapToObj(reports::get)
+                        .toList();
         return new RunRecord(
                 problem(problem),
-                execution(execution, hosts, reports),
-                views(reports),
+                execution(execution, hosts, members),
+                views(members),
                 problem.flopsPerRank(),
                 verification,
                 ranks(problem, reports),
@@ -121,7 +128,8 @@ public final class Records {
                 RhsOption.label(problem.columnSharded()),
                 problem.transposeB(),
                 problem.data(),
-                problem.seed());
+                problem.seed(),
+                RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()));
     }
 
     /** How reports came about. */
@@ -130,7 +138,11 @@ public final class Records {
         RankReport first = reports.getFirst();
         return new RunRecord.Execution(
                 execution.algorithm().label(),
-                first.algorithm(),
+                // Groups of different sizes may choose differently.
+                reports.stream()
+                        .map(RankReport::algorithm)
+                        .distinct()
+                        .collect(Collectors.joining(", ")),
                 execution.launcher(),
                 hosts.sizes(),
                 first.device(),
@@ -181,12 +193,15 @@ public final class Records {
                 reports.stream().mapToLong(report -> report.timeline().startNs()).min().orElse(0);
         List<RunRecord.Rank> ranks = new ArrayList<>();
         for (int rank = 0; rank < reports.size(); rank++) {
+            if (problem.sitsOut(rank)) {
+                continue;
+            }
             Timeline timeline = reports.get(rank).timeline();
             ranks.add(
                     new RunRecord.Rank(
                             rank,
                             problem.groupOf(rank),
-                            problem.shards().rows(problem.memberOf(rank)),
+                            problem.shards(rank).rows(problem.memberOf(rank)),
                             reports.get(rank).chunkRows(),
                             timeline.since(originNs)));
         }

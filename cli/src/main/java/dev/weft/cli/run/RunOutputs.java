@@ -59,8 +59,7 @@ final class RunOutputs {
 
     private void picture(RunRecord record) {
         if (!console.quiet() && !record.ranks().isEmpty()) {
-            int groupSize = record.problem().ranks() / record.problem().groups();
-            CallSpans call = CallSpans.of(record.ranks(), record.problem().ranks(), groupSize);
+            CallSpans call = CallSpans.of(record);
             String what = record.simulated() ? "one call" : "the last pipelined call";
             console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
             TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);

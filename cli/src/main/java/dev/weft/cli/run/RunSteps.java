@@ -29,6 +29,7 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -74,8 +75,9 @@ record RunSteps(
             List<RankReport> reports,
             Verification verification)
             throws IOException {
-        tellOfUnusedOptions(reports.getFirst(), outputs.console());
-        explain(reports.getFirst(), outputs.console());
+        RankReport first = reports.get(problem.rankOf(0, 0));
+        tellOfUnusedOptions(first, outputs.console());
+        explain(first, outputs.console());
         RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
         RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
         outputs.write(record);
@@ -201,7 +203,8 @@ record RunSteps(
     /** Names of the files in the data folder that hold this run's results. */
     private Set<String> outputNames(ProblemSpec problem) {
         int ranks = execution.hostPeers() ? 1 : problem.ranks();
-        return OwnFiles.outputNames(ranks, execution.keepGathered(), execution.npy());
+        IntStream writers = IntStream.range(0, ranks).filter(rank -> !problem.sitsOut(rank));
+        return OwnFiles.outputNames(writers, execution.keepGathered(), execution.npy());
     }
 
     /**
@@ -250,7 +253,7 @@ record RunSteps(
         boolean chooses =
                 execution.algorithm() == Algorithm.AUTO
                         && !execution.cuda()
-                        && problem.ranksPerGroup() > 1
+                        && problem.largestGroup() > 1
                         && problem.m() > 0;
         if (chooses) {
             StoredModel.storeIfMissing(Gemms.byName(execution.engine()), problem.aType(), heartbeat)

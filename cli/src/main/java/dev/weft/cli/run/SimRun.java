@@ -16,6 +16,7 @@ import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
@@ -32,6 +33,7 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Collectors;
 import picocli.CommandLine.ParseResult;
 
 /**
@@ -121,7 +123,7 @@ final class SimRun {
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
             options.execution.checkStrict(spec);
             SimRules.checkSlow(options.slow, spec.ranks());
-            PlanSearch search = search(machine, spec);
+            PlanSearch search = search(machine, spec, 0);
             console.info("Simulated on " + machine.name() + ": " + machine.description());
             console.info(
                     spec.ranks() + " ranks (sim" + hosts(search.hosts()) + "): " + spec.describe());
@@ -158,17 +160,27 @@ final class SimRun {
     }
 
     /**
-     * What the machine of {@code --soc-version} would take for a real run.
+     * What the machine of {@code --soc-version} would take for a real run, in its slowest group.
      *
      * @throws IllegalArgumentException where it cannot run that
      */
     static RunRecord.Predicted predicted(RunSteps steps, ProblemSpec spec) {
         SimRun run = new SimRun(steps);
         Machine machine = SimRules.machine(run.options.execution.socVersion);
-        PlanSearch search = run.search(machine, spec);
-        Candidate chosen = run.chosen(search, List.of());
+        return spec.replicaGroups().groups().stream()
+                .collect(Collectors.toMap(List::size, List::getFirst, (one, other) -> one))
+                .values()
+                .stream()
+                .map(rank -> run.predicted(run.search(machine, spec, rank)))
+                .max(Comparator.comparingDouble(group -> group.views().pipelined().median()))
+                .orElseThrow();
+    }
+
+    private RunRecord.Predicted predicted(PlanSearch search) {
+        Candidate chosen = chosen(search, List.of());
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        return new RunRecord.Predicted(machine.name(), PredictedViews.of(search, chosen, call));
+        return new RunRecord.Predicted(
+                search.machine().name(), PredictedViews.of(search, chosen, call));
     }
 
     /** Whether another look at every rank costs no time that a user would notice. */
@@ -176,19 +188,21 @@ final class SimRun {
         return call.transfers() <= QUICK_TRANSFERS;
     }
 
-    private PlanSearch search(Machine machine, ProblemSpec spec) {
+    /** For the group of a rank. */
+    private PlanSearch search(Machine machine, ProblemSpec spec, int rank) {
+        Shards shards = spec.shards(rank);
         return SimRules.search(
                 machine,
                 new Problem(
-                        spec.shards(),
+                        shards,
                         spec.k(),
-                        List.of(spec.cols(0)),
+                        List.of(spec.cols(rank)),
                         spec.aType(),
                         spec.outType(),
                         execution.keepGathered(),
                         execution.computeWorkers(),
                         execution.commWorkers(),
-                        execution.cut(spec.shards(), spec.k()),
+                        execution.cut(shards, spec.k()),
                         null,
                         options.slow));
     }

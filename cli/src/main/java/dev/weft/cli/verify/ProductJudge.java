@@ -27,8 +27,9 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
     private static final int SAMPLED_ROWS = 64;
     private static final int FREIVALDS_ROUNDS = 8;
 
-    public ProductJudge(ProblemSpec problem) {
-        this(problem.shards(), problem.transposeB(), problem.seed());
+    /** For products of the rank's group. */
+    public ProductJudge(ProblemSpec problem, int worldRank) {
+        this(problem.shards(worldRank), problem.transposeB(), problem.seed());
     }
 
     /**

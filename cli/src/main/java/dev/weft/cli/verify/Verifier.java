@@ -34,7 +34,6 @@ public final class Verifier {
     private final DataFolder folder;
     private final Gemm unfused;
     private final Promise promise;
-    private final ProductJudge judge;
     private final Progress progress;
     private int verified;
     private Matrix golden;
@@ -54,7 +53,6 @@ public final class Verifier {
         this.folder = folder;
         this.unfused = unfused;
         this.promise = promise;
-        this.judge = new ProductJudge(problem);
         this.progress = progress;
     }
 
@@ -137,14 +135,14 @@ public final class Verifier {
     /** Ranks of one group that hold the same B. */
     private void verifyPart(List<Integer> ranks) {
         int first = ranks.getFirst();
-        int group = problem.groupOf(first);
         try (Arena arena = Arena.ofShared()) {
-            Matrix a = Operands.gatheredA(operands, problem, group, arena);
+            Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = operands.b(first);
             Matrix reference =
                     unfused == null
                             ? output(first, arena)
-                            : judge.unfused(unfused, a, b, problem.outType(), arena);
+                            : new ProductJudge(problem, first)
+                                    .unfused(unfused, a, b, problem.outType(), arena);
             judge(a, b, reference, true, first);
             for (int rank : ranks) {
                 compare(a, b, reference, rank);
@@ -171,7 +169,7 @@ public final class Verifier {
      * @param bitwise whether C is the reference
      */
     private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank) {
-        Judgement judged = judge.judge(a, b, c);
+        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c);
         found =
                 found.and(
                         new Verification(

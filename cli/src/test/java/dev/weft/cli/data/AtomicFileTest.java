@@ -20,6 +20,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -133,7 +134,7 @@ class AtomicFileTest {
                         1);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));
-        data.stampOutputs(2, OwnFiles.outputNames(2, false, false));
+        data.stampOutputs(2, OwnFiles.outputNames(IntStream.range(0, 2), false, false));
         assertEquals(
                 List.of(
                         "data.txt",

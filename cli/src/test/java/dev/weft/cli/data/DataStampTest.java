@@ -43,6 +43,28 @@ class DataStampTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"0,1/2,3,4", "4,1,2/0", "3,0"})
+    void listsOfRanksAreReadAsWritten(String groups) {
+        ReplicaGroups lists = ReplicaGroups.parse(groups);
+        int members = lists.groups().getFirst().size();
+        ProblemSpec spec =
+                new ProblemSpec(
+                        5,
+                        lists,
+                        Shards.even(31, members),
+                        16,
+                        8,
+                        DType.FP16,
+                        DType.FP16,
+                        DType.FP32,
+                        false,
+                        false,
+                        "normal",
+                        19);
+        assertEquals(spec, DataStamp.read(DataStamp.write(spec, true), DType.FP32));
+    }
+
+    @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {

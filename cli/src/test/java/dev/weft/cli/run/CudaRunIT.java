@@ -74,6 +74,8 @@ class CudaRunIT {
                 "-n 8 --gm 1024 --gk 64 --gn 64 --rhs column-sharded --splits-per-rank 3",
                 "-n 4 --groups 2 --shards 300,20 --gk 128 --gn 96 --rhs column-sharded --dtype bf16"
                         + " --out-dtype bf16 --algorithm mesh-pull",
+                "-n 6 --replica-groups 5,1/2,4,0 --gm 310 --gk 128 --gn 96 --algorithm mesh-pull",
+                "-n 5 --replica-groups 1,3/4 --gm 300 --gk 64 --gn 40 --rhs column-sharded",
                 "-n 2 --gm 600 --gk 512 --gn 100 --base-m 128 --base-n 32 --algorithm mesh-pull",
                 "-n 4 --gm 512 --gk 512 --gn 128 --chunk-rule ascend --base-m 64 --base-n 32"
                         + " --comm-blocks 2",

@@ -8,6 +8,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.cli.Invocation;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.ffi.OpenBlas;
+import dev.weft.op.Timeline;
+import dev.weft.report.CallSpans;
+import dev.weft.report.RecordReader;
+import dev.weft.report.RunRecord;
+import dev.weft.report.RunView;
+import dev.weft.report.ShownRun;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
@@ -18,6 +24,8 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -85,6 +93,11 @@ class RunTest {
                 "-n 4 --replica-groups 2,0/1,3 --gm 31 --gk 20 --gn 9 --keep-gathered",
                 "-n 6 --replica-groups 5,1,3/2,4,0 --gm 31 --gk 20 --gn 9 --rhs column-sharded"
                         + " --algorithm ring",
+                "-n 5 --replica-groups 0,1/2,3,4 --gm 31 --gk 20 --gn 9 --keep-gathered --npy",
+                "-n 6 --replica-groups 5,1/2,4,0 --gm 31 --gk 20 --gn 9 --rhs column-sharded"
+                        + " --algorithm mesh-push",
+                "-n 6 --replica-groups 4/0,2,5 --gm 31 --gk 20 --gn 9 --algorithm ring"
+                        + " --transpose-b --data seed19 -v Ascend910B1",
                 "-n 2 --gm 300 --gk 900 --gn 8 --base-m 32 --base-n 64 --algorithm"
                         + " bidirectional-ring",
                 "-n 2 --gm 40 --gk 20 --gn 8 --splits-per-rank 3 --data seed19 --engine scalar",
@@ -99,6 +112,52 @@ class RunTest {
         Invocation run = run(arguments);
         assertEquals(0, run.code(), run.err() + run.out());
         assertTrue(run.out().contains("Verification PASSED."), run.out());
+    }
+
+    /** Groups of different sizes, one with a stride, and two ranks in none. */
+    @Test
+    void ranksInNoGroupSitOut() throws IOException {
+        Path json = folder.resolve("groups.json");
+        Path report = folder.resolve("groups.html");
+        String groups = "-n 7 --replica-groups 5,1/2,4,6 --gm 64 --gk 40 --gn 24";
+        Invocation run = run(groups + " --json " + json + " --report " + report);
+        assertEquals(0, run.code(), run.err() + run.out());
+        assertTrue(
+                run.out()
+                        .contains(
+                                "in shards of 32,32 or 22,21,21 rows, B [40, 24] fp16 replicated, C"
+                                        + " fp32, groups of ranks 5,1/2,4,6, 2 of 7 ranks sit out"),
+                run.out());
+        for (int rank = 0; rank < 7; rank++) {
+            boolean member = rank != 0 && rank != 3;
+            Path output = folder.resolve("out/output_rank" + rank + ".bin");
+            assertEquals(member, Files.exists(output), output.toString());
+            assertTrue(!member || Files.size(output) == 64 * 24 * 4, output.toString());
+        }
+        RunRecord record = RecordReader.read(json).run();
+        assertEquals("5,1/2,4,6", record.problem().replicaGroups());
+        assertEquals(
+                "1 0 32, 2 1 22, 4 1 21, 5 0 32, 6 1 21",
+                record.ranks().stream()
+                        .map(rank -> rank.rank() + " " + rank.group() + " " + rank.shardRows())
+                        .collect(Collectors.joining(", ")));
+        ShownRun shown = RunView.of(record, "groups.json");
+        assertFalse(shown.analysis().shares().isEmpty(), "all ranks that take part are known");
+        Set<Integer> first = Set.of(5, 1);
+        CallSpans call = shown.call();
+        for (CallSpans.RankSpans rank : call.ranks()) {
+            for (Timeline.Track track : rank.tracks()) {
+                for (Timeline.Span span : track.spans()) {
+                    assertEquals(first.contains(rank.rank()), first.contains(span.source()));
+                    assertEquals(first.contains(rank.rank()), first.contains(span.peer()));
+                }
+            }
+        }
+        assertTrue(Files.readString(report).contains("5,1/2,4,6"), "groups in the report");
+        Invocation verified =
+                Invocation.of("verify", "--data-dir", folder.resolve("out").toString());
+        assertEquals(0, verified.code(), verified.err() + verified.out());
+        assertTrue(run(groups).out().contains("Reusing"), "same problem");
     }
 
     /** The odd shape makes OpenBLAS take other kernels for a shard than for all rows. */

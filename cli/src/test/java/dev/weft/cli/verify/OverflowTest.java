@@ -139,7 +139,7 @@ class OverflowTest {
                     c.set(row, col, a.get(row, 0) * b.get(0, col));
                 }
             }
-            ProductJudge judge = new ProductJudge(problem);
+            ProductJudge judge = new ProductJudge(problem, 0);
             ProductJudge.Judgement right = judge.judge(a, b, c);
             assertTrue(right.withinBound(), right.deviation().describe());
             assertTrue(right.checkedRows() < rows, "a sample of " + right.checkedRows());

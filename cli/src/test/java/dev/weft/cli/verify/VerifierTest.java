@@ -83,6 +83,20 @@ class VerifierTest {
     }
 
     @Test
+    void everyGroupIsJudgedWhateverItsSize() throws IOException {
+        String groups = "-n 5 --replica-groups 4,0/1,3,2 --gm 24 --gk 32 --gn 16";
+        Invocation run = Invocation.of(Invocation.shortRun(groups, folder).toArray(String[]::new));
+        assertEquals(0, run.code(), run.err());
+        Verification right = verifyCompared(Promise.BITWISE, true);
+        assertTrue(right.passed());
+        assertEquals(48, right.checkedRows(), "the rows of two groups");
+        spoil(3);
+        assertFalse(verifyCompared(Promise.BITWISE, true).passed());
+        assertEquals(
+                ExitCode.FAILED, Invocation.of("verify", "--data-dir", folder.toString()).code());
+    }
+
+    @Test
     void theFirstIsJudgedToo() throws IOException {
         spoil(0);
         assertFalse(verifyCompared(Promise.FLOAT64_BOUND, true).withinBound());
