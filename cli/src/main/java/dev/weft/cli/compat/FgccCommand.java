@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.simulate.SimRules;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccResult;
@@ -20,7 +19,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.Arrays;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -50,12 +48,6 @@ public final class FgccCommand extends ProductCommand {
 
     @Mixin GroupsOption groups;
 
-    @Option(
-            names = "--lnc",
-            paramLabel = "L",
-            description = "Logical-core programs per rank, 1 or 2 (default: ${DEFAULT-VALUE}).")
-    int lnc = 1;
-
     @Option(names = "--force-hbm", description = "force_hbm_cc: the HBM path in any case.")
     boolean forceHbm;
 
@@ -73,17 +65,13 @@ public final class FgccCommand extends ProductCommand {
                             + " (default: 1024; of --m 256, of --k 1024).")
     Long n;
 
+    private int lnc;
     private FgccConfig config;
     private Fgcc.Path path;
     private int channels;
 
     public FgccCommand() {
-        super(4, 2, 5);
-    }
-
-    @Override
-    DType type() {
-        return source.type();
+        super("weft.fgcc/2", 4, 2, 5);
     }
 
     @Override
@@ -92,39 +80,25 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    void refuseSimulatedGroups(int count) {
-        groups.refuseSimulated(count);
-    }
-
-    @Override
     ProductRun run(int count, Arena arena) {
         ReplicaGroups lists = groups.alike(count);
+        if (mode.simulated()) {
+            groups.refuseSimulated(count);
+        }
+        lnc = source.lnc();
         config = new FgccConfig(lnc, onChipBytes);
-        ProductRun run =
-                run(
-                        count / lists.count(),
-                        lists,
-                        source.m(256),
-                        source.k(1024),
-                        SourceOptions.size("--n-global", n, 1024),
-                        false,
-                        arena);
-        channels = config.channels(run.ranks());
-        path =
-                config.path(
-                        run.ranks(),
-                        run.m(),
-                        run.k(),
-                        run.cols(0),
-                        run.type(),
-                        run.type(),
-                        forceHbm);
-        return run;
+        long m = source.m(256);
+        long k = source.k(1024);
+        long all = SourceOptions.size("--n-global", n, 1024);
+        DType type = source.type();
+        ProductRun asked = new ProductRun(this, lists, m, k, all, false, type, arena);
+        channels = config.channels(asked.ranks());
+        path = config.path(asked.ranks(), m, k, asked.cols(0), type, type, forceHbm);
+        return asked;
     }
 
     @Override
-    public SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        ProductRun run = at.run();
+    SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
         return call(
                 at,
                 Fgcc.prepare(
@@ -139,8 +113,7 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    public SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        ProductRun run = at.run();
+    SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
         return call(
                 at,
                 Fgcc.prepare(
@@ -160,38 +133,22 @@ public final class FgccCommand extends ProductCommand {
         M lhs = at.site().put(at.shard());
         at.world().barrier();
         FgccResult<M> result = fgcc.call(lhs);
-        return at.call(
-                fgcc.operator(),
-                new SourceCall.Layout(result.shape(), result.path().name(), result.channels()),
-                fgcc::close);
+        return at.call(fgcc.operator(), result.shape(), result.path().name(), fgcc::close);
     }
 
     /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
     @Override
-    public boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
         return deviation.maxAbsErr() <= TOLERANCE + TOLERANCE * deviation.maxAbsExpected();
     }
 
     @Override
-    public boolean looksAtEveryRow() {
-        return false;
+    PlanSearch search() {
+        return slicedRing(lnc, channels, path == Fgcc.Path.SBUF);
     }
 
     @Override
-    PlanSearch search(ProductRun run) {
-        return PlanSearch.ofSlicedRing(
-                SimRules.machine(mode.machine, lnc),
-                run.shards(),
-                run.k(),
-                run.cols(0),
-                run.type(),
-                lnc,
-                channels,
-                path == Fgcc.Path.SBUF);
-    }
-
-    @Override
-    String describe(ProductRun run) {
+    String describe() {
         return text(
                 "%s, tp_degree %d, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
                 count(run.groups().count(), "group"),
@@ -208,18 +165,7 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    String line(SourceReport report) {
-        return text(
-                "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g %s",
-                report.rank(),
-                Arrays.toString(report.shape()),
-                report.judged().maxAbsErr(),
-                report.judged().relErr(),
-                verdict(report));
-    }
-
-    @Override
-    void writeProblem(ProductRun run, JsonGenerator json) throws IOException {
+    void writeProblem(JsonGenerator json) throws IOException {
         json.writeNumberField("tpDegree", run.ranks());
         json.writeNumberField("numGroups", run.groups().count());
         json.writeStringField("replicaGroups", run.groups().toString());

@@ -19,53 +19,48 @@ import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 
 /**
  * One rank's part of {@code weft gather}: the gather and, in turns with it, a plain copy of as many
- * bytes, by all ranks at once. Its times are those of all ranks together. Any rank's thread may run
- * it.
+ * bytes, by all ranks at once. Its times are those of all ranks together.
  *
- * @param rows of the input of each rank
  * @param lnc programs per rank, for the tiled gather
- * @param wholes what groups must end with, by first rank and seed; filled as needed
  */
 record GatherRun(
+        GatherCommand command,
         Kind kind,
-        long rows,
-        long cols,
-        DType dtype,
+        long m,
+        long k,
+        DType type,
         ReplicaGroups groups,
         int lnc,
         Sb2sbConfig config,
-        boolean cuda,
-        int warmup,
-        int iterations,
-        long seed,
-        Map<String, Matrix> wholes,
-        Arena arena) {
+        Arena arena)
+        implements SourceRun {
 
     private static final int FIRST_CALLS = 2;
 
     /** Which of the gathers. */
-    public enum Kind {
+    enum Kind {
         UNTILED,
         TILED,
-        ROWS
+        ROWS;
+
+        String text() {
+            return this == ROWS ? "rows" : this == TILED ? "sb2sb tiled" : "sb2sb";
+        }
     }
 
-    /**
-     * @param progress told of all that is gathered, measured or to be verified
-     */
-    SourceReport run(Fabric world, Progress progress) {
+    @Override
+    public SourceReport run(Fabric world, Progress progress) {
         int tp = groups.with(world.rank()).size();
-        if (!cuda) {
+        if (!command.mode.cuda()) {
             try (Sb2sb<Matrix> gather = onHost(world, tp)) {
                 SourceSite.Host site = new SourceSite.Host(Transport.of(world));
                 return run(world, tp, site, gather, progress);
             }
         }
-        try (SourceSite.Device site = new SourceSite.Device(Transport.of(world));
+        try (SourceSite.Device site = SourceSite.Device.of(Transport.of(world));
                 Sb2sb<DeviceMatrix> gather = onDevice(world, site.gpu(), tp)) {
             return run(world, tp, site, gather, progress);
         }
@@ -73,6 +68,9 @@ record GatherRun(
 
     private <M> SourceReport run(
             Fabric world, int tp, SourceSite<M> site, Sb2sb<M> gather, Progress progress) {
+        long seed = command.options.seed;
+        int warmup = command.rounds.warmup();
+        int iterations = command.rounds.iterations();
         progress.begin("gathering", (long) FIRST_CALLS + warmup + iterations);
         boolean exact = true;
         // Other data first, twice, since operators have two sets of buffers: what a measured
@@ -112,22 +110,13 @@ record GatherRun(
                 "",
                 gather.programs(),
                 0,
-                verdict(exact),
+                new Verification(Promise.BITWISE, exact, true, true, null, 0, 0, m, m, false, 0),
                 report(site.device(), gather, times, exact));
     }
 
-    /** What a rank of the largest group gets from its peers in a call. */
-    long receivedBytes() {
-        return receivedBytes(groups.groups().stream().mapToInt(List::size).max().orElse(1));
-    }
-
-    private long receivedBytes(int tp) {
-        return (tp - 1) * rows * cols * dtype.bytes();
-    }
-
-    private Verification verdict(boolean exact) {
-        return new Verification(
-                Promise.BITWISE, exact, true, true, null, 0, 0, rows, rows, false, 0);
+    /** What a rank gets from its peers in a call, in a group of {@code tp}. */
+    long receivedBytes(int tp) {
+        return (tp - 1) * m * k * type.bytes();
     }
 
     /** A gather is comm-only; in the place of the unfused call stands the plain copy. */
@@ -151,17 +140,17 @@ record GatherRun(
 
     private Sb2sb<Matrix> onHost(Fabric world, int tp) {
         return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, rows, cols, dtype, groups, tp, config);
-            case TILED -> Sb2sb.tiled(world, rows, cols, dtype, groups, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, rows, cols, dtype, groups, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, m, k, type, groups, tp, config);
+            case TILED -> Sb2sb.tiled(world, m, k, type, groups, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, m, k, type, groups, tp, config);
         };
     }
 
     private Sb2sb<DeviceMatrix> onDevice(Fabric world, Gpu gpu, int tp) {
         return switch (kind) {
-            case UNTILED -> Sb2sb.untiled(world, gpu, rows, cols, dtype, groups, tp, config);
-            case TILED -> Sb2sb.tiled(world, gpu, rows, cols, dtype, groups, tp, lnc, config);
-            case ROWS -> Sb2sb.rows(world, gpu, rows, cols, dtype, groups, tp, config);
+            case UNTILED -> Sb2sb.untiled(world, gpu, m, k, type, groups, tp, config);
+            case TILED -> Sb2sb.tiled(world, gpu, m, k, type, groups, tp, lnc, config);
+            case ROWS -> Sb2sb.rows(world, gpu, m, k, type, groups, tp, config);
         };
     }
 
@@ -179,7 +168,7 @@ record GatherRun(
     }
 
     private Matrix input(Fabric world, long ofSeed) {
-        Matrix input = Matrix.allocate(arena, dtype, rows, cols);
+        Matrix input = Matrix.allocate(arena, type, m, k);
         new NormalData(ofSeed, world.rank()).fill(input);
         return input;
     }
@@ -187,7 +176,7 @@ record GatherRun(
     private boolean isExact(Matrix out, Fabric world, long ofSeed) {
         List<Integer> members = groups.with(world.rank());
         Matrix whole =
-                wholes.computeIfAbsent(
+                command.wholes.computeIfAbsent(
                         members.getFirst() + " " + ofSeed, key -> whole(members, ofSeed));
         return out.bitwiseEquals(whole);
     }
@@ -196,10 +185,9 @@ record GatherRun(
     private Matrix whole(List<Integer> members, long ofSeed) {
         int tp = members.size();
         boolean below = kind == Kind.ROWS;
-        Matrix whole =
-                Matrix.allocate(arena, dtype, below ? rows * tp : rows, below ? cols : cols * tp);
+        Matrix whole = Matrix.allocate(arena, type, below ? m * tp : m, below ? k : k * tp);
         for (int r = 0; r < tp; r++) {
-            Matrix part = below ? whole.rows(r * rows, rows) : whole.block(0, rows, r * cols, cols);
+            Matrix part = below ? whole.rows(r * m, m) : whole.block(0, m, r * k, k);
             new NormalData(ofSeed, members.get(r)).fill(part);
         }
         return whole;

@@ -11,15 +11,17 @@ import dev.weft.compat.HelionResult;
 import dev.weft.compat.HelionShared;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
+import dev.weft.cuda.Gpu;
+import dev.weft.cuda.GpuStream;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
 import dev.weft.tensor.Matrix;
-import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * Helion's call and its two halves, with buffers that all calls use again. Its times are those of
@@ -29,150 +31,101 @@ import java.util.Optional;
  */
 final class HelionCall<M> implements SourceCall<M> {
 
-    /** The calls in one kind of memory. */
-    interface Calls<M> {
+    /**
+     * The calls in one kind of memory.
+     *
+     * @param whole gathers and multiplies
+     * @param gather after which all chunks are ready
+     * @param multiply what has been gathered
+     */
+    private record Calls<M>(
+            String engine,
+            HelionShared<M> shared,
+            Supplier<HelionResult<M>> whole,
+            Supplier<HelionGather> gather,
+            Supplier<HelionResult<M>> multiply) {}
 
-        /** Gathers and multiplies. */
-        HelionResult<M> whole();
-
-        /** Gathers; afterwards all chunks are ready. */
-        HelionGather gather();
-
-        /** Multiplies what has been gathered. */
-        HelionResult<M> multiply();
-
-        void close();
-    }
-
-    private final Fabric group;
+    private final At<M, ?> at;
+    private final int splits;
     private final Calls<M> calls;
-    private final Layout layout;
-    private final String engine;
-    private final long chunkRows;
     private HelionResult<M> last;
     private Timeline timeline;
 
-    private HelionCall(Fabric group, Calls<M> calls, ProductRun run, int splits, String engine) {
-        this.group = group;
+    private HelionCall(At<M, ?> at, int splits, Calls<M> calls) {
+        this.at = at;
+        this.splits = splits;
         this.calls = calls;
-        this.layout = new Layout(new long[] {run.m() * run.ranks(), run.n()}, "", splits);
-        this.engine = engine;
-        this.chunkRows = Math.max(1, run.m() / splits);
-        group.barrier();
-        ns(View.COMM_ONLY);
+        at.group().barrier();
+        fusedNs(View.COMM_ONLY);
     }
 
     static HelionCall<Matrix> onHost(At<Matrix, SourceSite.Host> at, int splits) {
         ProductRun run = at.run();
         Fabric group = at.group();
+        int rank = group.rank();
         Matrix b = at.b();
         HelionShared<Matrix> shared = Helion.empty(group, run.m(), run.k(), run.type());
         shared.local().copyFrom(at.shard());
-        HelionProgress progress = Helion.progress(group, splits);
-        Arena arena = Arena.ofShared();
-        Matrix gathered = Matrix.allocate(arena, run.type(), run.m() * run.ranks(), run.k());
+        HelionProgress ready = Helion.progress(group, splits);
+        Matrix aOut = Matrix.allocate(run.arena(), run.type(), run.m() * run.ranks(), run.k());
+        Supplier<Matrix> product =
+                () -> Helion.matmulWithProgress(aOut, shared, b, true, ready, splits, rank);
         Calls<Matrix> calls =
-                new Calls<>() {
-                    @Override
-                    public HelionResult<Matrix> whole() {
-                        return Helion.allGatherMatmul(
-                                group, shared, b, true, gathered, progress, splits);
-                    }
-
-                    @Override
-                    public HelionGather gather() {
-                        return Helion.copyEngineAllGatherWithProgress(
-                                gathered, shared, progress, splits);
-                    }
-
-                    @Override
-                    public HelionResult<Matrix> multiply() {
-                        Matrix c =
-                                Helion.matmulWithProgress(
-                                        gathered, shared, b, true, progress, splits, group.rank());
-                        return new HelionResult.OnHost(gathered, c);
-                    }
-
-                    @Override
-                    public void close() {
-                        shared.close();
-                        arena.close();
-                    }
-                };
-        return new HelionCall<>(group, calls, run, splits, Gemms.auto().name());
+                new Calls<>(
+                        Gemms.auto().name(),
+                        shared,
+                        () -> Helion.allGatherMatmul(group, shared, b, true, aOut, ready, splits),
+                        () -> Helion.copyEngineAllGatherWithProgress(aOut, shared, ready, splits),
+                        () -> new HelionResult.OnHost(aOut, product.get()));
+        return new HelionCall<>(at, splits, calls);
     }
 
     static HelionCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at, int splits) {
         ProductRun run = at.run();
         Fabric group = at.group();
-        SourceSite.Device site = at.site();
+        Gpu gpu = at.site().gpu();
+        GpuStream stream = at.site().stream();
+        int rank = group.rank();
         DeviceMatrix b = at.b();
         HelionShared<DeviceMatrix> shared =
-                HelionCuda.empty(group, site.gpu(), run.m(), run.k(), run.type());
-        site.copy(at.shard(), shared.local());
-        DeviceProgress progress = site.progress(run.ranks() * splits);
-        DeviceMatrix gathered = site.allocate(run.type(), run.m() * run.ranks(), run.k());
+                HelionCuda.empty(group, gpu, run.m(), run.k(), run.type());
+        at.site().copy(at.shard(), shared.local());
+        DeviceProgress ready = at.site().progress(run.ranks() * splits);
+        DeviceMatrix aOut = at.site().allocate(run.type(), run.m() * run.ranks(), run.k());
         Calls<DeviceMatrix> calls =
-                new Calls<>() {
-                    @Override
-                    public HelionResult<DeviceMatrix> whole() {
-                        return HelionCuda.allGatherMatmul(
-                                group,
-                                site.gpu(),
-                                shared,
-                                b,
-                                true,
-                                gathered,
-                                progress,
-                                splits,
-                                site.stream());
-                    }
-
-                    @Override
-                    public HelionGather gather() {
-                        return HelionCuda.copyEngineAllGatherWithProgress(
-                                gathered, shared, progress, splits, site.stream());
-                    }
-
-                    @Override
-                    public HelionResult<DeviceMatrix> multiply() {
-                        return HelionCuda.matmulWithProgress(
-                                gathered,
-                                shared,
-                                b,
-                                true,
-                                progress,
-                                splits,
-                                group.rank(),
-                                site.stream());
-                    }
-
-                    @Override
-                    public void close() {
-                        shared.close();
-                    }
-                };
-        return new HelionCall<>(group, calls, run, splits, "gated");
+                new Calls<>(
+                        "gated",
+                        shared,
+                        () ->
+                                HelionCuda.allGatherMatmul(
+                                        group, gpu, shared, b, true, aOut, ready, splits, stream),
+                        () ->
+                                HelionCuda.copyEngineAllGatherWithProgress(
+                                        aOut, shared, ready, splits, stream),
+                        () ->
+                                HelionCuda.matmulWithProgress(
+                                        aOut, shared, b, true, ready, splits, rank, stream));
+        return new HelionCall<>(at, splits, calls);
     }
 
     @Override
-    public Layout layout() {
-        return layout;
+    public long[] shape() {
+        return new long[] {at.run().m() * at.run().ranks(), at.run().n()};
     }
 
     @Override
-    public long ns(View view) {
+    public long fusedNs(View view) {
         if (last != null) {
             last.close();
             last = null;
         }
         long start = System.nanoTime();
         if (view == View.COMM_ONLY) {
-            try (HelionGather gather = calls.gather()) {
+            try (HelionGather gather = calls.gather().get()) {
                 gather.await();
             }
         } else {
-            last = view == View.PIPELINED ? calls.whole() : calls.multiply();
+            last = (view == View.PIPELINED ? calls.whole() : calls.multiply()).get();
             last.await();
         }
         long elapsed = System.nanoTime() - start;
@@ -184,10 +137,9 @@ final class HelionCall<M> implements SourceCall<M> {
 
     /** The call does not tell what its halves did when; of it only begin and end are known. */
     private Timeline timeline(long startNs, long elapsedNs) {
-        int rank = group.rank();
+        int rank = at.group().rank();
         Timeline.Span span =
-                Timeline.Span.local(
-                        Timeline.Kind.COMPUTE, rank, rank, 0, layout.shape()[0], 0, elapsedNs);
+                Timeline.Span.local(Timeline.Kind.COMPUTE, rank, rank, 0, shape()[0], 0, elapsedNs);
         return new Timeline(
                 rank, startNs, elapsedNs, List.of(new Timeline.Track("compute-0", List.of(span))));
     }
@@ -208,21 +160,15 @@ final class HelionCall<M> implements SourceCall<M> {
         return Optional.of(last.aOut());
     }
 
-    /** The symmetric shard. */
-    @Override
-    public long reachableBytes() {
-        return 0;
-    }
-
     @Override
     public RankReport report(String device, Measured measured, boolean exact, boolean equal) {
         return new RankReport(
                 "helion",
                 device,
-                engine,
-                Transport.of(group).cores().cores(),
+                calls.engine(),
+                Transport.of(at.group()).cores().cores(),
                 1,
-                chunkRows,
+                Math.max(1, at.run().m() / splits),
                 measured.times(),
                 exact,
                 equal,
@@ -236,6 +182,6 @@ final class HelionCall<M> implements SourceCall<M> {
         if (last != null) {
             last.close();
         }
-        calls.close();
+        calls.shared().close();
     }
 }

@@ -3,190 +3,132 @@ package dev.weft.cli.compat;
 import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import dev.weft.cli.options.CallOptions;
-import dev.weft.cli.options.RhsOption;
-import dev.weft.cli.run.RankReport;
-import dev.weft.cli.run.Records;
-import dev.weft.cli.simulate.PredictedViews;
+import dev.weft.cli.compat.ProductRun.At;
 import dev.weft.cli.simulate.SimRules;
-import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.view.Summary;
-import dev.weft.fabric.ReplicaGroups;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.gemm.Deviation;
 import dev.weft.plan.Hosts;
-import dev.weft.report.CallSpans;
 import dev.weft.report.RecordJson;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunRecordJson;
 import dev.weft.report.RunView;
 import dev.weft.report.Verification;
-import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
-import dev.weft.sim.Prediction;
-import dev.weft.sim.SimulatedView;
-import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.io.IOException;
-import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** A command that multiplies what it gathers; its outcome is a run record with more to it. */
-abstract class ProductCommand extends SourceCommand implements ProductRun.Source {
+abstract class ProductCommand extends SourceCommand<ProductRun> {
 
-    /** Of the latest {@link #job}. */
-    private ProductRun run;
+    /** All rows of a group's A, by its number; filled as needed, in the run's arena. */
+    final Map<Integer, Matrix> inputs = new ConcurrentHashMap<>();
 
-    ProductCommand(int ranks, int warmup, int iterations) {
-        super(ranks, warmup, iterations);
+    ProductCommand(String schema, int ranks, int warmup, int iterations) {
+        super(schema, ranks, warmup, iterations);
     }
 
-    /** Of A, B and C. */
-    abstract DType type();
+    /** Prepares the call in host memory. Collective. */
+    abstract SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at);
 
-    /** What the options ask for. */
-    abstract ProductRun run(int count, Arena arena);
+    /** Likewise on a GPU. */
+    abstract SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
 
-    /** How the problem is priced. */
-    abstract PlanSearch search(ProductRun asked);
+    /** The source's own rule. */
+    abstract boolean isRight(Deviation deviation, Matrix product, Matrix unfused);
+
+    /** Whether every row is compared with float64, however many there are. */
+    boolean looksAtEveryRow() {
+        return false;
+    }
 
     /** What runs, after the number of ranks. */
-    abstract String describe(ProductRun asked);
-
-    /** A rank's line, in the source's words. */
-    abstract String line(SourceReport report);
-
-    /** Refuses more than one group, where one is simulated. */
-    void refuseSimulatedGroups(int count) {}
+    abstract String describe();
 
     /** Writes what the source calls the problem. */
-    abstract void writeProblem(ProductRun asked, JsonGenerator json) throws IOException;
+    abstract void writeProblem(JsonGenerator json) throws IOException;
 
-    final ProductRun run(
-            int groupSize,
-            ReplicaGroups groups,
-            long m,
-            long k,
-            long n,
-            boolean ownB,
-            Arena arena) {
-        return new ProductRun(
-                this,
-                groupSize,
-                groups,
-                m,
-                k,
-                n,
-                ownB,
-                type(),
-                mode.cuda(),
-                options.seed,
-                rounds.warmup(),
-                rounds.iterations(),
-                new ConcurrentHashMap<>(),
-                arena);
-    }
-
-    @Override
-    final Job job(int count, Arena arena) {
-        run = run(count, arena);
-        return run::run;
-    }
-
-    @Override
-    final int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
-        int count = reports.size();
-        console().info(where(count, hosts) + ": " + describe(run));
-        reports.forEach(report -> console().print(line(report)));
-        List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
-        RunRecord record =
-                new RunRecord(
-                        problem(count),
-                        Records.execution(execution(), hosts, ran),
-                        Records.views(ran),
-                        flopsPerRank(),
-                        reports.stream()
-                                .map(SourceReport::judged)
-                                .reduce(Verification::and)
-                                .orElseThrow(),
-                        spans(reports, run.groups(), run.m()),
-                        Records.environment(),
-                        null);
-        write(mode.machine == null ? record : record.beside(predicted()), reports);
-        return CallOptions.exitCode(
-                err(),
-                reports.stream().filter(report -> !report.passed()).map(this::line).toList());
-    }
-
-    @Override
-    final void simulate(int count) throws IOException {
-        refuseSimulatedGroups(count);
-        PlanSearch search = SimRules.checked(search(run));
-        Candidate chosen = search.candidate(algorithm());
-        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        console()
-                .info(
-                        "Simulated on %s: %s"
-                                .formatted(
-                                        search.machine().name(), search.machine().description()));
-        console().info(count + " ranks (sim): " + describe(run));
-        write(
-                Records.simulated(
-                        problem(count),
-                        flopsPerRank(),
-                        search,
-                        algorithm().label(),
-                        chosen,
-                        PredictedViews.of(search, chosen, call),
-                        null,
-                        wantsSpans() ? SimTimelines.of(search, chosen) : null),
-                List.of());
-    }
-
-    /** What the machine of {@code -v} would take for a real call. */
-    private RunRecord.Predicted predicted() {
-        PlanSearch search = SimRules.checked(search(run));
-        Candidate chosen = search.candidate(algorithm());
-        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        return new RunRecord.Predicted(
-                search.machine().name(), PredictedViews.of(search, chosen, call));
-    }
-
-    private void write(RunRecord record, List<SourceReport> reports) throws IOException {
-        new Summary(console()).views(record, "weft " + spec.name());
-        write(
-                CallSpans.of(record),
-                json -> write(record, reports, json),
-                () -> RunView.withoutAdvice(record, "weft " + spec.name()));
-    }
-
-    private RunRecord.Problem problem(int count) {
-        String type = run.type().label();
-        return new RunRecord.Problem(
-                count,
-                run.groups().count(),
-                run.m() * run.ranks(),
+    /** How a ring of slices is priced, of which {@code lnc} programs make a rank. */
+    final PlanSearch slicedRing(int lnc, int channels, boolean onChip) {
+        return PlanSearch.ofSlicedRing(
+                SimRules.machine(mode.machine, lnc),
+                run.shards(),
                 run.k(),
-                run.n(),
-                type,
-                type,
-                type,
-                RhsOption.label(!run.ownB()),
-                run.ownB(),
-                "normal",
-                run.seed(),
-                RunRecord.Problem.lists(run.groups(), count));
+                run.cols(0),
+                run.type(),
+                lnc,
+                channels,
+                onChip);
     }
 
-    private double flopsPerRank() {
-        return 2.0 * run.m() * run.ranks() * run.k() * run.cols(0);
+    @Override
+    final void tell(RunRecord record, List<SourceReport> reports) throws IOException {
+        console.info(where(record) + ": " + describe());
+        reports.forEach(report -> console.print(line(report)));
+        String name = "weft " + spec.name();
+        new Summary(console).views(record, name);
+        write(
+                record,
+                json -> write(record, reports, json),
+                call -> RunView.withoutAdvice(record, name));
+    }
+
+    private String where(RunRecord record) {
+        int count = record.problem().ranks();
+        if (record.simulated()) {
+            return count + " ranks (sim)";
+        }
+        Hosts hosts = new Hosts(record.execution().hosts());
+        return "%s (%s%s) on the %s"
+                .formatted(
+                        count(count, "rank"),
+                        record.execution().launcher(),
+                        hosts.count() > 1 ? ", hosts of " + hosts : "",
+                        mode.cuda() ? "GPU" : "CPU");
+    }
+
+    /** In the source's words. */
+    @Override
+    final String line(SourceReport report) {
+        return text(
+                "[rank %d] %s max_abs_err=%.6g rel_err=%.6g %s",
+                report.rank(),
+                result(report),
+                report.judged().maxAbsErr(),
+                report.judged().relErr(),
+                verdict(report));
+    }
+
+    /** What a rank got. */
+    String result(SourceReport report) {
+        return "shape=" + Arrays.toString(report.shape());
+    }
+
+    /** What is found besides the errors, and the verdict. */
+    String verdict(SourceReport report) {
+        Verification judged = report.judged();
+        boolean sampled = judged.checkedRows() < judged.totalRows();
+        return text(
+                "(%d rows%s) %s the unfused product %s",
+                judged.checkedRows(),
+                sampled && !judged.freivalds() ? ", others WRONG by Freivalds" : "",
+                judged.bitwiseEqualToUnfused() ? "bitwise" : "DIFFERS from",
+                passOrFail(report));
+    }
+
+    static String passOrFail(SourceReport report) {
+        return report.passed() ? "PASS" : "FAIL";
     }
 
     private void write(RunRecord record, List<SourceReport> reports, JsonGenerator json)
             throws IOException {
-        json.writeStringField("schema", "weft." + spec.name() + "/1");
-        json.writeBooleanField("simulated", record.simulated());
-        writeProblem(run, json);
+        writeProblem(json);
         json.writeStringField("dtype", run.type().label());
-        json.writeNumberField("seed", run.seed());
+        json.writeNumberField("seed", options.seed);
         RunRecordJson.measured(record, json);
         json.writeArrayFieldStart("ranks");
         for (SourceReport report : reports) {
@@ -203,22 +145,10 @@ abstract class ProductCommand extends SourceCommand implements ProductRun.Source
             RecordJson.field(json, "gatheredExact", judged.gatheredExact());
             json.writeBooleanField("bitwiseEqualToUnfused", judged.bitwiseEqualToUnfused());
             json.writeNumberField("reachableBytes", report.reachableBytes());
-            json.writeNumberField("elapsedNs", report.timeline().elapsedNs());
+            json.writeNumberField("elapsedNs", report.run().timeline().elapsedNs());
             json.writeBooleanField("passed", report.passed());
             json.writeEndObject();
         }
         json.writeEndArray();
-    }
-
-    /** What is found besides the errors, and the verdict. */
-    static String verdict(SourceReport report) {
-        Verification judged = report.judged();
-        boolean sampled = judged.checkedRows() < judged.totalRows();
-        return text(
-                "(%d rows%s) %s the unfused product %s",
-                judged.checkedRows(),
-                sampled && !judged.freivalds() ? ", others WRONG by Freivalds" : "",
-                judged.bitwiseEqualToUnfused() ? "bitwise" : "DIFFERS from",
-                report.passed() ? "PASS" : "FAIL");
     }
 }

@@ -14,8 +14,6 @@ import dev.weft.gemm.Float64Oracle;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
-import dev.weft.op.Result;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.report.Promise;
@@ -25,37 +23,23 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.Arrays;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
  * One rank's part of a command that multiplies what it gathers: makes the inputs from the seed,
  * measures the source's call and the unfused one in turns, and judges the product of one more call.
- * Any rank's thread may run it.
- *
- * @param ranks of one group
- * @param m rows of A on each rank
- * @param n columns of B on all ranks of a group together; of each rank's own B, which is given
- *     transposed, where {@code ownB}
- * @param inputs all rows of a group's A, by its number; filled as needed, in {@code arena}
  */
 record ProductRun(
-        Source source,
-        int ranks,
+        ProductCommand source,
         ReplicaGroups groups,
         long m,
         long k,
         long n,
         boolean ownB,
         DType type,
-        boolean cuda,
-        long seed,
-        int warmup,
-        int iterations,
-        Map<Integer, Matrix> inputs,
-        Arena arena) {
+        Arena arena)
+        implements SourceRun {
 
     /**
      * A rank with its operands.
@@ -68,8 +52,8 @@ record ProductRun(
             ProductRun run, Fabric world, Fabric group, S site, M b, Matrix shard) {
 
         /** The call of a prepared operator, which gets the shard. */
-        SourceCall<M> call(Operator<M> operator, SourceCall.Layout layout, Runnable release) {
-            return new SourceCall.OfOperator<>(world, site, operator, layout, release);
+        SourceCall<M> call(Operator<M> operator, long[] shape, String path, Runnable release) {
+            return new SourceCall.OfOperator<>(world, site, operator, shape, path, release);
         }
 
         /** Both halves of the operator's memory get the shard, by a call each that only gathers. */
@@ -85,52 +69,26 @@ record ProductRun(
         }
     }
 
-    /** What tells one source from another. */
-    interface Source {
-
-        /** Prepares the call in host memory. Collective. */
-        SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at);
-
-        /** Likewise on a GPU. */
-        SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
-
-        /** The source's own rule. */
-        boolean isRight(Deviation deviation, Matrix product, Matrix unfused);
-
-        /** Whether every row is compared with float64, however many there are. */
-        boolean looksAtEveryRow();
-    }
-
-    Shards shards() {
-        long[] rows = new long[ranks];
-        Arrays.fill(rows, m);
-        return Shards.of(rows);
-    }
-
     private int member(int worldRank) {
         return groups.with(worldRank).indexOf(worldRank);
     }
 
-    /** Columns that a rank computes. */
-    long cols(int worldRank) {
-        return ownB ? n : Shards.even(n, ranks).rows(member(worldRank));
+    @Override
+    public long cols(int worldRank) {
+        return ownB ? n : Shards.even(n, ranks()).rows(member(worldRank));
     }
 
-    /**
-     * Collective.
-     *
-     * @param progress told how far the measuring and then the verifying have come
-     */
-    SourceReport run(Fabric fabric, Progress progress) throws IOException {
+    @Override
+    public SourceReport run(Fabric fabric, Progress progress) throws IOException {
         Transport world = Transport.of(fabric);
         Fabric group = groups.isAll(world.size()) ? world : world.split(groups);
         int member = member(world.rank());
         try (Arena own = Arena.ofShared()) {
-            Matrix a = inputs.computeIfAbsent(groups.groupOf(world.rank()), this::a);
+            Matrix a = source.inputs.computeIfAbsent(groups.groupOf(world.rank()), this::a);
             Matrix b = b(world.rank(), own);
             Matrix shard = a.rows(member * m, m);
-            if (cuda) {
-                try (SourceSite.Device site = new SourceSite.Device(world)) {
+            if (source.mode.cuda()) {
+                try (SourceSite.Device site = SourceSite.Device.of(world)) {
                     DeviceMatrix there = site.put(b);
                     At<DeviceMatrix, SourceSite.Device> at =
                             new At<>(this, world, group, site, there, shard);
@@ -166,8 +124,12 @@ record ProductRun(
                                 .prepare()) {
             at.place(unfused);
             ViewRounds.Measured measured =
-                    new ViewRounds(world, warmup, iterations, progress)
-                            .measure(calls(call, unfused), null);
+                    new ViewRounds(
+                                    world,
+                                    source.rounds.warmup(),
+                                    source.rounds.iterations(),
+                                    progress)
+                            .measure(call, unfused, null);
             M made = call.product();
             world.barrier();
             Matrix product = site.get(made, own);
@@ -186,12 +148,11 @@ record ProductRun(
                                             gathered.map(rows -> rows.bitwiseEquals(a))
                                                     .orElse(null)));
             world.barrier();
-            SourceCall.Layout layout = call.layout();
             return new SourceReport(
                     world.rank(),
-                    layout.shape(),
-                    layout.path(),
-                    layout.parts(),
+                    call.shape(),
+                    call.path(),
+                    1,
                     call.reachableBytes(),
                     judged,
                     call.report(
@@ -202,37 +163,17 @@ record ProductRun(
         }
     }
 
-    private static <M> ViewRounds.Calls calls(SourceCall<M> call, Operator<M> unfused) {
-        return new ViewRounds.Calls() {
-            @Override
-            public long fusedNs(View view) {
-                return call.ns(view);
-            }
-
-            @Override
-            public long[] sequentialNs() {
-                Result<M> result = unfused.callInPlace(View.PIPELINED);
-                return new long[] {result.elapsedNs(), result.gatherNs()};
-            }
-
-            @Override
-            public Timeline timeline() {
-                return call.timeline();
-            }
-        };
-    }
-
     /**
      * One product of all rows by one thread; on a GPU, and of Helion's large ones, the operator's.
      */
     private Matrix reference(Matrix a, Matrix b, Matrix ofOperator, Arena own) {
-        return cuda || ownB
+        return source.mode.cuda() || ownB
                 ? ofOperator
                 : judge().unfused(Gemms.auto(), a, b, ofOperator.dtype(), own);
     }
 
     private ProductJudge judge() {
-        return new ProductJudge(shards(), ownB, seed);
+        return new ProductJudge(shards(), ownB, source.options.seed);
     }
 
     /**
@@ -262,24 +203,26 @@ record ProductRun(
 
     /** All of one group's A; with a B of their own, ranks have a seed of their own. */
     private Matrix a(int group) {
-        Matrix a = Matrix.allocate(arena, type, m * ranks, k);
+        Matrix a = Matrix.allocate(arena, type, m * ranks(), k);
+        long seed = source.options.seed;
         if (!ownB) {
             new NormalData(seed, 2L * group).fill(a);
             return a;
         }
-        for (int member = 0; member < ranks; member++) {
-            new NormalData(seed + (long) group * ranks + member, 0).fill(a.rows(member * m, m));
+        for (int member = 0; member < ranks(); member++) {
+            new NormalData(seed + (long) group * ranks() + member, 0).fill(a.rows(member * m, m));
         }
         return a;
     }
 
     private Matrix b(int worldRank, Arena own) {
+        long seed = source.options.seed;
         if (ownB) {
             Matrix b = Matrix.allocate(own, type, n, k);
             new NormalData(seed + worldRank, 1).fill(b);
             return b;
         }
-        Shards cols = Shards.even(n, ranks);
+        Shards cols = Shards.even(n, ranks());
         int member = member(worldRank);
         Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
         new NormalData(seed, 2L * groups.groupOf(worldRank) + 1)

@@ -5,7 +5,6 @@ import static dev.weft.report.Text.text;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.simulate.SimRules;
 import dev.weft.compat.RingAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
@@ -14,11 +13,9 @@ import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.search.PlanSearch;
-import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.Arrays;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -55,19 +52,10 @@ public final class RingCommand extends ProductCommand {
 
     @Mixin SourceOptions source;
 
-    @Option(
-            names = "--lnc",
-            paramLabel = "L",
-            description = "Logical-core programs per rank, 1 or 2 (default: ${DEFAULT-VALUE}).")
-    int lnc = 1;
+    private int lnc;
 
     public RingCommand() {
-        super(4, 2, 5);
-    }
-
-    @Override
-    DType type() {
-        return source.type();
+        super("weft.ring/1", 4, 2, 5);
     }
 
     @Override
@@ -77,27 +65,20 @@ public final class RingCommand extends ProductCommand {
 
     @Override
     ProductRun run(int count, Arena arena) {
-        SourceOptions.lnc(lnc);
+        lnc = source.lnc();
+        ReplicaGroups all = ReplicaGroups.equal(count, 1);
         long n = SourceOptions.size("--n-local", nLocal, 512) * count;
-        return run(
-                count,
-                ReplicaGroups.equal(count, 1),
-                source.m(128),
-                source.k(2048),
-                n,
-                false,
-                arena);
+        return new ProductRun(
+                this, all, source.m(128), source.k(2048), n, false, source.type(), arena);
     }
 
     @Override
-    public SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
-        ProductRun run = at.run();
+    SourceCall<Matrix> onHost(At<Matrix, SourceSite.Host> at) {
         return call(at, RingAllGatherMatmul.prepare(at.group(), run.m(), run.type(), at.b(), lnc));
     }
 
     @Override
-    public SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
-        ProductRun run = at.run();
+    SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at) {
         Gpu gpu = at.site().gpu();
         return call(
                 at, RingAllGatherMatmul.prepare(at.group(), gpu, run.m(), run.type(), at.b(), lnc));
@@ -105,53 +86,39 @@ public final class RingCommand extends ProductCommand {
 
     private <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, RingAllGatherMatmul<M> ring) {
         at.place(ring.operator());
-        long[] shape = {at.run().ranks(), at.run().m(), at.run().cols(0)};
-        return at.call(ring.operator(), new SourceCall.Layout(shape, "", lnc), ring::close);
+        long[] shape = {run.ranks(), run.m(), run.cols(0)};
+        return at.call(ring.operator(), shape, "", ring::close);
     }
 
     @Override
-    public boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
         return deviation.relErr() < MAX_REL_ERR;
     }
 
     @Override
-    public boolean looksAtEveryRow() {
+    boolean looksAtEveryRow() {
         return true;
     }
 
     @Override
-    PlanSearch search(ProductRun run) {
-        return PlanSearch.ofSlicedRing(
-                SimRules.machine(mode.machine, lnc),
-                run.shards(),
-                run.k(),
-                run.cols(0),
-                run.type(),
-                lnc,
-                1,
-                true);
+    PlanSearch search() {
+        return slicedRing(lnc, 1, true);
     }
 
     @Override
-    String describe(ProductRun run) {
+    String describe() {
         return text(
                 "a ring, [%d x %d] x [%d x %d] each, %s, lnc %d",
                 run.m(), run.k(), run.k(), run.cols(0), run.type().label(), lnc);
     }
 
     @Override
-    String line(SourceReport report) {
-        return text(
-                "[rank %d] shape=%s max_abs_err=%.6g rel_err=%.6g %s",
-                report.rank(),
-                Arrays.toString(report.shape()),
-                report.judged().maxAbsErr(),
-                report.judged().relErr(),
-                report.passed() ? "PASS" : "FAIL");
+    String verdict(SourceReport report) {
+        return passOrFail(report);
     }
 
     @Override
-    void writeProblem(ProductRun run, JsonGenerator json) throws IOException {
+    void writeProblem(JsonGenerator json) throws IOException {
         json.writeNumberField("m", run.m());
         json.writeNumberField("k", run.k());
         json.writeNumberField("nLocal", run.cols(0));

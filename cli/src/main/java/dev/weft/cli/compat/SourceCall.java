@@ -1,7 +1,7 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.run.RankReport;
-import dev.weft.cli.run.ViewRounds.Measured;
+import dev.weft.cli.run.ViewRounds;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
@@ -13,36 +13,33 @@ import java.util.Optional;
  *
  * @param <M> the type of matrix: in host memory, or on a GPU
  */
-interface SourceCall<M> extends AutoCloseable {
+interface SourceCall<M> extends ViewRounds.Calls, AutoCloseable {
 
-    /**
-     * What a call gives, in the source's words.
-     *
-     * @param path by which FGCC's fragments travel; empty elsewhere
-     * @param parts channels of FGCC, programs of a ring
-     */
-    record Layout(long[] shape, String path, int parts) {}
+    /** Of what a call gives the rank, in the source's words. */
+    long[] shape();
 
-    Layout layout();
-
-    /** Makes a call, or one of its halves, and gives its time. */
-    long ns(View view);
-
-    /** Of the latest call. */
-    Timeline timeline();
+    /** By which FGCC's fragments travel; empty elsewhere. */
+    default String path() {
+        return "";
+    }
 
     /** Of one more call, which has written every element anew. */
     M product();
 
     /** What came with the product, where A is gathered. */
-    Optional<M> gathered();
+    default Optional<M> gathered() {
+        return Optional.empty();
+    }
 
-    long reachableBytes();
+    /** That the rank keeps where peers reach them; 0 where nobody counts. */
+    default long reachableBytes() {
+        return 0;
+    }
 
     /**
      * @param equal whether the product was bitwise the unfused one
      */
-    RankReport report(String device, Measured measured, boolean exact, boolean equal);
+    RankReport report(String device, ViewRounds.Measured measured, boolean exact, boolean equal);
 
     @Override
     void close();
@@ -53,11 +50,16 @@ interface SourceCall<M> extends AutoCloseable {
      * @param release closes it
      */
     record OfOperator<M>(
-            Fabric world, SourceSite<M> site, Operator<M> operator, Layout layout, Runnable release)
+            Fabric world,
+            SourceSite<M> site,
+            Operator<M> operator,
+            long[] shape,
+            String path,
+            Runnable release)
             implements SourceCall<M> {
 
         @Override
-        public long ns(View view) {
+        public long fusedNs(View view) {
             return operator.callInPlace(view).elapsedNs();
         }
 
@@ -75,17 +77,13 @@ interface SourceCall<M> extends AutoCloseable {
         }
 
         @Override
-        public Optional<M> gathered() {
-            return Optional.empty();
-        }
-
-        @Override
         public long reachableBytes() {
             return operator.reachableBytes();
         }
 
         @Override
-        public RankReport report(String device, Measured measured, boolean exact, boolean equal) {
+        public RankReport report(
+                String device, ViewRounds.Measured measured, boolean exact, boolean equal) {
             return RankReport.of(device, operator, measured, exact, equal, true);
         }
 

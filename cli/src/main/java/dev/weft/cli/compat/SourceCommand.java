@@ -23,33 +23,47 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.cli.options.LauncherOptions;
 import dev.weft.cli.options.RanksOption;
+import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.CudaRules;
+import dev.weft.cli.run.RankReport;
+import dev.weft.cli.run.Records;
+import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.SimRules;
+import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
 import dev.weft.report.ShownRun;
+import dev.weft.report.Verification;
+import dev.weft.report.Views;
+import dev.weft.search.Candidate;
+import dev.weft.search.PlanSearch;
+import dev.weft.sim.Machine;
+import dev.weft.sim.SimulatedView;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import picocli.CommandLine.Mixin;
 
 /**
  * A command of a source system: its ranks, wherever they run and whoever has started them, and
  * where its results go. One process prints and writes: the command, or the first rank.
+ *
+ * @param <R> what the options ask for
  */
-abstract class SourceCommand extends WeftCommand {
+abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
 
     private static final RankFile<SourceReport> REPORT =
             new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
@@ -64,11 +78,20 @@ abstract class SourceCommand extends WeftCommand {
 
     @Mixin CallOptions options = new CallOptions();
 
+    /** What the options ask for, once they have been looked at. */
+    R run;
+
+    Console console;
+
+    private final String schema;
     private JsonTarget json;
     private ReportFiles files;
-    private Console console;
 
-    SourceCommand(int ranks, int warmup, int iterations) {
+    /**
+     * @param schema of what {@code --json} writes
+     */
+    SourceCommand(String schema, int ranks, int warmup, int iterations) {
+        this.schema = schema;
         this.ranks = new RanksOption(ranks);
         this.rounds = new RoundsOptions(warmup, iterations);
     }
@@ -76,19 +99,29 @@ abstract class SourceCommand extends WeftCommand {
     /** What the command asks for, by its name in records. */
     abstract PlanWriter algorithm();
 
-    /** One rank's part. */
-    interface Job {
-        SourceReport run(Fabric world, Progress progress) throws IOException;
+    /** What the options ask for, checked as far as that is possible before the ranks are there. */
+    abstract R run(int count, Arena arena);
+
+    /** How the problem is priced. */
+    abstract PlanSearch search();
+
+    Candidate chosen(PlanSearch search) {
+        return search.candidate(algorithm());
     }
 
-    /** What the options ask for, checked as far as that is possible before the ranks are there. */
-    abstract Job job(int count, Arena arena);
+    Views predicted(PlanSearch search, Candidate chosen) {
+        return PredictedViews.of(search, chosen, search.price(chosen, SimulatedView.PIPELINED));
+    }
 
-    /** Prints what the ranks found and writes the files that are asked for. */
-    abstract int finish(Hosts hosts, List<SourceReport> reports) throws IOException;
+    /**
+     * Prints and {@linkplain #write writes} what was found.
+     *
+     * @param reports by rank; none where it was simulated
+     */
+    abstract void tell(RunRecord record, List<SourceReport> reports) throws IOException;
 
-    /** Prints and writes what the machine would do. */
-    abstract void simulate(int count) throws IOException;
+    /** A rank's line, by which a failure is told. */
+    abstract String line(SourceReport report);
 
     @Override
     public final Integer call() throws IOException {
@@ -99,10 +132,9 @@ abstract class SourceCommand extends WeftCommand {
         try (Arena arena = Arena.ofShared()) {
             mode.check(spec);
             start = launch.startOrJoin();
-            boolean joins = launch.isJoined() || REPORT.isAskedFor();
             count = ranks.of(spec, start == Launcher.MPI ? mpi.size() : OptionalInt.empty());
-            if (!joins) {
-                job(count, arena);
+            if (!joins()) {
+                run = run(count, arena);
             }
             if (mpiRank == 0 && !REPORT.isAskedFor()) {
                 openOutputs();
@@ -124,7 +156,7 @@ abstract class SourceCommand extends WeftCommand {
             simulate(count);
             return 0;
         }
-        if (REPORT.isAskedFor() || launch.isJoined()) {
+        if (joins()) {
             return join();
         }
         return switch (start) {
@@ -135,6 +167,11 @@ abstract class SourceCommand extends WeftCommand {
                             ? MpiRank.call(options.deadline.value, this::asRank)
                             : startMpi(count);
         };
+    }
+
+    /** Whether this process is a rank that this command, 'weft launch' or torchrun has started. */
+    private boolean joins() {
+        return launch.isJoined() || REPORT.isAskedFor();
     }
 
     private void openOutputs() {
@@ -154,8 +191,8 @@ abstract class SourceCommand extends WeftCommand {
         List<SourceReport> reports;
         try (Arena arena = Arena.ofShared();
                 World world = World.threads(count, options.deadline.value)) {
-            Job job = job(count, arena);
-            reports = world.call(fabric -> job.run(fabric, progress.ofRank(fabric.rank())));
+            run = run(count, arena);
+            reports = world.call(fabric -> run.run(fabric, progress.ofRank(fabric.rank())));
         } finally {
             progress.end();
         }
@@ -181,7 +218,6 @@ abstract class SourceCommand extends WeftCommand {
         return new MpiStart(command, count, options.deadline.value, out()).run();
     }
 
-    /** This process is a rank that this command, 'weft launch' or torchrun has started. */
     private int join() {
         if (!REPORT.isAskedFor()) {
             DeadlineOption.refuseJoined(spec);
@@ -200,8 +236,8 @@ abstract class SourceCommand extends WeftCommand {
                         : Progress.forTerminal(options.quiet).ofRank(rank);
         SourceReport report;
         try (Arena arena = Arena.ofShared()) {
-            int count = ranks.of(spec, OptionalInt.of(world.size()));
-            report = job(count, arena).run(world, progress);
+            run = run(ranks.of(spec, OptionalInt.of(world.size())), arena);
+            report = run.run(world, progress);
         } catch (UsageException | IllegalArgumentException e) {
             // Of what all refuse alike, one tells.
             if (rank > 0 && !REPORT.isAskedFor()) {
@@ -224,28 +260,81 @@ abstract class SourceCommand extends WeftCommand {
         return (int) world.exchange(code)[0];
     }
 
-    final Console console() {
-        return console;
+    /** Tells what the ranks found, and gives the exit code. */
+    private int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
+        List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
+        ExecutionSpec execution =
+                ExecutionSpec.plain(
+                        mode.cuda(),
+                        algorithm(),
+                        launch.startOrJoin(),
+                        rounds.warmup(),
+                        rounds.iterations(),
+                        options.deadline.value);
+        RunRecord record =
+                new RunRecord(
+                        problem(reports.size()),
+                        Records.execution(execution, hosts, ran),
+                        Records.views(ran),
+                        flopsPerRank(),
+                        reports.stream()
+                                .map(SourceReport::judged)
+                                .reduce(Verification::and)
+                                .orElseThrow(),
+                        spans(ran),
+                        Records.environment(),
+                        null);
+        if (mode.machine != null) {
+            PlanSearch search = SimRules.checked(search());
+            Views views = predicted(search, chosen(search));
+            record = record.beside(new RunRecord.Predicted(search.machine().name(), views));
+        }
+        tell(record, reports);
+        return CallOptions.exitCode(
+                err(),
+                reports.stream().filter(report -> !report.passed()).map(this::line).toList());
     }
 
-    /** How the ranks ran, as records have it. */
-    final ExecutionSpec execution() {
-        return ExecutionSpec.plain(
-                mode.cuda(),
-                algorithm(),
-                launch.startOrJoin(),
-                rounds.warmup(),
-                rounds.iterations(),
-                options.deadline.value);
+    /** Tells what the machine would do. */
+    private void simulate(int count) throws IOException {
+        PlanSearch search = SimRules.checked(search());
+        Candidate chosen = chosen(search);
+        Views views = predicted(search, chosen);
+        Machine machine = search.machine();
+        console.info("Simulated on " + machine.name() + ": " + machine.description());
+        tell(
+                Records.simulated(
+                        problem(count),
+                        flopsPerRank(),
+                        search,
+                        algorithm().label(),
+                        chosen,
+                        views,
+                        null,
+                        wantsSpans() ? SimTimelines.of(search, chosen) : null),
+                List.of());
     }
 
-    final String where(int count, Hosts hosts) {
-        return "%s (%s%s) on the %s"
-                .formatted(
-                        count(count, "rank"),
-                        execution().launcher(),
-                        hosts.count() > 1 ? ", hosts of " + hosts : "",
-                        mode.cuda() ? "GPU" : "CPU");
+    private RunRecord.Problem problem(int count) {
+        String type = run.type().label();
+        return new RunRecord.Problem(
+                count,
+                run.groups().count(),
+                run.m() * run.ranks(),
+                run.k(),
+                run.n(),
+                type,
+                type,
+                type,
+                RhsOption.label(!run.ownB()),
+                run.ownB(),
+                "normal",
+                options.seed,
+                RunRecord.Problem.lists(run.groups(), count));
+    }
+
+    private double flopsPerRank() {
+        return 2.0 * run.m() * run.ranks() * run.k() * run.cols(0);
     }
 
     static String count(int number, String what) {
@@ -253,43 +342,43 @@ abstract class SourceCommand extends WeftCommand {
     }
 
     /** Whether anything but the summary wants to know what every rank did. */
-    final boolean wantsSpans() {
+    private boolean wantsSpans() {
         return options.json != null || options.reports.wanted() || !console.quiet();
     }
 
     /** Draws the call and writes the files that are asked for. */
-    final void write(CallSpans call, JsonTarget.Content content, Supplier<ShownRun> shown)
+    final void write(
+            RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
             throws IOException {
+        CallSpans call = CallSpans.of(record);
         if (!console.quiet() && !call.ranks().isEmpty()) {
-            String what = mode.simulated() ? "one call" : "the last call";
+            String what = record.simulated() ? "one call" : "the last call";
             console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
             TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
         }
-        json.write(content);
+        json.write(
+                generator -> {
+                    generator.writeStringField("schema", schema);
+                    generator.writeBooleanField("simulated", record.simulated());
+                    content.write(generator);
+                });
         if (options.reports.wanted()) {
-            files.write(shown.get(), console);
+            files.write(shown.apply(call), console);
         }
     }
 
     /** Times start at the first rank's start. */
-    static List<RunRecord.Rank> spans(
-            List<SourceReport> reports, ReplicaGroups groups, long shardRows) {
-        long originNs = reports.stream().mapToLong(one -> one.timeline().startNs()).min().orElse(0);
-        return reports.stream()
-                .map(
-                        one ->
-                                new RunRecord.Rank(
-                                        one.rank(),
-                                        group(groups, one.rank()),
-                                        shardRows,
-                                        one.run().chunkRows(),
-                                        one.timeline().since(originNs)))
-                .toList();
-    }
-
-    /** A rank in no group has a number of its own, after those of the groups. */
-    private static int group(ReplicaGroups groups, int rank) {
-        int group = groups.groupOf(rank);
-        return group < 0 ? groups.count() + rank : group;
+    private List<RunRecord.Rank> spans(List<RankReport> ran) {
+        long originNs = ran.stream().mapToLong(one -> one.timeline().startNs()).min().orElse(0);
+        List<RunRecord.Rank> spans = new ArrayList<>();
+        for (RankReport one : ran) {
+            int rank = spans.size();
+            int group = run.groups().groupOf(rank);
+            // A rank in no group has a number of its own, after those of the groups.
+            int number = group < 0 ? run.groups().count() + rank : group;
+            Timeline timeline = one.timeline().since(originNs);
+            spans.add(new RunRecord.Rank(rank, number, run.m(), one.chunkRows(), timeline));
+        }
+        return spans;
     }
 }

@@ -1,7 +1,6 @@
 package dev.weft.cli.compat;
 
 import dev.weft.cli.run.RankReport;
-import dev.weft.op.Timeline;
 import dev.weft.report.Verification;
 
 /**
@@ -9,7 +8,7 @@ import dev.weft.report.Verification;
  *
  * @param shape of what a call gives the rank
  * @param path by which FGCC's fragments travel; empty elsewhere
- * @param parts channels of FGCC, programs of a gather or a ring
+ * @param programs of a gather that have tiles; 1 elsewhere
  * @param reachableBytes that the rank keeps where peers reach them; 0 where nobody asked
  * @param judged by the source's own rule, which is what {@code seedRulePassed} is about, and by
  *     Weft's
@@ -19,16 +18,12 @@ record SourceReport(
         int rank,
         long[] shape,
         String path,
-        int parts,
+        int programs,
         long reachableBytes,
         Verification judged,
         RankReport run) {
 
     boolean passed() {
         return judged.passed();
-    }
-
-    Timeline timeline() {
-        return run.timeline();
     }
 }

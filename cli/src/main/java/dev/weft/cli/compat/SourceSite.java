@@ -93,27 +93,18 @@ interface SourceSite<M> extends AutoCloseable {
         public void close() {}
     }
 
-    /** On a GPU. */
-    final class Device implements SourceSite<DeviceMatrix> {
+    /**
+     * On a GPU.
+     *
+     * @param memory freed at the close
+     */
+    record Device(Gpu gpu, GpuStream stream, DeviceCheck check, List<DeviceBuffer> memory)
+            implements SourceSite<DeviceMatrix> {
 
-        private final Gpu gpu;
-        private final GpuStream stream;
-        private final DeviceCheck check;
-        private final List<DeviceBuffer> memory = new ArrayList<>();
-
-        Device(Transport world) {
+        static Device of(Transport world) {
             // Never closed: kernels are loaded once per process, into this context.
-            this.gpu = Gpu.open(world.cores().place() % Gpu.count());
-            this.stream = GpuStream.create();
-            this.check = new DeviceCheck(gpu);
-        }
-
-        Gpu gpu() {
-            return gpu;
-        }
-
-        GpuStream stream() {
-            return stream;
+            Gpu gpu = Gpu.open(world.cores().place() % Gpu.count());
+            return new Device(gpu, GpuStream.create(), new DeviceCheck(gpu), new ArrayList<>());
         }
 
         /** Fresh memory, valid until the close. */

@@ -17,6 +17,12 @@ public final class SourceOptions {
     @Option(names = "--k", paramLabel = "K", description = "Columns of A and rows of B.")
     Long k;
 
+    @Option(
+            names = "--lnc",
+            paramLabel = "L",
+            description = "Logical-core programs per rank, 1 or 2 (default: ${DEFAULT-VALUE}).")
+    int lnc = 1;
+
     @Mixin DtypeOption dtype = new DtypeOption(DType.BF16);
 
     public long m(long otherwise) {
@@ -32,10 +38,11 @@ public final class SourceOptions {
     }
 
     /** Programs per rank of the rings, as their source has them. */
-    public static void lnc(int lnc) {
+    public int lnc() {
         if (lnc < 1 || lnc > 2) {
             throw new UsageException("lnc %s: expected 1 or 2", lnc);
         }
+        return lnc;
     }
 
     public static long size(String option, Long given, long otherwise) {

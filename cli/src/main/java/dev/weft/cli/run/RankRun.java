@@ -59,7 +59,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
             ViewRounds.Measured measured =
                     new ViewRounds(world, execution.warmup(), execution.iterations(), progress)
                             .measure(
-                                    ViewRounds.of(fused, sequential),
+                                    ViewRounds.of(fused),
+                                    sequential,
                                     listener == null
                                             ? null
                                             : soFar -> tell(rank, site, fused, soFar));

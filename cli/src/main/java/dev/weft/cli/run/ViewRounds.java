@@ -22,31 +22,22 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     /** What is measured; every call is collective. */
     public interface Calls {
 
-        /** Makes a call of the fused one, and gives its time. */
+        /** Makes a call, or one of its halves, and gives its time. */
         long fusedNs(View view);
 
-        /** Gathers, then multiplies: the time of both, and the gather's. */
-        long[] sequentialNs();
-
-        /** Of the latest fused call. */
+        /** Of the latest call. */
         Timeline timeline();
     }
 
     /** The times of all rounds, and what the last pipelined call did. */
     public record Measured(ViewTimes times, Timeline timeline) {}
 
-    /** The calls of two operators that have their shards in place. */
-    public static <M> Calls of(Operator<M> fused, Operator<M> sequential) {
+    /** The calls of an operator that has its shard in place. */
+    public static Calls of(Operator<?> fused) {
         return new Calls() {
             @Override
             public long fusedNs(View view) {
                 return fused.callInPlace(view).elapsedNs();
-            }
-
-            @Override
-            public long[] sequentialNs() {
-                Result<M> result = sequential.callInPlace(View.PIPELINED);
-                return new long[] {result.elapsedNs(), result.gatherNs()};
             }
 
             @Override
@@ -59,9 +50,10 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
     /**
      * Collective.
      *
+     * @param sequential gathers, then multiplies; with its shard in place
      * @param listener told of rounds now and then; null on all ranks where nobody listens
      */
-    public Measured measure(Calls calls, Consumer<Measured> listener) {
+    public Measured measure(Calls calls, Operator<?> sequential, Consumer<Measured> listener) {
         ViewTimes times = ViewTimes.of(iterations);
         Timeline timeline = null;
         int rounds = warmup + iterations;
@@ -75,9 +67,9 @@ public record ViewRounds(Transport world, int warmup, int iterations, Progress p
             RankSite.together(world);
             times.commOnly()[at] = calls.fusedNs(View.COMM_ONLY);
             RankSite.together(world);
-            long[] gatherThenProduct = calls.sequentialNs();
-            times.sequential()[at] = gatherThenProduct[0];
-            times.sequentialGather()[at] = gatherThenProduct[1];
+            Result<?> gatherThenProduct = sequential.callInPlace(View.PIPELINED);
+            times.sequential()[at] = gatherThenProduct.elapsedNs();
+            times.sequentialGather()[at] = gatherThenProduct.gatherNs();
             RankSite.together(world);
             long metNs = System.nanoTime();
             long cpuNs = ownCpuNs();

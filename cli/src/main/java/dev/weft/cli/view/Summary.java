@@ -158,7 +158,8 @@ public record Summary(Console console) {
         console.print(text("  %-14s%s", label, value));
     }
 
-    private static String time(RunRecord record, Function<Views, Samples> view) {
+    /** A view's time, beside which stands what another machine would take. */
+    public static String time(RunRecord record, Function<Views, Samples> view) {
         Samples samples = view.apply(record.views());
         if (record.views().predicted()) {
             return ms(samples) + " (predicted)";

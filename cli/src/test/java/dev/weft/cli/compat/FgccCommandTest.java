@@ -66,7 +66,7 @@ class FgccCommandTest {
         Path file = folder.resolve("fgcc.json");
         assertEquals(0, fgcc("-n 2 --m 4 --k 8 --n 6 --quiet --json " + file).code());
         String json = Files.readString(file);
-        assertTrue(json.contains("\"schema\" : \"weft.fgcc/1\""), json);
+        assertTrue(json.contains("\"schema\" : \"weft.fgcc/2\""), json);
         assertTrue(json.contains("\"path\" : \"SBUF\""), json);
         assertTrue(json.contains("\"shape\" : [ 2, 1, 1, 4, 3 ]"), json);
         assertTrue(json.contains("\"bitwiseEqualToUnfused\" : true"), json);
@@ -80,6 +80,8 @@ class FgccCommandTest {
                 "-n 4 --lnc 2 --m 6 | M = 24 (m = 6 on each of R = 4 ranks) is not divisible by"
                         + " R*L*C = 4*2*2 = 16",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
+                "-n 6 --replica-groups 0,1/2,3,4,5 | --replica-groups 0,1/2,3,4,5: expected all 6"
+                        + " ranks in groups of as many each",
                 "-n 0 | --n-ranks 0: expected 1 to 4096",
                 "--lnc 3 | lnc 3: expected 1 or 2",
                 "--on-chip-bytes -1 | on-chip memory of -1 bytes",

@@ -11,29 +11,14 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** Operands and a right product, which a test spoils to see it judged. */
 record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
 
-    static ProductRun run(
-            ProductRun.Source source, int ranks, long m, long k, long n, Arena arena) {
+    static ProductRun run(ProductCommand source, int ranks, long m, long k, long n, Arena arena) {
         boolean ownB = source instanceof HelionCommand;
-        return new ProductRun(
-                source,
-                ranks,
-                ReplicaGroups.equal(ranks, 1),
-                m,
-                k,
-                n,
-                ownB,
-                DType.FP32,
-                false,
-                1,
-                0,
-                1,
-                new ConcurrentHashMap<>(),
-                arena);
+        ReplicaGroups all = ReplicaGroups.equal(ranks, 1);
+        return new ProductRun(source, all, m, k, n, ownB, DType.FP32, arena);
     }
 
     static Products of(ProductRun run, Arena arena) {

@@ -1,0 +1,59 @@
+package dev.weft.cli.compat;
+
+import dev.weft.cli.console.Progress;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.ReplicaGroups;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.io.IOException;
+import java.util.List;
+
+/** One rank's part of what the options ask for. Any rank's thread may run it. */
+interface SourceRun {
+
+    /**
+     * Collective.
+     *
+     * @param progress told how far the measuring and then the verifying have come
+     */
+    SourceReport run(Fabric world, Progress progress) throws IOException;
+
+    ReplicaGroups groups();
+
+    /** Rows of A on each rank. */
+    long m();
+
+    /** Columns of A. */
+    long k();
+
+    /** Of A, B and C. */
+    DType type();
+
+    /**
+     * Columns of B on all ranks of a group together, or of each rank's where they have their own; 0
+     * where nothing is multiplied.
+     */
+    default long n() {
+        return 0;
+    }
+
+    /** Columns that a rank computes. */
+    default long cols(int worldRank) {
+        return 0;
+    }
+
+    /** Whether each rank has a B of its own, which is given transposed. */
+    default boolean ownB() {
+        return false;
+    }
+
+    /** Of the largest group. */
+    default int ranks() {
+        return groups().groups().stream().mapToInt(List::size).max().orElse(1);
+    }
+
+    /** Of the largest group's A. */
+    default Shards shards() {
+        return Shards.even(m() * ranks(), ranks());
+    }
+}
