@@ -7,7 +7,6 @@ import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.cli.simulate.PredictedViews;
-import dev.weft.cli.simulate.SimRules;
 import dev.weft.compat.Sb2sb;
 import dev.weft.compat.Sb2sbConfig;
 import dev.weft.plan.Algorithm;
@@ -19,7 +18,6 @@ import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
-import dev.weft.search.Problem;
 import dev.weft.sim.SimulatedView;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -145,20 +143,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     @Override
     PlanSearch search() {
         Cut tiles = new Cut(Math.min(run.m(), Sb2sb.MAX_TILE_ROWS), 0, 0);
-        return new PlanSearch(
-                SimRules.machine(mode.machine),
-                new Problem(
-                        run.shards(),
-                        run.k(),
-                        List.of(),
-                        run.type(),
-                        run.type(),
-                        true,
-                        0,
-                        0,
-                        run.kind() == Kind.ROWS ? Cut.AUTOMATIC : tiles,
-                        null,
-                        Map.of()));
+        return search(List.of(), 0, run.kind() == Kind.ROWS ? Cut.AUTOMATIC : tiles);
     }
 
     @Override

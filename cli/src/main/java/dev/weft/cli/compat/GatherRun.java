@@ -104,6 +104,22 @@ record GatherRun(
             progress.advance(FIRST_CALLS + warmup + round + 1);
         }
         exact &= isExact(site.get(out, arena), world, seed);
+        RankPlan plan = gather.plan();
+        // A gather is comm-only; in the place of the unfused call stands the plain copy.
+        RankReport report =
+                new RankReport(
+                        plan.name(),
+                        site.device(),
+                        "copy",
+                        0,
+                        plan.lanes().size(),
+                        plan.chunks().chunkRows(plan.rank()),
+                        times,
+                        exact,
+                        true,
+                        true,
+                        List.of(),
+                        gather.timeline());
         return new SourceReport(
                 world.rank(),
                 new long[] {gather.outRows(), gather.outCols()},
@@ -111,31 +127,12 @@ record GatherRun(
                 gather.programs(),
                 0,
                 new Verification(Promise.BITWISE, exact, true, true, null, 0, 0, m, m, false, 0),
-                report(site.device(), gather, times, exact));
+                report);
     }
 
     /** What a rank gets from its peers in a call, in a group of {@code tp}. */
     long receivedBytes(int tp) {
         return (tp - 1) * m * k * type.bytes();
-    }
-
-    /** A gather is comm-only; in the place of the unfused call stands the plain copy. */
-    private static RankReport report(
-            String device, Sb2sb<?> gather, ViewTimes times, boolean exact) {
-        RankPlan plan = gather.plan();
-        return new RankReport(
-                plan.name(),
-                device,
-                "copy",
-                0,
-                plan.lanes().size(),
-                plan.chunks().chunkRows(plan.rank()),
-                times,
-                exact,
-                true,
-                true,
-                List.of(),
-                gather.timeline());
     }
 
     private Sb2sb<Matrix> onHost(Fabric world, int tp) {

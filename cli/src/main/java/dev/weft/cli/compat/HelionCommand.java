@@ -8,7 +8,6 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.SourceOptions;
-import dev.weft.cli.simulate.SimRules;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
@@ -16,14 +15,12 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.PlanSearch;
-import dev.weft.search.Problem;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -133,20 +130,7 @@ public final class HelionCommand extends ProductCommand {
 
     @Override
     PlanSearch search() {
-        return new PlanSearch(
-                SimRules.machine(mode.machine),
-                new Problem(
-                        run.shards(),
-                        run.k(),
-                        List.of(run.n()),
-                        run.type(),
-                        run.type(),
-                        true,
-                        0,
-                        1,
-                        new Cut(0, splits, 0),
-                        null,
-                        Map.of()));
+        return search(List.of(run.n()), 1, new Cut(0, splits, 0));
     }
 
     @Override

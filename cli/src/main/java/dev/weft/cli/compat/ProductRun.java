@@ -23,7 +23,6 @@ import dev.weft.tensor.Matrix;
 import dev.weft.tensor.data.NormalData;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
@@ -123,30 +122,24 @@ record ProductRun(
                                 .algorithm(Algorithm.SEQUENTIAL)
                                 .prepare()) {
             at.place(unfused);
+            int warmup = source.rounds.warmup();
+            int iterations = source.rounds.iterations();
             ViewRounds.Measured measured =
-                    new ViewRounds(
-                                    world,
-                                    source.rounds.warmup(),
-                                    source.rounds.iterations(),
-                                    progress)
+                    new ViewRounds(world, warmup, iterations, progress)
                             .measure(call, unfused, null);
             M made = call.product();
             world.barrier();
             Matrix product = site.get(made, own);
-            Optional<Matrix> gathered = call.gathered().map(rows -> site.get(rows, own));
+            Matrix aOut = call.gathered().map(rows -> site.get(rows, own)).orElse(null);
             Matrix other = site.get(unfused.lastResult().product(), own);
             // Peers that are done wait meanwhile.
             Verification judged =
                     Heartbeat.during(
                             world,
-                            () ->
-                                    judge(
-                                            a,
-                                            b,
-                                            product,
-                                            reference(a, b, other, own),
-                                            gathered.map(rows -> rows.bitwiseEquals(a))
-                                                    .orElse(null)));
+                            () -> {
+                                Boolean exact = aOut == null ? null : aOut.bitwiseEquals(a);
+                                return judge(a, b, product, reference(a, b, other, own), exact);
+                            });
             world.barrier();
             return new SourceReport(
                     world.rank(),

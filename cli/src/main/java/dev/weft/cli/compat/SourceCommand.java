@@ -5,17 +5,10 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
-import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
 import dev.weft.cli.data.CommandFiles;
-import dev.weft.cli.launch.Collected;
-import dev.weft.cli.launch.Heartbeat;
-import dev.weft.cli.launch.MpiCommandLine;
-import dev.weft.cli.launch.MpiRank;
-import dev.weft.cli.launch.MpiStart;
-import dev.weft.cli.launch.ProcessLauncher;
-import dev.weft.cli.launch.ProgressFile;
+import dev.weft.cli.launch.RankJob;
 import dev.weft.cli.message.RankFile;
 import dev.weft.cli.options.CallOptions;
 import dev.weft.cli.options.DeadlineOption;
@@ -34,12 +27,11 @@ import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
-import dev.weft.fabric.Fabric;
-import dev.weft.fabric.World;
 import dev.weft.ffi.MpiEnvironment;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.cut.Cut;
 import dev.weft.report.CallSpans;
 import dev.weft.report.RunRecord;
 import dev.weft.report.ShownRun;
@@ -47,23 +39,26 @@ import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.SimulatedView;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.function.Function;
 import picocli.CommandLine.Mixin;
 
 /**
- * A command of a source system: its ranks, wherever they run and whoever has started them, and
- * where its results go. One process prints and writes: the command, or the first rank.
+ * A command of a source system: what its ranks do, and where its results go. One process prints and
+ * writes: the command, or the first rank.
  *
  * @param <R> what the options ask for
  */
-abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
+abstract class SourceCommand<R extends SourceRun> extends WeftCommand
+        implements RankJob.Job<SourceReport> {
 
     private static final RankFile<SourceReport> REPORT =
             new RankFile<>("WEFT_REPORT", "report", SourceReport.class, Integer.MAX_VALUE);
@@ -105,6 +100,24 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
     /** How the problem is priced. */
     abstract PlanSearch search();
 
+    /** With gathered A kept; {@code columns} of each product, none for a gather alone. */
+    final PlanSearch search(List<Long> columns, int lanes, Cut cut) {
+        return new PlanSearch(
+                SimRules.machine(mode.machine),
+                new Problem(
+                        run.shards(),
+                        run.k(),
+                        columns,
+                        run.type(),
+                        run.type(),
+                        true,
+                        0,
+                        lanes,
+                        cut,
+                        null,
+                        Map.of()));
+    }
+
     Candidate chosen(PlanSearch search) {
         return search.candidate(algorithm());
     }
@@ -127,14 +140,17 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
     public final Integer call() throws IOException {
         MpiEnvironment mpi = MpiEnvironment.current();
         int mpiRank = mpi.rank().orElse(0);
-        Launcher start;
+        RankJob<SourceReport> job =
+                new RankJob<>(launch, REPORT, options.deadline.value, options.quiet, this);
         int count;
         try (Arena arena = Arena.ofShared()) {
             mode.check(spec);
-            start = launch.startOrJoin();
-            count = ranks.of(spec, start == Launcher.MPI ? mpi.size() : OptionalInt.empty());
-            if (!joins()) {
-                run = run(count, arena);
+            boolean byMpi = launch.startOrJoin() == Launcher.MPI;
+            count = ranks.of(spec, byMpi ? mpi.size() : OptionalInt.empty());
+            if (!job.joins()) {
+                prepare(count, arena);
+            } else if (!REPORT.isAskedFor()) {
+                DeadlineOption.refuseJoined(spec);
             }
             if (mpiRank == 0 && !REPORT.isAskedFor()) {
                 openOutputs();
@@ -156,22 +172,13 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
             simulate(count);
             return 0;
         }
-        if (joins()) {
-            return join();
-        }
-        return switch (start) {
-            case THREADS -> runThreads(count);
-            case PROCESSES -> startProcesses(count);
-            case MPI ->
-                    mpi.launched()
-                            ? MpiRank.call(options.deadline.value, this::asRank)
-                            : startMpi(count);
-        };
+        return job.start(count, arguments(), out());
     }
 
-    /** Whether this process is a rank that this command, 'weft launch' or torchrun has started. */
-    private boolean joins() {
-        return launch.isJoined() || REPORT.isAskedFor();
+    @Override
+    public final RankJob.Part<SourceReport> prepare(int count, Arena arena) {
+        run = run(ranks.of(spec, OptionalInt.of(count)), arena);
+        return run::run;
     }
 
     private void openOutputs() {
@@ -186,82 +193,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand {
         console = new Console(out(), options.quiet || json.toStandardOutput());
     }
 
-    private int runThreads(int count) throws IOException {
-        Progress progress = Progress.forTerminal(options.quiet);
-        List<SourceReport> reports;
-        try (Arena arena = Arena.ofShared();
-                World world = World.threads(count, options.deadline.value)) {
-            run = run(count, arena);
-            reports = world.call(fabric -> run.run(fabric, progress.ofRank(fabric.rank())));
-        } finally {
-            progress.end();
-        }
-        return finish(Hosts.one(count), reports);
-    }
-
-    private int startProcesses(int count) throws IOException {
-        return finish(
-                Hosts.one(count),
-                new ProcessLauncher<>(
-                                arguments(),
-                                count,
-                                options.deadline.value,
-                                REPORT,
-                                null,
-                                Progress.forTerminal(options.quiet))
-                        .run());
-    }
-
-    private int startMpi(int count) throws IOException {
-        MpiCommandLine command =
-                new MpiCommandLine(launch.hostfile, launch.mpiArgs, count, arguments());
-        return new MpiStart(command, count, options.deadline.value, out()).run();
-    }
-
-    private int join() {
-        if (!REPORT.isAskedFor()) {
-            DeadlineOption.refuseJoined(spec);
-        }
-        try (World world = World.joined()) {
-            return world.call(this::asRank).getFirst();
-        }
-    }
-
-    /** A rank whose process is its own; the exit code is the same on all. */
-    private int asRank(Fabric world) throws IOException {
-        int rank = world.rank();
-        Progress progress =
-                ProgressFile.isAskedFor()
-                        ? ProgressFile.ofRank(rank)
-                        : Progress.forTerminal(options.quiet).ofRank(rank);
-        SourceReport report;
-        try (Arena arena = Arena.ofShared()) {
-            run = run(ranks.of(spec, OptionalInt.of(world.size())), arena);
-            report = run.run(world, progress);
-        } catch (UsageException | IllegalArgumentException e) {
-            // Of what all refuse alike, one tells.
-            if (rank > 0 && !REPORT.isAskedFor()) {
-                return ExitCode.USAGE;
-            }
-            throw e;
-        } finally {
-            progress.end();
-        }
-        if (REPORT.isAskedFor()) {
-            REPORT.write(report);
-            return 0;
-        }
-        List<SourceReport> all = Collected.atFirst(world, report);
-        int code = 0;
-        if (rank == 0) {
-            code = Heartbeat.during(world, () -> finish(world.hosts(), all));
-            MpiRank.tellExit(code);
-        }
-        return (int) world.exchange(code)[0];
-    }
-
-    /** Tells what the ranks found, and gives the exit code. */
-    private int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
+    @Override
+    public final int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
         List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
         ExecutionSpec execution =
                 ExecutionSpec.plain(

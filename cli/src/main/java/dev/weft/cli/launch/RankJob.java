@@ -1,0 +1,121 @@
+package dev.weft.cli.launch;
+
+import dev.weft.cli.console.ExitCode;
+import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.message.RankFile;
+import dev.weft.cli.options.LauncherOptions;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.ffi.MpiEnvironment;
+import dev.weft.plan.Hosts;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What all ranks do, wherever they run and whoever has started them. One process gets what they
+ * found: the command, or the first rank.
+ *
+ * @param file by which ranks that the command has started tell it
+ * @param <R> what a rank finds
+ */
+public record RankJob<R extends Record>(
+        LauncherOptions launch, RankFile<R> file, Duration deadline, boolean quiet, Job<R> job) {
+
+    /** What is done. */
+    public interface Job<R> {
+
+        /** Prepares the part of this process's ranks, one of {@code ranks} or all of them. */
+        Part<R> prepare(int ranks, Arena arena);
+
+        /** Tells what the ranks found, by rank, and gives the exit code. */
+        int finish(Hosts hosts, List<R> found) throws IOException;
+    }
+
+    /** What one rank does; any rank's thread may call it. */
+    public interface Part<R> {
+        R run(Fabric world, Progress progress) throws IOException;
+    }
+
+    /** Whether this process is a rank that the command, 'weft launch' or torchrun has started. */
+    public boolean joins() {
+        return launch.isJoined() || file.isAskedFor();
+    }
+
+    /**
+     * @param arguments the subcommand and its options, which every rank's process parses again
+     */
+    public int start(int ranks, List<String> arguments, PrintWriter out) throws IOException {
+        if (joins()) {
+            try (World world = World.joined()) {
+                return world.call(this::asRank).getFirst();
+            }
+        }
+        return switch (launch.startOrJoin()) {
+            case THREADS -> runThreads(ranks);
+            case PROCESSES -> {
+                Progress progress = Progress.forTerminal(quiet);
+                yield job.finish(
+                        Hosts.one(ranks),
+                        new ProcessLauncher<>(arguments, ranks, deadline, file, null, progress)
+                                .run());
+            }
+            case MPI -> {
+                if (MpiEnvironment.current().launched()) {
+                    yield MpiRank.call(deadline, this::asRank);
+                }
+                MpiCommandLine command =
+                        new MpiCommandLine(launch.hostfile, launch.mpiArgs, ranks, arguments);
+                yield new MpiStart(command, ranks, deadline, out).run();
+            }
+        };
+    }
+
+    private int runThreads(int ranks) throws IOException {
+        Progress progress = Progress.forTerminal(quiet);
+        List<R> found;
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks, deadline)) {
+            Part<R> part = job.prepare(ranks, arena);
+            found = world.call(fabric -> part.run(fabric, progress.ofRank(fabric.rank())));
+        } finally {
+            progress.end();
+        }
+        return job.finish(Hosts.one(ranks), found);
+    }
+
+    /** A rank whose process is its own; the exit code is the same on all. */
+    private int asRank(Fabric world) throws IOException {
+        int rank = world.rank();
+        Progress progress =
+                ProgressFile.isAskedFor()
+                        ? ProgressFile.ofRank(rank)
+                        : Progress.forTerminal(quiet).ofRank(rank);
+        R found;
+        try (Arena arena = Arena.ofShared()) {
+            found = job.prepare(world.size(), arena).run(world, progress);
+        } catch (UsageException | IllegalArgumentException e) {
+            // Of what all refuse alike, one tells.
+            if (rank > 0 && !file.isAskedFor()) {
+                return ExitCode.USAGE;
+            }
+            throw e;
+        } finally {
+            progress.end();
+        }
+        if (file.isAskedFor()) {
+            file.write(found);
+            return 0;
+        }
+        List<R> all = Collected.atFirst(world, found);
+        int code = 0;
+        if (rank == 0) {
+            code = Heartbeat.during(world, () -> job.finish(world.hosts(), all));
+            MpiRank.tellExit(code);
+        }
+        return (int) world.exchange(code)[0];
+    }
+}
