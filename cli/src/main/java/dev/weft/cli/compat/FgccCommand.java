@@ -4,6 +4,7 @@ import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Fgcc;
@@ -19,6 +20,8 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -81,7 +84,13 @@ public final class FgccCommand extends ProductCommand {
 
     @Override
     ProductRun run(int count, Arena arena) {
-        ReplicaGroups lists = groups.alike(count);
+        ReplicaGroups lists = groups.in(count);
+        int members = lists.groups().stream().mapToInt(List::size).sum();
+        if (members < count) {
+            throw new UsageException(
+                    "--replica-groups %s have %s of %s ranks: expected every rank in a group",
+                    lists, members, count);
+        }
         if (mode.simulated()) {
             groups.refuseSimulated(count);
         }
@@ -93,7 +102,7 @@ public final class FgccCommand extends ProductCommand {
         DType type = source.type();
         ProductRun asked = new ProductRun(this, lists, m, k, all, false, type, arena);
         channels = config.channels(asked.ranks());
-        path = config.path(asked.ranks(), m, k, asked.cols(0), type, type, forceHbm);
+        path = config.path(asked.ranks(), m, k, asked.cols(), type, type, forceHbm);
         return asked;
     }
 
@@ -147,12 +156,20 @@ public final class FgccCommand extends ProductCommand {
         return slicedRing(lnc, channels, path == Fgcc.Path.SBUF);
     }
 
+    /** As {@code 4}, or as {@code 2/4} where groups differ. */
+    private String tpDegrees() {
+        return run.groups().groups().stream()
+                .map(group -> "" + group.size())
+                .distinct()
+                .collect(Collectors.joining("/"));
+    }
+
     @Override
     String describe() {
         return text(
-                "%s, tp_degree %d, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
+                "%s, tp_degree %s, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
                 count(run.groups().count(), "group"),
-                run.ranks(),
+                tpDegrees(),
                 lnc,
                 count(channels, "channel"),
                 path,

@@ -58,7 +58,7 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
                 SimRules.machine(mode.machine, lnc),
                 run.shards(),
                 run.k(),
-                run.cols(0),
+                run.cols(),
                 run.type(),
                 lnc,
                 channels,

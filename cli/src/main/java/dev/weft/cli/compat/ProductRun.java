@@ -74,7 +74,17 @@ record ProductRun(
 
     @Override
     public long cols(int worldRank) {
-        return ownB ? n : Shards.even(n, ranks()).rows(member(worldRank));
+        return ownB ? n : colsOfGroup(worldRank).rows(member(worldRank));
+    }
+
+    /** How B's columns are spread over a rank's group. */
+    private Shards colsOfGroup(int worldRank) {
+        return Shards.even(n, groups.with(worldRank).size());
+    }
+
+    /** Of one group's A. */
+    private Shards shards(Matrix a) {
+        return Shards.even(a.rows(), Math.toIntExact(a.rows() / m));
     }
 
     @Override
@@ -117,7 +127,7 @@ record ProductRun(
                 SourceCall<M> call = preparation.get();
                 Operator<M> unfused =
                         site.operators(at.group())
-                                .a(shards(), type)
+                                .a(shards(a), type)
                                 .b(at.b(), ownB)
                                 .algorithm(Algorithm.SEQUENTIAL)
                                 .prepare()) {
@@ -162,11 +172,11 @@ record ProductRun(
     private Matrix reference(Matrix a, Matrix b, Matrix ofOperator, Arena own) {
         return source.mode.cuda() || ownB
                 ? ofOperator
-                : judge().unfused(Gemms.auto(), a, b, ofOperator.dtype(), own);
+                : judge(a).unfused(Gemms.auto(), a, b, ofOperator.dtype(), own);
     }
 
-    private ProductJudge judge() {
-        return new ProductJudge(shards(), ownB, source.options.seed);
+    private ProductJudge judge(Matrix a) {
+        return new ProductJudge(shards(a), ownB, source.options.seed);
     }
 
     /**
@@ -177,7 +187,7 @@ record ProductRun(
                 source.looksAtEveryRow()
                         ? new Judgement(
                                 new Float64Oracle(a, b, ownB).check(product), product.rows(), true)
-                        : judge().judge(a, b, product);
+                        : judge(a).judge(a, b, product);
         Deviation deviation = judged.deviation();
         boolean sampled = judged.checkedRows() < product.rows();
         return new Verification(
@@ -196,14 +206,15 @@ record ProductRun(
 
     /** All of one group's A; with a B of their own, ranks have a seed of their own. */
     private Matrix a(int group) {
-        Matrix a = Matrix.allocate(arena, type, m * ranks(), k);
+        int ranks = groups.groups().get(group).size();
+        Matrix a = Matrix.allocate(arena, type, m * ranks, k);
         long seed = source.options.seed;
         if (!ownB) {
             new NormalData(seed, 2L * group).fill(a);
             return a;
         }
-        for (int member = 0; member < ranks(); member++) {
-            new NormalData(seed + (long) group * ranks() + member, 0).fill(a.rows(member * m, m));
+        for (int member = 0; member < ranks; member++) {
+            new NormalData(seed + (long) group * ranks + member, 0).fill(a.rows(member * m, m));
         }
         return a;
     }
@@ -215,7 +226,7 @@ record ProductRun(
             new NormalData(seed + worldRank, 1).fill(b);
             return b;
         }
-        Shards cols = Shards.even(n, ranks());
+        Shards cols = colsOfGroup(worldRank);
         int member = member(worldRank);
         Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
         new NormalData(seed, 2L * groups.groupOf(worldRank) + 1)

@@ -86,7 +86,7 @@ public final class RingCommand extends ProductCommand {
 
     private <M> SourceCall<M> call(At<M, ? extends SourceSite<M>> at, RingAllGatherMatmul<M> ring) {
         at.place(ring.operator());
-        long[] shape = {run.ranks(), run.m(), run.cols(0)};
+        long[] shape = {run.ranks(), run.m(), run.cols()};
         return at.call(ring.operator(), shape, "", ring::close);
     }
 
@@ -109,7 +109,7 @@ public final class RingCommand extends ProductCommand {
     String describe() {
         return text(
                 "a ring, [%d x %d] x [%d x %d] each, %s, lnc %d",
-                run.m(), run.k(), run.k(), run.cols(0), run.type().label(), lnc);
+                run.m(), run.k(), run.k(), run.cols(), run.type().label(), lnc);
     }
 
     @Override
@@ -121,7 +121,7 @@ public final class RingCommand extends ProductCommand {
     void writeProblem(JsonGenerator json) throws IOException {
         json.writeNumberField("m", run.m());
         json.writeNumberField("k", run.k());
-        json.writeNumberField("nLocal", run.cols(0));
+        json.writeNumberField("nLocal", run.cols());
         json.writeNumberField("lnc", lnc);
     }
 }

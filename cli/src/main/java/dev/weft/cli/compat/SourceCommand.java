@@ -267,7 +267,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     }
 
     private double flopsPerRank() {
-        return 2.0 * run.m() * run.ranks() * run.k() * run.cols(0);
+        return 2.0 * run.m() * run.ranks() * run.k() * run.cols();
     }
 
     static String count(int number, String what) {

@@ -6,6 +6,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.io.IOException;
+import java.util.Comparator;
 import java.util.List;
 
 /** One rank's part of what the options ask for. Any rank's thread may run it. */
@@ -47,9 +48,19 @@ interface SourceRun {
         return false;
     }
 
+    /** The largest group, or the first such. */
+    default List<Integer> largest() {
+        return groups().groups().stream().max(Comparator.comparingInt(List::size)).orElseThrow();
+    }
+
     /** Of the largest group. */
     default int ranks() {
-        return groups().groups().stream().mapToInt(List::size).max().orElse(1);
+        return largest().size();
+    }
+
+    /** Columns that the largest group's first rank computes. */
+    default long cols() {
+        return cols(largest().getFirst());
     }
 
     /** Of the largest group's A. */

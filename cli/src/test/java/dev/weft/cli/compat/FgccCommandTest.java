@@ -35,6 +35,10 @@ class FgccCommandTest {
                         + " | shape=[2, 2, 1, 3, 4]",
                 "-n 6 --replica-groups 5,1/0,3/4,2 --lnc 2 --m 6 --k 9 --n-global 8 | tp_degree 2"
                         + " | shape=[2, 2, 1, 3, 4]",
+                "-n 6 --replica-groups 5,1/0,3,4,2 --lnc 2 --m 8 --k 9 --n-global 8 | tp_degree 2/4"
+                        + " | shape=[4, 2, 2, 2, 2]",
+                "-n 6 --replica-groups 5,1/0,3,4,2 --lnc 2 --m 8 --k 9 --n-global 8 | 2 groups"
+                        + " | shape=[2, 2, 1, 4, 4]",
                 "-n 64 --lnc 2 --m 8 --k 20 --n 64 | 4 channels | shape=[64, 2, 4, 1, 1]"
             })
     void aRunShowsPathAndShapeAndPassesOnEveryRank(String arguments, String head, String shape) {
@@ -80,8 +84,8 @@ class FgccCommandTest {
                 "-n 4 --lnc 2 --m 6 | M = 24 (m = 6 on each of R = 4 ranks) is not divisible by"
                         + " R*L*C = 4*2*2 = 16",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
-                "-n 6 --replica-groups 0,1/2,3,4,5 | --replica-groups 0,1/2,3,4,5: expected all 6"
-                        + " ranks in groups of as many each",
+                "-n 4 --replica-groups 3,1 | --replica-groups 3,1 have 2 of 4 ranks: expected every",
+                "-n 3 --replica-groups 0,1/2 | tp_degree 1: expected an even number",
                 "-n 0 | --n-ranks 0: expected 1 to 4096",
                 "--lnc 3 | lnc 3: expected 1 or 2",
                 "--on-chip-bytes -1 | on-chip memory of -1 bytes",
