@@ -151,6 +151,11 @@ public final class CallSpans {
         return worldSize;
     }
 
+    /** Ranks of the world that take part. */
+    public int members() {
+        return members;
+    }
+
     /**
      * Whether all ranks that take part told all that they did. Of a great many simulated ranks the
      * first one alone is kept, and a GPU's copies or a library's own gather do not say which rows

@@ -96,10 +96,10 @@ public record ShownRun(
         /** Of spans that do not tell what their ranks waited for. */
         private static Analysis unexplained(CallSpans call) {
             String text =
-                    call.ranks().size() < call.worldSize()
+                    call.ranks().size() < call.members()
                             ? text(
                                     "Shown is what %d of %d ranks did.",
-                                    call.ranks().size(), call.worldSize())
+                                    call.ranks().size(), call.members())
                             : "Of the gather only its begin and its end are known.";
             Links untold = new Links(call.worldSize(), false, List.of());
             return new Analysis(List.of(), List.of(), text, untold, List.of());

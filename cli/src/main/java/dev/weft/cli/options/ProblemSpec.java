@@ -179,7 +179,7 @@ public record ProblemSpec(
         int idle = ranks - sizes().sum();
         return ", groups of ranks "
                 + excerpt(replicaGroups.toString())
-                + (idle > 0 ? ", " + idle + " of " + ranks + " ranks sit out" : "");
+                + (idle > 0 ? ", " + idle + " of " + ranks + " ranks in none" : "");
     }
 
     private String shortShards() {

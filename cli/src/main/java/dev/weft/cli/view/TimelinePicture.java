@@ -92,7 +92,7 @@ public final class TimelinePicture {
                 lines.add(line(indent + TRANSFER + " ", transfers.get(i), false));
             }
         }
-        int more = call.worldSize() - ranks.size();
+        int more = call.members() - ranks.size();
         if (more > 0) {
             lines.add("  ... and " + more + " more rank" + (more == 1 ? "" : "s"));
         }
