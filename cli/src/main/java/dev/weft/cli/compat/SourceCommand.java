@@ -283,7 +283,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     final void write(
             RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
             throws IOException {
-        CallSpans call = CallSpans.of(record);
+        CallSpans call = CallSpans.of(record.ranks(), record.problem().ranks(), run.ranks());
         if (!console.quiet() && !call.ranks().isEmpty()) {
             String what = record.simulated() ? "one call" : "the last call";
             console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));

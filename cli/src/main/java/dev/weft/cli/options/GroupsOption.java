@@ -43,19 +43,6 @@ public final class GroupsOption {
         }
     }
 
-    /** As {@link #in}, where one problem is cut alike for all groups and every rank has a part. */
-    public ReplicaGroups alike(int ranks) {
-        ReplicaGroups groups = in(ranks);
-        int each = groups.groups().getFirst().size();
-        if (groups.groups().stream().anyMatch(group -> group.size() != each)
-                || each * groups.count() != ranks) {
-            throw new UsageException(
-                    "--replica-groups %s: expected all %s ranks in groups of as many each, since every group has a problem of the same size",
-                    lists, ranks);
-        }
-        return groups;
-    }
-
     /** Refuses more than one group, where one is simulated. */
     public void refuseSimulated(int ranks) {
         if (!in(ranks).isAll(ranks)) {
