@@ -112,12 +112,12 @@ public final class HelionCommand extends ProductCommand {
         return HelionCall.onDevice(at, splits);
     }
 
-    /** The example's comparison with the fused result, element by element. */
+    /** The example's comparison, with the operator's result, element by element. */
     @Override
-    boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix operators) {
         for (long row = 0; row < product.rows(); row++) {
             for (long col = 0; col < product.cols(); col++) {
-                float expected = fused.get(row, col);
+                float expected = operators.get(row, col);
                 float error = Math.abs(product.get(row, col) - expected);
                 // Written so that a NaN is wrong.
                 if (!(error <= TOLERANCE + TOLERANCE * Math.abs(expected))) {
@@ -143,7 +143,7 @@ public final class HelionCommand extends ProductCommand {
     @Override
     String result(SourceReport report) {
         return text(
-                "a_out %s, c=%s %s 1e-1 of the fused result,",
+                "a_out %s, c=%s %s 1e-1 of the operator's result,",
                 Boolean.FALSE.equals(report.judged().gatheredExact()) ? "WRONG" : "exact",
                 Arrays.toString(report.shape()),
                 Boolean.FALSE.equals(report.judged().seedRulePassed()) ? "BEYOND" : "within");
