@@ -145,6 +145,7 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         int count;
         try (Arena arena = Arena.ofShared()) {
             mode.check(spec);
+            rounds.check();
             boolean byMpi = launch.startOrJoin() == Launcher.MPI;
             count = ranks.of(spec, byMpi ? mpi.size() : OptionalInt.empty());
             if (!job.joins()) {

@@ -25,6 +25,12 @@ public final class RoundsOptions {
         this.iterations = iterations;
     }
 
+    /** Refuses numbers that cannot be, before anything runs. */
+    public void check() {
+        warmup();
+        iterations();
+    }
+
     public int warmup() {
         return (int) OptionValues.between("--warmup", warmup, 0, MOST_ROUNDS);
     }
