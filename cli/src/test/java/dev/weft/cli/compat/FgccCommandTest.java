@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -58,6 +59,8 @@ class FgccCommandTest {
     }
 
     /** Large enough that a sample of rows and Freivalds judge. */
+    /** Half a minute without vectors, as tests of this module run. */
+    @Tag("long")
     @Test
     void aLargeProductIsJudgedBySample() {
         Invocation run = fgcc("-n 2 --m 512 --k 4096 --n 520 --lnc 2");
