@@ -5,6 +5,8 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.console.RunFailedException;
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.data.OwnFiles;
@@ -270,16 +272,23 @@ record RunSteps(
         if (execution.start() == Launcher.PROCESSES) {
             TemporaryFiles.watch(options.problem.dataDir);
             int ranks = inputs.problem().ranks();
-            return new ProcessLauncher<>(
-                            Stream.concat(Stream.of("rank"), arguments.stream().skip(1)).toList(),
-                            ranks,
-                            execution.deadline(),
-                            RankCommand.REPORT,
-                            listener == null
-                                    ? null
-                                    : new ProcessLauncher.Live<>(RankCommand.LIVE, listener::round),
-                            progress)
-                    .run();
+            try {
+                return new ProcessLauncher<>(
+                                Stream.concat(Stream.of("rank"), arguments.stream().skip(1))
+                                        .toList(),
+                                ranks,
+                                execution.deadline(),
+                                RankCommand.REPORT,
+                                listener == null
+                                        ? null
+                                        : new ProcessLauncher.Live<>(
+                                                RankCommand.LIVE, listener::round),
+                                progress)
+                        .run();
+            } catch (UsageException e) {
+                // All was checked before: what a rank refuses has changed since.
+                throw new RunFailedException(e.getMessage());
+            }
         }
         if (execution.hostPeers()) {
             return List.of(new RankRun(inputs, execution, progress, listener).run(null));

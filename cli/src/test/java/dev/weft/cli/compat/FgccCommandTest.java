@@ -58,8 +58,7 @@ class FgccCommandTest {
         run.assertPrints(Invocation.VIEWS);
     }
 
-    /** Large enough that a sample of rows and Freivalds judge. */
-    /** Half a minute without vectors, as tests of this module run. */
+    /** Large enough that a sample of rows and Freivalds judge, which takes half a minute here. */
     @Tag("long")
     @Test
     void aLargeProductIsJudgedBySample() {
