@@ -41,7 +41,7 @@ class BenchIT {
         assertEquals(0, run.code(), run.err() + run.out());
         String number = "\\d+\\.\\d{3}";
         String row =
-                "1 +2 +2048 +2048 +1024 +0\\.297 +28\\.92 +" + number + " +\\S+ +" + number + " +-";
+                "1 +2 +2048 +2048 +1024 +0\\.297 +28\\.96 +" + number + " +\\S+ +" + number + " +-";
         assertTrue(run.out().lines().anyMatch(line -> line.strip().matches(row)), run.out());
     }
 
