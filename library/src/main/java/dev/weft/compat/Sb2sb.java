@@ -1,6 +1,7 @@
 package dev.weft.compat;
 
 import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
 import dev.weft.fabric.Fabric;
@@ -253,19 +254,15 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return untiled(
-                world,
-                group -> CudaAllGatherMatmul.on(group, gpu),
-                h,
-                w,
-                dtype,
-                replicaGroups,
-                tpDegree,
-                config);
+        return untiled(world, onGpu(gpu), h, w, dtype, replicaGroups, tpDegree, config);
     }
 
     private static AllGatherMatmulBuilder onHost(Fabric group) {
         return AllGatherMatmul.on(group).sharedResults();
+    }
+
+    private static Function<Fabric, CudaAllGatherMatmulBuilder> onGpu(Gpu gpu) {
+        return group -> CudaAllGatherMatmul.on(group, gpu).sharedResults();
     }
 
     private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> untiled(
@@ -319,16 +316,7 @@ public final class Sb2sb<M> implements AutoCloseable {
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
-        return tiled(
-                world,
-                group -> CudaAllGatherMatmul.on(group, gpu),
-                m,
-                k,
-                dtype,
-                replicaGroups,
-                tpDegree,
-                lnc,
-                config);
+        return tiled(world, onGpu(gpu), m, k, dtype, replicaGroups, tpDegree, lnc, config);
     }
 
     private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> tiled(
@@ -389,15 +377,7 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return rows(
-                world,
-                group -> CudaAllGatherMatmul.on(group, gpu),
-                rows,
-                cols,
-                dtype,
-                replicaGroups,
-                tpDegree,
-                config);
+        return rows(world, onGpu(gpu), rows, cols, dtype, replicaGroups, tpDegree, config);
     }
 
     private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> rows(
@@ -498,8 +478,9 @@ public final class Sb2sb<M> implements AutoCloseable {
     }
 
     /**
-     * The result of the latest call at the group's rank {@code rank}, for ranks of one host. Waits
-     * until that rank has it whole. It holds until this rank starts its next call.
+     * The result of the latest call at the group's rank {@code rank}, for ranks of one host, or on
+     * GPUs that reach each other. Waits until that rank has it whole. It holds until this rank
+     * starts its next call: see {@link dev.weft.op.Operator#peerGathered}.
      */
     public M peer(int rank) {
         return gather.peer(rank);

@@ -57,6 +57,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private final List<DeviceProduct> ready;
     private final RingSteps ring;
     private final CudaEngine engine;
+    private final List<List<DeviceMatrix>> shared;
     private final CallEvents events;
     private final DeviceResult result;
     private final CallReport report;
@@ -71,6 +72,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
      * @param ready the products of rows that have all arrived, which may be the same
      * @param ring what multiplies the shards of two buffers; else null
      */
+     * @param shared by number and rank the products that all ranks may read; null where none may
     CudaAllGatherMatmul(
             Gpu gpu,
             Transport fabric,
@@ -85,6 +87,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             List<DeviceProduct> ready,
             RingSteps ring,
             CallEvents events) {
+            List<List<DeviceMatrix>> shared,
         super(plans, plan, peers.worldRank(plan.rank()), 2);
         this.gpu = gpu;
         this.fabric = fabric;
@@ -99,6 +102,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         this.ready = List.copyOf(ready);
         this.ring = ring;
         this.events = events;
+        this.shared = shared;
         this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
@@ -195,7 +199,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         gpu.bind();
         if (linked != null) {
             try {
-                linked.awaitUnread(started() - 1);
+                linked.awaitUnread(started() - 1, shared != null);
             } catch (RuntimeException e) {
                 failed(e);
                 throw told(e);
@@ -233,6 +237,34 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     @Override
     public PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
         return start(shard, ownStream, View.PIPELINED);
+    }
+
+    @Override
+    public DeviceMatrix peerProduct(int rank, int index) {
+        awaitResult(rank, shared != null);
+        return shared.get(index).get(rank);
+    }
+
+    @Override
+    public DeviceMatrix peerGathered(int rank) {
+        awaitResult(rank, shared != null && lastResult().gathered().isPresent());
+        return buffers.gatheredAt(peers.buffer(rank, result.gatheredCall() & 1));
+    }
+
+    /** Returns once {@code rank} has ended the latest call too. */
+    private void awaitResult(int rank, boolean isShared) {
+        lastResult();
+        if (!isShared) {
+            String expected = linked == null ? "ranks that reach each other's GPUs" : SHARED;
+            throw unreachable(peers.worldRank(rank), expected);
+        }
+        gpu.bind();
+        try {
+            linked.awaitEnded(rank, started());
+        } catch (RuntimeException e) {
+            failed(e);
+            throw told(e);
+        }
     }
 
     @Override
@@ -301,7 +333,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         if (steps != null) {
             steps.announce(call);
         }
-        if (plan().storage() == RankPlan.Storage.IN_PLACE) {
+        if (plan().storage() == RankPlan.Storage.IN_PLACE || shared != null) {
             awaitAllRows(call, stream);
         }
         switch (view) {
@@ -325,7 +357,10 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         }
     }
 
-    /** Nobody is alone here who reads the rows of others in place. */
+    /**
+     * Nobody is alone here who reads the rows of others in place. Nor may a product be written that
+     * peers still read: their rows come after that.
+     */
     private void awaitAllRows(int call, GpuStream stream) {
         for (int r = 0; linked != null && r < plan().ranks(); r++) {
             if (r != plan().rank()) {

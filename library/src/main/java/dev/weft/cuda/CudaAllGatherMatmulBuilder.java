@@ -48,6 +48,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
+import java.util.stream.LongStream;
 
 /** Describes a {@link CudaAllGatherMatmul}. */
 public final class CudaAllGatherMatmulBuilder
@@ -259,7 +260,7 @@ public final class CudaAllGatherMatmulBuilder
             int words = list.flags() + (counters == null ? 0 : counters.words());
             CudaBuffers buffers = new CudaBuffers(layout, rank, words, stream);
             made.push(buffers);
-            Peers peers = peers(wanted, plan, buffers, list);
+            Peers peers = peers(wanted, plan, buffers, shared, list);
             made.push(peers);
             List<List<DeviceMatrix>> places =
                     List.of(
@@ -327,12 +328,13 @@ public final class CudaAllGatherMatmulBuilder
                             deadlineNs(),
                             work(wanted));
             made.push(events);
+            List<List<DeviceMatrix>> results = results(wanted, shared, peers);
             if (fabric != null) {
                 fabric.barrier();
             }
             return new CudaAllGatherMatmul(
                     gpu, fabric, all, plan, engine, buffers, shared, peers, copies, products, ready,
-                    ring, events);
+                    ring, results, events);
         } catch (RuntimeException | Error e) {
             closeAll(made, e);
             throw e;
@@ -436,23 +438,55 @@ public final class CudaAllGatherMatmulBuilder
         return WaitTime.nanoseconds(deadline);
     }
 
-    private Peers peers(Description wanted, RankPlan plan, CudaBuffers buffers, CopyList list) {
+    private Peers peers(
+            Description wanted,
+            RankPlan plan,
+            CudaBuffers buffers,
+            DeviceOperands shared,
+            CopyList list) {
         long[] own = {buffers.address(0), buffers.address(1)};
         DType aType = wanted.aType();
         if (isStaged()) {
             return new StagedPeers(fabric, plan.chunks(), aType, own, buffers.flags());
         }
         long rows = wanted.shards().totalRows();
-        return fabric == null
-                ? new HostPeers(rank, aType, rows, wanted.k(), own, buffers.flags())
-                : new DevicePeers(
-                        fabric,
-                        gpu,
-                        mostOf(list.lanes().size()),
-                        mostOf(list.flags()),
-                        own[0],
-                        own[1],
-                        buffers.flags());
+        if (fabric == null) {
+            return new HostPeers(rank, aType, rows, wanted.k(), own, buffers.flags());
+        }
+        int results = wanted.wants(Feature.SHARED) ? shared.count() : 0;
+        LongStream.Builder shown = LongStream.builder();
+        shown.add(own[0]).add(own[1]).add(buffers.flags());
+        for (int i = 0; i < results; i++) {
+            shown.add(shared.product(i).address());
+        }
+        return new DevicePeers(
+                fabric,
+                gpu,
+                mostOf(list.lanes().size()),
+                mostOf(list.flags()),
+                shown.build().toArray());
+    }
+
+    /** By number and rank the products that all may read; null where none may. Collective. */
+    private List<List<DeviceMatrix>> results(
+            Description wanted, DeviceOperands shared, Peers peers) {
+        if (!wanted.wants(Feature.SHARED) || !(peers instanceof DevicePeers linked)) {
+            return null;
+        }
+        List<List<DeviceMatrix>> all = new ArrayList<>();
+        for (int i = 0; i < shared.count(); i++) {
+            long[] cols = fabric.exchange(shared.product(i).cols());
+            long[] types = fabric.exchange(shared.product(i).dtype().ordinal());
+            List<DeviceMatrix> ofRanks = new ArrayList<>();
+            for (int r = 0; r < cols.length; r++) {
+                DType type = DType.values()[Math.toIntExact(types[r])];
+                long pitch = DeviceMatrix.alignedPitch(type, cols[r]);
+                long m = wanted.shards().totalRows();
+                ofRanks.add(new DeviceMatrix(linked.result(r, i), type, m, cols[r], pitch));
+            }
+            all.add(ofRanks);
+        }
+        return all;
     }
 
     private Copies copies(

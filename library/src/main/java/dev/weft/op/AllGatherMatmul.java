@@ -265,14 +265,8 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     private Matrix awaitResult(Matrix[] results, int rank) {
         lastResult();
         if (results == null || results[rank] == null) {
-            throw new IllegalStateException(
-                    "the result of rank %d cannot be reached from rank %d: expected %s"
-                            .formatted(
-                                    fabric.worldRank(rank),
-                                    fabric.worldRank(plan().rank()),
-                                    results == null
-                                            ? "sharedResults() and, for gathered A, that it is kept"
-                                            : "ranks of one host"));
+            throw unreachable(
+                    fabric.worldRank(rank), results == null ? SHARED : "ranks of one host");
         }
         try {
             Awaited end = Awaited.of(Awaited.END, rank).within(1);

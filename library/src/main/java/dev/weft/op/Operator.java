@@ -19,6 +19,9 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 public abstract class Operator<M> implements AutoCloseable {
 
+    /** What must have been asked for so that peers may read results. */
+    protected static final String SHARED = "sharedResults() and, for gathered A, that it is kept";
+
     private final List<RankPlan> plans;
     private final RankPlan plan;
     private final int worldRank;
@@ -109,29 +112,23 @@ public abstract class Operator<M> implements AutoCloseable {
 
     /**
      * The product, with the B of number {@code index}, that the latest call gave another rank of
-     * this one's host; only where {@link OperatorBuilder#sharedResults} was asked for.
+     * this one's host; only where {@link OperatorBuilder#sharedResults} was asked for, and on GPUs
+     * that reach each other.
      *
-     * <p>Waits until that rank has awaited the same call, with the deadline of all waits. Its end
-     * of the call is a release and this wait the acquire: all of the product is visible. It holds
-     * until this rank starts its next call; no barrier is needed, since that rank writes elsewhere
-     * in the call after this one, and starts the one after that only once this rank has started the
-     * next.
+     * <p>Waits until that rank has ended the same call, with the deadline of all waits. That end is
+     * a release and this wait the acquire: all of the product is visible. It holds until this rank
+     * starts its next call; no barrier is needed. On the CPU that rank writes elsewhere in the call
+     * after this one, and starts the one after that only once this rank has started the next. On a
+     * GPU its next product waits for this rank's next call: what reads the product is queued before
+     * that call, on the same stream, or has ended by then.
      */
-    public M peerProduct(int rank, int index) {
-        throw new IllegalStateException(
-                "the product of rank %d cannot be reached: expected sharedResults() on the CPU"
-                        .formatted(rank));
-    }
+    public abstract M peerProduct(int rank, int index);
 
     /**
      * Gathered A of the latest call at another rank of this one's host, if it was kept; otherwise
      * as {@link #peerProduct}.
      */
-    public M peerGathered(int rank) {
-        throw new IllegalStateException(
-                "gathered A of rank %d cannot be reached: expected sharedResults() on the CPU"
-                        .formatted(rank));
-    }
+    public abstract M peerGathered(int rank);
 
     /** Ends calls under way and frees all memory. */
     @Override
@@ -208,6 +205,13 @@ public abstract class Operator<M> implements AutoCloseable {
                                 plan.chunks().shards().rows(plan.rank()),
                                 plan.chunks().cols(),
                                 type));
+    }
+
+    /** Refuses to give what another rank got, named as errors name it. */
+    protected final IllegalStateException unreachable(int worldRankOfPeer, String expected) {
+        return new IllegalStateException(
+                "the result of rank %d cannot be reached from rank %d: expected %s"
+                        .formatted(worldRankOfPeer, worldRank, expected));
     }
 
     /** Whether a call can be started. */

@@ -203,7 +203,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
 
     /**
      * Lets the ranks of a host read each other's products and gathered A: see {@link
-     * Operator#peerProduct} and {@link Operator#peerGathered}. Products then take twice the memory.
+     * Operator#peerProduct} and {@link Operator#peerGathered}. On the CPU products then take twice
+     * the memory; on a GPU a call starts when every rank of the group has.
      */
     public final B sharedResults() {
         features.add(Feature.SHARED);

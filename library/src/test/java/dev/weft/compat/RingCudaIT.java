@@ -111,7 +111,7 @@ class RingCudaIT {
         "512, 1024, 1024, 16, 2, false"
     })
     void theSourcesShapesByBothPaths(long m, long k, long n, int ranks, int lnc, boolean hbm) {
-        FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc);
+        FgccConfig config = FgccConfig.DEFAULT.withLnc(lnc).withSharedResult();
         int channels = config.channels(ranks);
         long loc = m / lnc / channels;
         long[] shape =
@@ -156,6 +156,9 @@ class RingCudaIT {
                                             -1,
                                             product.firstDifferentRow(bench.host(again, arena)));
                                 }
+                                int peer = (rank + 1) % ranks;
+                                DeviceMatrix theirs = prepared.operator().peerProduct(peer, 0);
+                                problem.assertClose(bench.host(theirs, arena), peer);
                                 fabric.barrier();
                             }
                         }

@@ -71,8 +71,11 @@ class Sb2sbCudaIT {
                                 DeviceMatrix out = gather.call(inp);
                                 Matrix seen = Matrix.allocate(arena, dtype, out.rows(), out.cols());
                                 out.download(seen, stream);
-                                stream.synchronize();
                                 for (int r = 0; r < members.size(); r++) {
+                                    Matrix theirs =
+                                            Matrix.allocate(arena, dtype, out.rows(), out.cols());
+                                    gather.peer(r).download(theirs, stream);
+                                    assertTrue(theirs.bitwiseEquals(seen), "at rank " + r);
                                     Matrix part =
                                             below
                                                     ? seen.rows(r * rows, rows)
@@ -174,8 +177,7 @@ class Sb2sbCudaIT {
                                 DeviceMatrix out = called.result();
                                 assertEquals(64L * ranks, out.cols());
                                 Matrix seen = Matrix.allocate(arena, DType.BF16, 64, 64L * ranks);
-                                out.download(seen, stream);
-                                stream.synchronize();
+                                called.peer((fabric.rank() + 1) % ranks).download(seen, stream);
                                 for (int r = 0; r < ranks; r++) {
                                     assertTrue(
                                             seen.block(0, 64, r * 64L, 64)

@@ -52,6 +52,12 @@ final class CudaProcessRank {
                 java.util.Arrays.setAll(rows, r -> r == 1 ? 0 : 30 + 50L * r);
                 ring(fabric, arena, gpu, Shards.of(rows), 2, 8);
                 columns(fabric, arena, gpu);
+                DevicePeerResultsIT.Inputs inputs =
+                        DevicePeerResultsIT.Inputs.create(arena, gpu, ranks);
+                for (DevicePeerResultsIT.Way way : DevicePeerResultsIT.Way.values()) {
+                    DevicePeerResultsIT.read(fabric, arena, gpu, inputs, way);
+                    System.out.println("right results of peers by " + way);
+                }
             }
             case "endless" ->
                     ring(fabric, arena, gpu, Shards.even(96L * ranks, ranks), 1, Integer.MAX_VALUE);

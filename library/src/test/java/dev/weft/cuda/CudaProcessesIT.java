@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rings of two buffers and gathers between processes on one GPU. */
+/** Rings of two buffers, gathers, and results that peers read, between processes on one GPU. */
 @Tag("gpu")
 class CudaProcessesIT {
 
@@ -47,14 +47,14 @@ class CudaProcessesIT {
 
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 4})
-    void ringsAndGathersAreRightBetweenProcesses(int count) throws IOException {
+    void ringsGathersAndResultsOfPeersAreRightBetweenProcesses(int count) throws IOException {
         try (ShmJob job = ShmJob.create()) {
             start(job, count, Duration.ofSeconds(40), "right");
             for (ChildJvm rank : ranks) {
                 assertEquals(0, rank.exitCode(), () -> String.join("\n", rank.output()));
                 long right =
                         rank.output().stream().filter(line -> line.startsWith("right ")).count();
-                assertEquals(6, right);
+                assertEquals(6 + DevicePeerResultsIT.Way.values().length, right);
             }
         }
     }

@@ -56,7 +56,8 @@ class PingPongRingIT {
         DeviceProblem alone =
                 new DeviceProblem(
                         Shards.of(a.rows()), a, problem.b(), problem.transposed(), problem.out());
-        Matrix c = Matrix.allocate(arena, problem.out(), a.rows(), N);
+        long n = problem.transposed() ? problem.b().rows() : problem.b().cols();
+        Matrix c = Matrix.allocate(arena, problem.out(), a.rows(), n);
         try (World world = World.threads(1, DEADLINE)) {
             world.run(
                     fabric -> {

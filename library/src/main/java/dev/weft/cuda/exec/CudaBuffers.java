@@ -70,7 +70,12 @@ public final class CudaBuffers implements AutoCloseable {
 
     /** All shards, where a buffer holds them all. */
     public DeviceMatrix gathered(int parity) {
-        return layout.gathered(address(parity));
+        return gatheredAt(address(parity));
+    }
+
+    /** All shards in a buffer like those, of this rank or another one. */
+    public DeviceMatrix gatheredAt(long address) {
+        return layout.gathered(address);
     }
 
     /** This rank's own rows. */

@@ -158,10 +158,6 @@ public record CudaPlanning(
             throw new IllegalArgumentException(
                     "shards side by side with rows in host memory: expected ranks that reach each other's GPUs");
         }
-        if (wanted.wants(Feature.SHARED)) {
-            throw new IllegalArgumentException(
-                    "results that peers read on a GPU: expected an operator on the CPU, or none that are shared");
-        }
         if (wanted.wants(Feature.KEPT) && inPlace) {
             throw new IllegalArgumentException(
                     "plan %s with gathered A kept on a GPU: expected one that gathers A"

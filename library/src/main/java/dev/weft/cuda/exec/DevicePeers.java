@@ -15,7 +15,7 @@ import java.util.Arrays;
  *
  * <pre>
  *    0  the words of {@link HostSteps}
- *   64  {@link PeerPointers}: buffer 0, buffer 1, flags |
+ *   64  {@link PeerPointers}: buffer 0, buffer 1, flags, results that peers may read |
  *       events: announced 0, 1, ended 0, 1, released 0, 1, lane 0 to slot 0, 1, lane 1 to slot 0, ...
  *       then a word for each flag: the latest call for which its sender has queued the copy
  *       then a word: the shards, over all calls, whose release is queued
@@ -27,7 +27,7 @@ import java.util.Arrays;
  */
 public final class DevicePeers implements Peers {
 
-    private static final int MEMORIES = 3;
+    private static final int RESULTS = 3;
     private static final int CALL_EVENTS = 4;
     private static final int LANE_EVENTS = CALL_EVENTS + 2;
 
@@ -38,29 +38,35 @@ public final class DevicePeers implements Peers {
     private final long releasedAt;
     private final PeerPointers pointers;
 
-    /** This rank's, those of a call and two for each lane; they come after the memories. */
+    /** How many memories each rank shows; its events come after them. */
+    private final int memories;
+
+    /** This rank's, those of a call and two for each lane. */
     private final long[] ownEvents;
 
     private boolean released;
 
     /**
-     * Collective; all ranks have the same number of lanes and flags.
+     * Collective; all ranks have the same number of lanes, flags and memories.
      *
-     * @param gpu on which this rank's {@code memories} lie: buffer 0, buffer 1, flags
+     * @param gpu on which this rank's {@code memories} lie: buffer 0, buffer 1, flags, and results
+     *     that peers may read
      */
     public DevicePeers(Transport fabric, Gpu gpu, int lanes, int flagCount, long... memories) {
         this.fabric = fabric;
+        this.memories = memories.length;
         this.ownEvents = new long[LANE_EVENTS + 2 * lanes];
         Arrays.setAll(
                 ownEvents,
                 i -> CudaStreams.createEvent(false, PeerPointers.betweenProcesses(fabric)));
-        long[] own = Arrays.copyOf(memories, MEMORIES + ownEvents.length);
-        System.arraycopy(ownEvents, 0, own, MEMORIES, ownEvents.length);
+        long[] own = Arrays.copyOf(memories, memories.length + ownEvents.length);
+        System.arraycopy(ownEvents, 0, own, memories.length, ownEvents.length);
         this.pushedAt = HostSteps.BYTES + PeerPointers.bytes(own.length);
         this.releasedAt = pushedAt + 4L * flagCount;
         this.region = fabric.allocate(releasedAt + 4);
         this.steps = new HostSteps(fabric, region);
-        this.pointers = new PeerPointers(fabric, gpu, region, HostSteps.BYTES, MEMORIES, own);
+        this.pointers =
+                new PeerPointers(fabric, gpu, region, HostSteps.BYTES, memories.length, own);
     }
 
     private int rank() {
@@ -91,33 +97,56 @@ public final class DevicePeers implements Peers {
         return pointers.get(of, 2);
     }
 
+    /** Where the result number {@code index} of rank {@code of} starts, as this GPU sees it. */
+    public long result(int of, int index) {
+        return pointers.get(of, RESULTS + index);
+    }
+
+    private long event(int of, int index) {
+        return pointers.get(of, memories + index);
+    }
+
     private long announcedEvent(int of, int call) {
-        return pointers.get(of, MEMORIES + (call & 1));
+        return event(of, call & 1);
     }
 
     private long endedEvent(int of, int call) {
-        return pointers.get(of, MEMORIES + 2 + (call & 1));
+        return event(of, 2 + (call & 1));
     }
 
     /**
      * Returns when no peer reads this rank's rows of {@code call} any more. The peers have queued
      * that call: this rank has awaited it.
+     *
+     * @param results whether peers also read what the call gave, until they start the next one;
+     *     they have announced that
      */
-    public void awaitUnread(int call) {
-        long start = System.nanoTime();
+    public void awaitUnread(int call, boolean results) {
         for (int r = 0; r < size(); r++) {
-            while (r != rank() && !CudaStreams.queryEvent(endedEvent(r, call))) {
-                if (System.nanoTime() - start > steps.deadlineNs()) {
-                    throw new StallException(
-                            worldRank(rank()),
-                            worldRank(r),
-                            -1,
-                            -1,
-                            "the end of rank " + worldRank(r) + "'s call on the GPU",
-                            fabric.deadline());
-                }
-                Thread.onSpinWait();
+            if (r != rank()) {
+                awaitEvent(r, results ? announcedEvent(r, call + 1) : endedEvent(r, call));
             }
+        }
+    }
+
+    /** Returns when rank {@code of} has ended {@code call} on its GPU; it has queued it. */
+    public void awaitEnded(int of, int call) {
+        awaitEvent(of, endedEvent(of, call));
+    }
+
+    private void awaitEvent(int of, long event) {
+        long start = System.nanoTime();
+        while (!CudaStreams.queryEvent(event)) {
+            if (System.nanoTime() - start > steps.deadlineNs()) {
+                throw new StallException(
+                        worldRank(rank()),
+                        worldRank(of),
+                        -1,
+                        -1,
+                        "the end of rank " + worldRank(of) + "'s call on the GPU",
+                        fabric.deadline());
+            }
+            Thread.onSpinWait();
         }
     }
 
@@ -206,7 +235,7 @@ public final class DevicePeers implements Peers {
 
     /** Lets {@code stream} wait for a copy that is queued. */
     public void awaitPushed(Bringer of, GpuStream stream) {
-        long event = pointers.get(of.rank(), MEMORIES + laneEvent(of.lane(), of.slot()));
+        long event = event(of.rank(), laneEvent(of.lane(), of.slot()));
         CudaStreams.waitEvent(stream.handle(), event);
     }
 
@@ -238,7 +267,7 @@ public final class DevicePeers implements Peers {
 
     /** Lets {@code stream} wait for a release that is queued. */
     public void awaitReleased(int of, int number, GpuStream stream) {
-        long event = pointers.get(of, MEMORIES + CALL_EVENTS + (number & 1));
+        long event = event(of, CALL_EVENTS + (number & 1));
         CudaStreams.waitEvent(stream.handle(), event);
     }
 
