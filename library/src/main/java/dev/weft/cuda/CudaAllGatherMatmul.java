@@ -2,6 +2,7 @@ package dev.weft.cuda;
 
 import dev.weft.cuda.exec.CallEvents;
 import dev.weft.cuda.exec.Copies;
+import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceEvent;
@@ -56,8 +57,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
     private final RingSteps ring;
-    private final CudaEngine engine;
     private final List<List<DeviceMatrix>> shared;
+    private final CudaEngine engine;
     private final CallEvents events;
     private final DeviceResult result;
     private final CallReport report;
@@ -71,8 +72,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
      * @param plan of this rank, with its arrivals cut
      * @param ready the products of rows that have all arrived, which may be the same
      * @param ring what multiplies the shards of two buffers; else null
-     */
      * @param shared by number and rank the products that all ranks may read; null where none may
+     */
     CudaAllGatherMatmul(
             Gpu gpu,
             Transport fabric,
@@ -86,8 +87,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             List<DeviceProduct> products,
             List<DeviceProduct> ready,
             RingSteps ring,
-            CallEvents events) {
             List<List<DeviceMatrix>> shared,
+            CallEvents events) {
         super(plans, plan, peers.worldRank(plan.rank()), 2);
         this.gpu = gpu;
         this.fabric = fabric;
@@ -101,8 +102,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
         this.ring = ring;
-        this.events = events;
         this.shared = shared;
+        this.events = events;
         this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
@@ -118,6 +119,11 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     boolean hasArrived(int source, int chunk) {
         gpu.bind();
         return events.isThere(source, chunk, started());
+    }
+
+    /** For tests, which hold copies back. */
+    void hook(CopyStreams.Hook hook) {
+        ((CopyStreams) copies).hook(hook);
     }
 
     /** What an error tells of the latest call. */
@@ -233,12 +239,6 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         return result.gathered();
     }
 
-    /** Queues a call on a stream of the operator's own: see the other {@code start}. */
-    @Override
-    public PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
-        return start(shard, ownStream, View.PIPELINED);
-    }
-
     @Override
     public DeviceMatrix peerProduct(int rank, int index) {
         awaitResult(rank, shared != null);
@@ -265,6 +265,12 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             failed(e);
             throw told(e);
         }
+    }
+
+    /** Queues a call on a stream of the operator's own: see the other {@code start}. */
+    @Override
+    public PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
+        return start(shard, ownStream, View.PIPELINED);
     }
 
     @Override

@@ -3,6 +3,8 @@ package dev.weft.cuda;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.weft.cuda.exec.CopyList.Copy;
+import dev.weft.cuda.exec.CopyStreams;
 import dev.weft.cuda.exec.DeviceProduct;
 import dev.weft.cuda.exec.GatedKernel;
 import dev.weft.cuda.exec.KernelCache;
@@ -39,11 +41,42 @@ final class Hold implements AutoCloseable {
         for (int i = 0; i < 4; i++) {
             pointers.setAtIndex(JAVA_LONG, i, arguments.address() + 8L * i);
         }
+        // Once, so that no launch loads anything while grids wait.
+        try (GpuStream stream = GpuStream.create()) {
+            release();
+            queue(stream);
+            stream.synchronize();
+            words.segment().fill((byte) 0);
+        }
     }
 
     /** What is queued on the stream from now on waits. Any thread. */
     void queue(GpuStream stream) {
         CudaModules.launch(function, 1, 1, 32, 0, stream.handle(), pointers, 1);
+    }
+
+    /** Copies of one source's rows wait, and with them all that follows on their lanes. */
+    CopyStreams.Hook beforeCopiesOf(int source) {
+        return new CopyStreams.Hook() {
+            @Override
+            public void beforeCopy(Copy copy, GpuStream lane) {
+                if (copy.source() == source) {
+                    queue(lane);
+                }
+            }
+        };
+    }
+
+    /** The counter behind a lane's copy of this flag waits, and all that follows. */
+    CopyStreams.Hook beforeCounterOf(int flag) {
+        return new CopyStreams.Hook() {
+            @Override
+            public void beforeCounter(Copy copy, GpuStream lane) {
+                if (copy.flag() == flag) {
+                    queue(lane);
+                }
+            }
+        };
     }
 
     /** A product whose every launch waits first. */

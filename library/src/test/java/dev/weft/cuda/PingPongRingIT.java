@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.cuda.exec.PinnedBuffer;
+import dev.weft.fabric.Fabric;
 import dev.weft.fabric.FabricException;
 import dev.weft.fabric.World;
 import dev.weft.op.Operator.PendingCall;
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A ring whose shards land in two buffers, on a real GPU. */
 @Tag("gpu")
@@ -273,7 +275,7 @@ class PingPongRingIT {
         }
     }
 
-    private static void await(String what, BooleanSupplier condition) {
+    static void await(String what, BooleanSupplier condition) {
         long start = System.nanoTime();
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() - start < 10_000_000_000L, () -> "never: " + what);
@@ -283,10 +285,12 @@ class PingPongRingIT {
 
     /**
      * Every product is held back, and the shards of two steps arrive all the same, those of a third
-     * not: their buffer is not free.
+     * not: their buffer is not free. So the permutes of two steps end before the products of these
+     * steps do.
      */
-    @Test
-    void shardsArriveWhileProductsAreHeldBack() {
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void permutesGoOnWhileTheProductOfTheirStepIsHeld(int lanes) {
         int ranks = 4;
         try (Arena arena = Arena.ofShared();
                 Hold hold = new Hold(gpu);
@@ -300,19 +304,23 @@ class PingPongRingIT {
                         try (CudaAllGatherMatmul op =
                                         problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
                                                 .products(hold::before)
-                                                .pingPong()
-                                                .splitsPerRank(1)
+                                                .pingPong(lanes)
+                                                .splitsPerRank(lanes)
                                                 .prepare();
                                 GpuStream stream = GpuStream.create()) {
                             op.nextShard().upload(problem.shard(rank), stream);
                             fabric.barrier();
                             PendingCall<DeviceMatrix> pending = op.start(op.nextShard());
                             try {
-                                for (int step = 1; step <= 2; step++) {
-                                    int source = Math.floorMod(rank - step, ranks);
-                                    await("step " + step, () -> op.hasArrived(source, 0));
+                                for (int chunk = 0; chunk < lanes; chunk++) {
+                                    int number = chunk;
+                                    for (int step = 1; step <= 2; step++) {
+                                        int source = Math.floorMod(rank - step, ranks);
+                                        await("step " + step, () -> op.hasArrived(source, number));
+                                    }
+                                    int third = Math.floorMod(rank - 3, ranks);
+                                    assertFalse(op.hasArrived(third, chunk));
                                 }
-                                assertFalse(op.hasArrived(Math.floorMod(rank - 3, ranks), 0));
                                 assertFalse(pending.isDone());
                                 fabric.barrier();
                             } finally {
@@ -320,6 +328,12 @@ class PingPongRingIT {
                             }
                             pending.await();
                             assertBits(golden, op, stream);
+                            for (int step = 0; step < 2; step++) {
+                                int source = Math.floorMod(rank - step, ranks);
+                                assertAllEndBefore(
+                                        spans(op, Timeline.Kind.TRANSFER, source),
+                                        spans(op, Timeline.Kind.COMPUTE, source));
+                            }
                             fabric.barrier();
                         }
                     });
@@ -327,64 +341,97 @@ class PingPongRingIT {
         }
     }
 
-    /** Rank 1's rows do not leave it, and rank 0's own rows are multiplied meanwhile. */
-    @Test
-    void rowsThatAreThereAreMultipliedWhileTransfersAreHeldBack() {
+    private static List<Timeline.Span> spans(
+            CudaAllGatherMatmul op, Timeline.Kind kind, int source) {
+        List<Timeline.Span> spans =
+                op.lastResult().timeline().tracks().stream()
+                        .flatMap(track -> track.spans().stream())
+                        .filter(span -> span.kind() == kind && span.source() == source)
+                        .toList();
+        assertFalse(spans.isEmpty(), kind + " of source " + source);
+        return spans;
+    }
+
+    /** By the device's clock. */
+    private static void assertAllEndBefore(List<Timeline.Span> these, List<Timeline.Span> those) {
+        for (Timeline.Span one : these) {
+            for (Timeline.Span other : those) {
+                assertTrue(one.endNs() < other.endNs(), one + " before " + other);
+            }
+        }
+    }
+
+    /** Rank 0's permutes of one step are held back, and its product of that step ends meanwhile. */
+    @ParameterizedTest
+    @CsvSource({"1, 0", "1, 1", "2, 0", "2, 1"})
+    void productsGoOnWhileThePermuteOfTheirStepIsHeld(int lanes, int step) {
+        int ranks = 4;
+        int source = Math.floorMod(-step, ranks);
         try (Arena arena = Arena.ofShared();
                 Hold hold = new Hold(gpu);
-                World world = World.threads(2, Duration.ofSeconds(15))) {
-            DeviceProblem problem = problem(arena, shards(2, false));
+                World world = World.threads(ranks, Duration.ofSeconds(15))) {
+            DeviceProblem problem = problem(arena, shards(ranks, false));
             Matrix golden = golden(arena, problem, gpu);
-            long rows = problem.shards().rows(0);
             world.run(
                     fabric -> {
                         gpu.bind();
-                        int rank = fabric.rank();
-                        long bytes = Matrix.contiguousBytes(DType.FP32, golden.rows(), N);
                         try (CudaAllGatherMatmul op =
                                         problem.describe(CudaAllGatherMatmul.on(fabric, gpu))
-                                                .pingPong()
+                                                .pingPong(lanes)
+                                                .splitsPerRank(lanes)
                                                 .prepare();
-                                PinnedBuffer host = PinnedBuffer.allocate(bytes);
-                                DeviceCheck check = new DeviceCheck(gpu);
-                                GpuStream stream = GpuStream.create();
-                                GpuStream looks = GpuStream.create()) {
-                            Matrix c = Matrix.of(host.segment(), DType.FP32, golden.rows(), N);
-                            op.nextShard().upload(problem.shard(rank), stream);
-                            check.poison(op.product(0));
-                            op.product(0).download(c, looks);
-                            assertFalse(c.rows(0, rows).bitwiseEquals(golden.rows(0, rows)));
-                            fabric.barrier();
-                            if (rank == 1) {
-                                hold.queue(stream);
+                                GpuStream stream = GpuStream.create()) {
+                            op.nextShard().upload(problem.shard(fabric.rank()), stream);
+                            if (fabric.rank() == 0) {
+                                op.hook(hold.beforeCopiesOf(source));
                             }
-                            PendingCall<DeviceMatrix> pending =
-                                    op.start(op.nextShard(), stream, View.PIPELINED);
-                            try {
-                                if (rank == 0) {
-                                    await(
-                                            "the product of rank 0's own rows",
-                                            () -> {
-                                                op.product(0).download(c, looks);
-                                                return c.rows(0, rows)
-                                                        .bitwiseEquals(golden.rows(0, rows));
-                                            });
-                                    assertFalse(op.hasArrived(1, 0));
-                                    assertFalse(
-                                            c.rows(rows, rows)
-                                                    .bitwiseEquals(golden.rows(rows, rows)));
-                                }
-                                assertFalse(pending.isDone());
-                                fabric.barrier();
-                            } finally {
-                                hold.release();
-                            }
-                            pending.await();
+                            heldCall(fabric, op, golden, source, hold);
                             assertBits(golden, op, stream);
+                            if (fabric.rank() == 0) {
+                                assertAllEndBefore(
+                                        spans(op, Timeline.Kind.COMPUTE, source),
+                                        spans(op, Timeline.Kind.TRANSFER, source));
+                            }
                             fabric.barrier();
                         }
                     });
             assertFalse(hold.ranOut());
+        }
+    }
+
+    /** Rank 0 sees its rows of {@code source} multiplied, and only then lets go. */
+    private void heldCall(
+            Fabric fabric, CudaAllGatherMatmul op, Matrix golden, int source, Hold hold) {
+        Shards shards = op.plan().chunks().shards();
+        long first = shards.firstRow(source);
+        long rows = shards.rows(source);
+        long bytes = Matrix.contiguousBytes(DType.FP32, golden.rows(), N);
+        try (PinnedBuffer host = PinnedBuffer.allocate(bytes);
+                DeviceCheck check = new DeviceCheck(gpu);
+                GpuStream looks = GpuStream.create()) {
+            Matrix c = Matrix.of(host.segment(), DType.FP32, golden.rows(), N);
+            Matrix expected = golden.rows(first, rows);
+            check.poison(op.product(0));
+            op.product(0).download(c, looks);
+            assertFalse(c.rows(first, rows).bitwiseEquals(expected));
+            fabric.barrier();
+            PendingCall<DeviceMatrix> pending = op.start(op.nextShard());
+            try {
+                if (fabric.rank() == 0) {
+                    await(
+                            "the product of the rows of rank " + source,
+                            () -> {
+                                op.product(0).download(c, looks);
+                                return c.rows(first, rows).bitwiseEquals(expected);
+                            });
+                }
+                assertFalse(fabric.rank() <= 1 && pending.isDone());
+                fabric.barrier();
+            } finally {
+                hold.release();
+            }
+            pending.await();
+            fabric.barrier();
         }
     }
 
@@ -406,7 +453,7 @@ class PingPongRingIT {
         }
     }
 
-    private void failingCall(DeviceProblem problem, dev.weft.fabric.Fabric fabric) {
+    private void failingCall(DeviceProblem problem, Fabric fabric) {
         boolean fails = fabric.rank() == 1;
         CudaAllGatherMatmulBuilder builder =
                 problem.describe(CudaAllGatherMatmul.on(fabric, gpu)).pingPong();

@@ -63,6 +63,17 @@ public final class CopyStreams implements Copies {
     /** The latest call whose copies have begun. */
     private int begun;
 
+    private Hook hook = new Hook() {};
+
+    /** What tests queue on a lane's stream, to hold it back there. */
+    public interface Hook {
+
+        default void beforeCopy(Copy copy, GpuStream lane) {}
+
+        /** After the copy's flag and before the lane's counter. */
+        default void beforeCounter(Copy copy, GpuStream lane) {}
+    }
+
     /** By flag: who brings its rows. */
     record Bringers(Bringer[] byFlag) {
 
@@ -139,6 +150,11 @@ public final class CopyStreams implements Copies {
             }
             spans.add(ofLane);
         }
+    }
+
+    /** For tests. */
+    public void hook(Hook inPlace) {
+        this.hook = inPlace;
     }
 
     @Override
@@ -256,6 +272,7 @@ public final class CopyStreams implements Copies {
         if (ring != null) {
             spans.get(lane).get(index).begin(call, on);
         }
+        hook.beforeCopy(copy, on);
         if (copy.rows() > 0) {
             move(copy, call & 1, on);
         }
@@ -265,6 +282,7 @@ public final class CopyStreams implements Copies {
         long words = peers.flags(copy.to());
         CudaStreams.writeValue32(on.handle(), words + 4L * copy.flag(), call);
         if (counters != null) {
+            hook.beforeCounter(copy, on);
             LaneCounters.Counter counter = counters.lanes().get(lane).get(index);
             CudaStreams.writeValue32(on.handle(), words + 4L * counter.word(), counter.value(call));
         }
