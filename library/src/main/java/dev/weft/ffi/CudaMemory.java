@@ -2,6 +2,7 @@ package dev.weft.ffi;
 
 import static dev.weft.ffi.CudaLibrary.ask;
 import static dev.weft.ffi.CudaLibrary.clearedScratch;
+import static dev.weft.ffi.CudaLibrary.make;
 import static dev.weft.ffi.CudaLibrary.scratch;
 import static java.lang.foreign.MemoryLayout.sequenceLayout;
 import static java.lang.foreign.MemoryLayout.structLayout;
@@ -96,7 +97,12 @@ public final class CudaMemory {
 
     /** Device memory, aligned to 256 bytes, its contents undefined. */
     public static long allocate(long bytes) {
-        return ask(ALLOCATE, "%d bytes", bytes);
+        return make(ALLOCATE, "%d bytes", bytes);
+    }
+
+    /** How many memories, streams and events this process has made so far, for tests. */
+    public static long made() {
+        return CudaLibrary.MADE.sum();
     }
 
     /** Waits for the device's work on it. */
@@ -107,7 +113,7 @@ public final class CudaMemory {
     /** Host memory that stays where it is and that every device reaches at the same address. */
     @SuppressWarnings("restricted")
     public static MemorySegment allocateHost(long bytes) {
-        long address = ask(ALLOCATE_HOST, "%d bytes, flags %d", bytes, PORTABLE | DEVICE_MAPPED);
+        long address = make(ALLOCATE_HOST, "%d bytes, flags %d", bytes, PORTABLE | DEVICE_MAPPED);
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 

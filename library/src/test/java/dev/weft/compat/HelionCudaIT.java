@@ -1,6 +1,7 @@
 package dev.weft.compat;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -42,6 +43,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -66,7 +68,7 @@ class HelionCudaIT {
     /** One rank's matrices, stream and judge. */
     private final class Bench implements AutoCloseable {
         private final List<DeviceBuffer> owned = new ArrayList<>();
-        private final Fabric fabric;
+        final Fabric fabric;
         final DeviceCheck check;
         final GpuStream stream;
         final HelionShared<DeviceMatrix> shared;
@@ -109,6 +111,33 @@ class HelionCudaIT {
             check.fillNormal(b, 100 * call + 99, 1);
         }
 
+        /** The call; what is null is its own. */
+        HelionResult<DeviceMatrix> start(
+                DeviceMatrix aOut,
+                DeviceMatrix c,
+                DeviceProgress progress,
+                int splits,
+                Helion.Config config) {
+            return HelionCuda.allGatherMatmul(
+                    fabric, gpu, shared, b, transposed, aOut, c, progress, splits, config, stream);
+        }
+
+        HelionResult<DeviceMatrix> start(int splits) {
+            return start(null, null, null, splits, null);
+        }
+
+        /** A call with data of its own; returns the words of the progress that it was given. */
+        int[] call(DeviceMatrix aOut, DeviceProgress progress, int splits, long call) {
+            String what = splits + " splits, call " + call;
+            fill(call);
+            try (HelionResult<DeviceMatrix> result = start(aOut, null, progress, splits, null)) {
+                result.await();
+                assertTrue(aOut == null || aOut.equals(result.aOut()), what);
+                assertRight(result.aOut(), result.c(), what);
+            }
+            return progress == null ? null : words(progress);
+        }
+
         void assertRight(DeviceMatrix gathered, DeviceMatrix c, String what) {
             assertEquals(0, check.equal(gathered, a).mismatches(), what);
             DeviceCheck.Verdict verdict = check.product(a, b, transposed, c);
@@ -123,6 +152,26 @@ class HelionCudaIT {
             stream.close();
             check.close();
         }
+    }
+
+    /** Ranks that share the GPU, each with a bench. */
+    private interface Ranks {
+        void run(Consumer<Bench> body);
+    }
+
+    private Ranks ranks(
+            int count, DType dtype, long shardRows, long k, long n, boolean transposed) {
+        return body -> {
+            try (World world = World.threads(count, DEADLINE)) {
+                world.run(
+                        fabric -> {
+                            try (Bench bench =
+                                    new Bench(fabric, dtype, shardRows, k, n, transposed)) {
+                                body.accept(bench);
+                            }
+                        });
+            }
+        };
     }
 
     private static int[] words(DeviceProgress progress) {
@@ -149,75 +198,49 @@ class HelionCudaIT {
     })
     void gatheredAAndTheProductAreRight(
             int ranks, DType dtype, boolean transposed, long shardRows, long k, long n) {
-        try (World world = World.threads(ranks, DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, dtype, shardRows, k, n, transposed)) {
+        ranks(ranks, dtype, shardRows, k, n, transposed)
+                .run(
+                        bench -> {
                             int call = 0;
                             for (int splits : new int[] {1, 2, 3, 8, 64}) {
-                                allOwn(bench, splits, call++);
-                                allFresh(bench, splits, call++);
+                                int chunks = ranks * splits;
+                                DeviceMatrix aOut = bench.matrix(dtype, bench.a.rows(), k);
+                                bench.check.poison(aOut);
+                                assertArrayEquals(
+                                        ones(chunks, chunks + 3),
+                                        bench.call(
+                                                aOut, bench.progress(chunks + 3), splits, call++));
+                                bench.call(null, null, splits, call++);
                             }
-                        }
-                    });
-        }
+                        });
     }
 
-    /** Gathered A, progress and stream are the caller's. */
-    private void allOwn(Bench bench, int splits, long call) {
-        int chunks = bench.fabric.size() * splits;
-        String what = splits + " splits, call " + call;
-        bench.fill(call);
-        DeviceMatrix aOut = bench.matrix(bench.a.dtype(), bench.a.rows(), bench.a.cols());
-        bench.check.poison(aOut);
-        DeviceProgress progress = bench.progress(chunks + 3);
-        try (HelionResult<DeviceMatrix> result =
-                HelionCuda.allGatherMatmul(
-                        bench.fabric,
-                        gpu,
-                        bench.shared,
-                        bench.b,
-                        bench.transposed,
-                        aOut,
-                        progress,
-                        splits,
-                        bench.stream)) {
-            result.await();
-            assertEquals(aOut, result.aOut(), what);
-            bench.assertRight(aOut, result.c(), what);
-            assertEquals(
-                    Arrays.toString(ones(chunks, chunks + 3)),
-                    Arrays.toString(words(progress)),
-                    what);
-        }
-    }
-
-    private void allFresh(Bench bench, int splits, long call) {
-        bench.fill(call);
-        try (HelionResult<DeviceMatrix> result =
-                HelionCuda.allGatherMatmul(
-                        bench.fabric,
-                        gpu,
-                        bench.shared,
-                        bench.b,
-                        bench.transposed,
-                        null,
-                        null,
-                        splits,
-                        bench.stream)) {
-            result.await();
-            bench.assertRight(result.aOut(), result.c(), splits + " splits, call " + call);
-        }
+    /** The others have words of their own, and of other numbers of splits. */
+    @Test
+    void progressMayBeGivenOnOneRankOnly() {
+        int ranks = 3;
+        ranks(ranks, DType.BF16, 192, 264, 392, false)
+                .run(
+                        bench -> {
+                            for (int call = 0; call < 2 * ranks; call++) {
+                                int rank = bench.fabric.rank();
+                                int splits = 2 + call % 3;
+                                int chunks = ranks * splits;
+                                boolean given = rank == call % ranks;
+                                DeviceProgress progress = given ? bench.progress(chunks) : null;
+                                int[] seen = bench.call(null, progress, given ? splits : 1, call);
+                                assertArrayEquals(given ? ones(chunks, chunks) : null, seen);
+                            }
+                        });
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 4})
     void theCopyEngineAndTheProductStandAlone(int ranks) {
         int splits = 4;
-        try (World world = World.threads(ranks, DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 256, 320, 264, false)) {
+        ranks(ranks, DType.BF16, 256, 320, 264, false)
+                .run(
+                        bench -> {
                             bench.fill(1);
                             DeviceMatrix output =
                                     bench.matrix(DType.BF16, bench.a.rows(), bench.a.cols());
@@ -239,18 +262,15 @@ class HelionCudaIT {
                                                     false,
                                                     progress,
                                                     splits,
-                                                    fabric.rank(),
+                                                    bench.fabric.rank(),
                                                     bench.stream)) {
                                 product.await();
                                 gather.await();
                                 bench.assertRight(output, product.c(), ranks + " ranks");
-                                assertEquals(
-                                        Arrays.toString(ones(ranks * splits, ranks * splits)),
-                                        Arrays.toString(words(progress)));
+                                assertArrayEquals(
+                                        ones(ranks * splits, ranks * splits), words(progress));
                             }
-                        }
-                    });
-        }
+                        });
     }
 
     /** Gathered A is exact, and C has the bits of the CPU's product: both add k by k. */
@@ -404,10 +424,9 @@ class HelionCudaIT {
                                 new Helion.Config(128, 128, 64, 8, 3),
                                 new Helion.Config(128, 128, 64, 8, 4))
                         : List.of(new Helion.Config(128, 128, 64, 8, 3));
-        try (World world = World.threads(2, DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 300, 328, 712, true)) {
+        ranks(2, DType.BF16, 300, 328, 712, true)
+                .run(
+                        bench -> {
                             bench.fill(1);
                             DeviceMatrix first = bench.matrix(DType.BF16, 600, 712);
                             configured(bench, first, null);
@@ -419,59 +438,30 @@ class HelionCudaIT {
                                         bench.check.equal(c, first).mismatches(),
                                         config.toString());
                             }
-                        }
-                    });
-        }
-        try (World world = World.threads(1, DEADLINE)) {
-            IllegalArgumentException refusal =
-                    assertThrows(
-                            IllegalArgumentException.class,
-                            () ->
-                                    world.run(
-                                            fabric -> {
-                                                try (Bench bench =
-                                                        new Bench(
-                                                                fabric,
-                                                                DType.BF16,
-                                                                64,
-                                                                64,
-                                                                64,
-                                                                true)) {
-                                                    configured(
-                                                            bench,
-                                                            bench.matrix(DType.BF16, 64, 64),
-                                                            new Helion.Config(64, 64, 64, 4, 2));
-                                                }
-                                            }));
-            assertTrue(
-                    refusal.getMessage()
-                            .startsWith("tiles of 64 x 64 x 64 by 4 warps in 2 stages: expected"),
-                    refusal.getMessage());
-            assertTrue(
-                    refusal.getMessage().contains("by 8 warps in " + stages + " stages"),
-                    refusal.getMessage());
-        }
+                        });
+        Helion.Config none = new Helion.Config(64, 64, 64, 4, 2);
+        String message =
+                refused(1, bench -> configured(bench, bench.matrix(DType.BF16, 64, 64), none))
+                        .getMessage();
+        String says = "tiles of 64 x 64 x 64 by 4 warps in 2 stages: expected";
+        assertTrue(message.startsWith(says), message);
+        assertTrue(message.contains("by 8 warps in " + stages + " stages"), message);
     }
 
     private void configured(Bench bench, DeviceMatrix c, Helion.Config config) {
         bench.check.poison(c);
-        try (HelionResult<DeviceMatrix> result =
-                HelionCuda.allGatherMatmul(
-                        bench.fabric,
-                        gpu,
-                        bench.shared,
-                        bench.b,
-                        bench.transposed,
-                        null,
-                        c,
-                        null,
-                        4,
-                        config,
-                        bench.stream)) {
+        try (HelionResult<DeviceMatrix> result = bench.start(null, c, null, 4, config)) {
             result.await();
             assertEquals(c, result.c());
             bench.assertRight(result.aOut(), c, "config " + config);
         }
+    }
+
+    /** What ranks with shards of [64, 64] bf16 are refused. */
+    private IllegalArgumentException refused(int ranks, Consumer<Bench> body) {
+        return assertThrows(
+                IllegalArgumentException.class,
+                () -> ranks(ranks, DType.BF16, 64, 64, 64, true).run(body));
     }
 
     /**
@@ -485,11 +475,10 @@ class HelionCudaIT {
         long rows = 256;
         long k = 512;
         long n = 264;
-        try (World world = World.threads(ranks, DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, rows, k, n, false)) {
-                            long m = rows * ranks;
+        long m = rows * ranks;
+        ranks(ranks, DType.BF16, rows, k, n, false)
+                .run(
+                        bench -> {
                             List<DeviceMatrix> inputs = new ArrayList<>();
                             List<DeviceMatrix> gathered = new ArrayList<>();
                             List<DeviceMatrix> products = new ArrayList<>();
@@ -502,19 +491,10 @@ class HelionCudaIT {
                             }
                             for (int call = 0; call < calls; call++) {
                                 DeviceMatrix own =
-                                        inputs.get(call).rows(fabric.rank() * rows, rows);
+                                        inputs.get(call).rows(bench.fabric.rank() * rows, rows);
                                 bench.shared.local().copyFrom(own, bench.stream);
                                 try (HelionResult<DeviceMatrix> result =
-                                        HelionCuda.allGatherMatmul(
-                                                fabric,
-                                                gpu,
-                                                bench.shared,
-                                                bench.b,
-                                                false,
-                                                null,
-                                                null,
-                                                1 + call % 2,
-                                                bench.stream)) {
+                                        bench.start(1 + call % 2)) {
                                     gathered.get(call).copyFrom(result.aOut(), bench.stream);
                                     products.get(call).copyFrom(result.c(), bench.stream);
                                 }
@@ -531,64 +511,65 @@ class HelionCudaIT {
                                         bench.check.product(a, bench.b, false, products.get(call));
                                 assertTrue(verdict.passed(), what + ": " + verdict);
                             }
-                        }
-                    });
-        }
+                        });
     }
 
     /** The call is back while much work that was queued before it is still to be done. */
     @Test
     void theHostWaitsForNoStream() {
         long bytes = 1L << 32;
-        try (World world = World.threads(2, DEADLINE);
-                DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 256, 512, 264, false);
-                                DeviceEvent before = new DeviceEvent()) {
-                            allFresh(bench, 1, 1);
-                            bench.fill(2);
-                            for (int i = 0; i < 400; i++) {
-                                CudaMemory.fill8Async(
-                                        much.address(), (byte) i, bytes, bench.stream.handle());
-                            }
-                            before.record(bench.stream);
-                            try (HelionResult<DeviceMatrix> result =
-                                    HelionCuda.allGatherMatmul(
-                                            fabric, gpu, bench.shared, bench.b, bench.stream)) {
-                                boolean stillBusy = !before.isDone();
-                                result.await();
-                                assertTrue(stillBusy, "the call waited for its stream");
-                                bench.assertRight(result.aOut(), result.c(), "after much work");
-                            }
-                        }
-                    });
+        try (DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
+            ranks(2, DType.BF16, 256, 512, 264, false)
+                    .run(
+                            bench -> {
+                                try (DeviceEvent before = new DeviceEvent()) {
+                                    bench.call(null, null, 1, 1);
+                                    bench.fill(2);
+                                    for (int i = 0; i < 400; i++) {
+                                        CudaMemory.fill8Async(
+                                                much.address(),
+                                                (byte) i,
+                                                bytes,
+                                                bench.stream.handle());
+                                    }
+                                    before.record(bench.stream);
+                                    try (HelionResult<DeviceMatrix> result = bench.start(1)) {
+                                        boolean stillBusy = !before.isDone();
+                                        result.await();
+                                        assertTrue(stillBusy, "the call waited for its stream");
+                                        bench.assertRight(
+                                                result.aOut(), result.c(), "after much work");
+                                    }
+                                }
+                            });
         }
     }
 
-    /** What the caller does not bring is the same memory again, call after call. */
+    /** What the caller does not bring is the same again, call after call: nothing new is made. */
     @Test
     void aCallLikeAnEarlierOneReservesNothing() {
-        try (World world = World.threads(2, DEADLINE)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 256, 512, 264, false)) {
-                            Set<DeviceMatrix> used = new HashSet<>();
+        ranks(2, DType.BF16, 256, 512, 264, false)
+                .run(
+                        bench -> {
+                            bench.call(null, null, 4, 0);
+                            bench.fill(1);
+                            bench.fabric.barrier();
+                            long before = CudaMemory.made();
+                            // Nobody calls before all have counted.
+                            bench.fabric.barrier();
                             for (int call = 0; call < 20; call++) {
-                                bench.fill(call);
-                                try (HelionResult<DeviceMatrix> result =
-                                        HelionCuda.allGatherMatmul(
-                                                fabric, gpu, bench.shared, bench.b, bench.stream)) {
-                                    used.add(result.aOut());
-                                    used.add(result.c());
+                                try (HelionResult<DeviceMatrix> result = bench.start(4)) {
                                     result.await();
-                                    bench.assertRight(result.aOut(), result.c(), "call " + call);
                                 }
                             }
-                            assertEquals(2, used.size(), "gathered A and C of all calls: " + used);
-                        }
-                    });
-        }
+                            bench.fabric.barrier();
+                            assertEquals(
+                                    before,
+                                    CudaMemory.made(),
+                                    "memories, streams and events before and after 20 calls");
+                            bench.fabric.barrier();
+                            bench.call(null, null, 4, 2);
+                        });
     }
 
     /**
@@ -601,45 +582,38 @@ class HelionCudaIT {
         int splits = 8;
         int chunks = ranks * splits;
         long bytes = 1L << 32;
-        try (World world = World.threads(ranks, DEADLINE);
-                DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
-            world.run(
-                    fabric -> {
-                        try (Bench bench = new Bench(fabric, DType.BF16, 8192, 8192, 64, false);
-                                PinnedBuffer words = PinnedBuffer.allocate(4L * chunks)) {
-                            bench.fill(1);
-                            DeviceProgress progress =
-                                    new DeviceProgress(
-                                            CudaMemory.hostDevicePointer(words.segment()), chunks);
-                            boolean seen = false;
-                            for (int call = 0; call < 20 && !seen; call++) {
-                                words.segment().fill((byte) 0);
-                                for (int i = 0; i < 40; i++) {
-                                    CudaMemory.fill8Async(
-                                            much.address(), (byte) i, bytes, bench.stream.handle());
+        try (DeviceBuffer much = DeviceBuffer.allocate(bytes)) {
+            ranks(ranks, DType.BF16, 8192, 8192, 64, false)
+                    .run(
+                            bench -> {
+                                try (PinnedBuffer words = PinnedBuffer.allocate(4L * chunks)) {
+                                    bench.fill(1);
+                                    DeviceProgress progress =
+                                            new DeviceProgress(
+                                                    CudaMemory.hostDevicePointer(words.segment()),
+                                                    chunks);
+                                    boolean seen = false;
+                                    for (int call = 0; call < 20 && !seen; call++) {
+                                        words.segment().fill((byte) 0);
+                                        for (int i = 0; i < 40; i++) {
+                                            CudaMemory.fill8Async(
+                                                    much.address(),
+                                                    (byte) i,
+                                                    bytes,
+                                                    bench.stream.handle());
+                                        }
+                                        int partial = watchedCall(bench, progress, words, splits);
+                                        long[] all = bench.fabric.exchange(partial);
+                                        seen = Arrays.stream(all).allMatch(states -> states > 0);
+                                    }
+                                    assertTrue(seen, "no gather was seen half done on every rank");
                                 }
-                                int partial = watchedCall(bench, progress, words, splits);
-                                long[] all = fabric.exchange(partial);
-                                seen = Arrays.stream(all).allMatch(states -> states > 0);
-                            }
-                            assertTrue(seen, "no gather was seen half done on every rank");
-                        }
-                    });
+                            });
         }
     }
 
     private int watchedCall(Bench bench, DeviceProgress progress, PinnedBuffer words, int splits) {
-        try (HelionResult<DeviceMatrix> result =
-                HelionCuda.allGatherMatmul(
-                        bench.fabric,
-                        gpu,
-                        bench.shared,
-                        bench.b,
-                        false,
-                        null,
-                        progress,
-                        splits,
-                        bench.stream)) {
+        try (HelionResult<DeviceMatrix> result = bench.start(null, null, progress, splits, null)) {
             int partial = watch(words.segment(), bench.fabric.rank(), bench.fabric.size(), splits);
             result.await();
             bench.assertRight(result.aOut(), result.c(), "watched");
@@ -735,29 +709,12 @@ class HelionCudaIT {
     /** A rank that refuses does not leave the others waiting. */
     @Test
     void aRefusalOnOneRankEndsTheCallOnAll() {
-        try (World world = World.threads(2, DEADLINE)) {
-            IllegalArgumentException refusal =
-                    assertThrows(
-                            IllegalArgumentException.class,
-                            () ->
-                                    world.run(
-                                            fabric -> {
-                                                try (Bench bench =
-                                                        new Bench(
-                                                                fabric,
-                                                                DType.BF16,
-                                                                64,
-                                                                64,
-                                                                64,
-                                                                false)) {
-                                                    allFresh(bench, 1 + 4 * fabric.rank(), 1);
-                                                }
-                                            }));
-            assertTrue(
-                    refusal.getMessage().startsWith("4096 elements of [64, 64] in 5 splits"),
-                    refusal.getMessage());
-            assertInstanceOf(PeerFailedException.class, refusal.getSuppressed()[0]);
-        }
+        IllegalArgumentException refusal =
+                refused(2, bench -> bench.call(null, null, 1 + 4 * bench.fabric.rank(), 1));
+        assertTrue(
+                refusal.getMessage().startsWith("4096 elements of [64, 64] in 5 splits"),
+                refusal.getMessage());
+        assertInstanceOf(PeerFailedException.class, refusal.getSuppressed()[0]);
     }
 
     @Test
