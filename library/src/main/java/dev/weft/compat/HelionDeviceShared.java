@@ -36,7 +36,11 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     private final List<DeviceBuffer> idle = new ArrayList<>();
     private boolean closed;
 
-    /** All that a prepared product depends on. */
+    /**
+     * All that a prepared product depends on.
+     *
+     * @param gathers whether this rank's rows lie in its part, beside those that arrive
+     */
     record Problem(
             DeviceMatrix a,
             DeviceMatrix b,
@@ -45,6 +49,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
             DeviceProgress progress,
             int splitsPerRank,
             int rank,
+            boolean gathers,
             Helion.Config config) {}
 
     /** Collective. */
@@ -132,6 +137,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
                         problem.progress(),
                         problem.splitsPerRank(),
                         problem.rank(),
+                        problem.gathers() ? local() : null,
                         tiling);
         products.put(problem, product);
         return product;
