@@ -277,23 +277,24 @@ public final class CudaAllGatherMatmulBuilder
             made.push(copies);
             List<DeviceProduct> products = new ArrayList<>();
             List<DeviceProduct> ready = new ArrayList<>();
-            boolean arrives = !list.lanes().isEmpty() && !gatherFirst && ring == null;
-            for (int i = 0; i < operands.size(); i++) {
-                GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                List<RowRange> ranges = ring == null ? list.ranges() : present(shards);
-                products.add(product(kernel, ranges, counters, places, shared, i, buffers, copies));
-                made.push(products.getLast());
-                if (arrives) {
-                    ready.add(
+            Products making =
+                    (i, ranges, awaited) ->
                             product(
-                                    kernel,
-                                    present(shards),
-                                    null,
+                                    kernels.isEmpty() ? null : kernels.get(i),
+                                    ranges,
+                                    awaited,
                                     places,
                                     shared,
                                     i,
                                     buffers,
-                                    copies));
+                                    copies);
+            boolean arrives = !list.lanes().isEmpty() && !gatherFirst && ring == null;
+            for (int i = 0; i < operands.size(); i++) {
+                List<RowRange> ranges = ring == null ? list.ranges() : present(shards);
+                products.add(making.of(i, ranges, counters));
+                made.push(products.getLast());
+                if (arrives) {
+                    ready.add(making.of(i, present(shards), null));
                     made.push(ready.getLast());
                 } else {
                     ready.add(products.getLast());
@@ -302,17 +303,7 @@ public final class CudaAllGatherMatmulBuilder
             for (RingSteps.Step step : ring == null ? List.<RingSteps.Step>of() : ring.steps()) {
                 List<DeviceProduct> ofStep = new ArrayList<>();
                 for (int i = 0; i < operands.size(); i++) {
-                    GatedKernel kernel = kernels.isEmpty() ? null : kernels.get(i);
-                    ofStep.add(
-                            product(
-                                    kernel,
-                                    step.ranges(),
-                                    null,
-                                    places,
-                                    shared,
-                                    i,
-                                    buffers,
-                                    copies));
+                    ofStep.add(making.of(i, step.ranges(), null));
                 }
                 ring.add(ofStep);
             }
@@ -394,6 +385,11 @@ public final class CudaAllGatherMatmulBuilder
             ranges.add(new RowRange(r, 0, shards.firstRow(r), rows, List.of(), false));
         }
         return ranges;
+    }
+
+    /** Makes the products of one operator: of which B, of which rows, and after which counters. */
+    private interface Products {
+        DeviceProduct of(int index, List<RowRange> ranges, LaneCounters awaited);
     }
 
     /**
