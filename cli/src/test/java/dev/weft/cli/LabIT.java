@@ -13,8 +13,11 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** The command on the hosts of a lab: over links, and when one of them is cut. */
+@Execution(ExecutionMode.CONCURRENT)
 class LabIT {
 
     private static final long LEAVE_SECONDS = 30;

@@ -13,8 +13,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** What the ranks of mpirun say when one of them is killed, stopped or throws. */
+@Execution(ExecutionMode.CONCURRENT)
 class MpiFailureIT {
 
     private static final long PATIENCE_SECONDS = 60;

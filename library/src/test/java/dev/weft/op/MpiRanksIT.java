@@ -10,11 +10,14 @@ import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Operators between ranks that MPI has started; what they check is in {@link MpiRank}. */
+@Execution(ExecutionMode.CONCURRENT)
 class MpiRanksIT {
 
     private static void assertRight(MpiRanks start, Hosts hosts) {

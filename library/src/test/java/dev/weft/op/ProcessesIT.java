@@ -20,11 +20,14 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks that are real processes: right results, and what happens when one is killed or stopped. */
+@Execution(ExecutionMode.CONCURRENT)
 class ProcessesIT {
 
     private final List<ChildJvm> ranks = new ArrayList<>();

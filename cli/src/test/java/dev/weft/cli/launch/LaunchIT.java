@@ -20,8 +20,11 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** {@code weft launch} in a JVM of its own, with programs of the system. */
+@Execution(ExecutionMode.CONCURRENT)
 class LaunchIT {
 
     @TempDir Path folder;

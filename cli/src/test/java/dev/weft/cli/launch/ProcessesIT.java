@@ -22,10 +22,13 @@ import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The command in a JVM of its own, with ranks that are processes. */
+@Execution(ExecutionMode.CONCURRENT)
 class ProcessesIT {
 
     @TempDir Path folder;

@@ -13,6 +13,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * The fabric between ranks on several hosts, all of which this machine plays; what ranks do is in
  * {@link MpiFabricChild} and {@link MpiEndChild}.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class MpiFabricIT {
 
     private static final String LONG = "60000";
