@@ -16,7 +16,6 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
  * Fine-grained all-gather + matmul: {@link #allgatherComputeMatmul}, or prepared once and called
@@ -158,17 +157,8 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        return prepare(
-                world,
-                m,
-                k,
-                aType,
-                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                () -> consecutive(world, tpDegree, numGroups),
-                forceHbmCc,
-                config,
-                onHost(world, rhs),
-                Matrix::rows);
+        ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
+        return prepare(world, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
     /**
@@ -184,23 +174,19 @@ public final class Fgcc<M> extends PreparedRing<M> {
             ReplicaGroups replicaGroups,
             boolean forceHbmCc,
             FgccConfig config) {
+        // All groups of the world share the cores, not only this one's ranks.
+        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
         return prepare(
                 world,
                 m,
                 k,
                 aType,
                 new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                () -> replicaGroups,
+                replicaGroups,
                 forceHbmCc,
                 config,
-                onHost(world, rhs),
+                group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers),
                 Matrix::rows);
-    }
-
-    private static Function<Fabric, OperatorBuilder<Matrix, ?>> onHost(Fabric world, Matrix rhs) {
-        // All groups of the world share the cores, not only this one's ranks.
-        int workers = Math.max(1, Runtime.getRuntime().availableProcessors() / world.size());
-        return group -> AllGatherMatmul.on(group).b(rhs).computeWorkers(workers);
     }
 
     /** As the other {@code prepare}, on GPUs; B must stay. */
@@ -215,17 +201,8 @@ public final class Fgcc<M> extends PreparedRing<M> {
             int numGroups,
             boolean forceHbmCc,
             FgccConfig config) {
-        return prepare(
-                world,
-                m,
-                k,
-                aType,
-                new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                () -> consecutive(world, tpDegree, numGroups),
-                forceHbmCc,
-                config,
-                group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
-                DeviceMatrix::rows);
+        ReplicaGroups groups = consecutive(world, tpDegree, numGroups);
+        return prepare(world, gpu, m, k, aType, rhs, groups, forceHbmCc, config);
     }
 
     /** As {@code prepare} for any lists of ranks, on GPUs; B must stay. */
@@ -245,7 +222,7 @@ public final class Fgcc<M> extends PreparedRing<M> {
                 k,
                 aType,
                 new Rhs(rhs.describe(), rhs.dtype(), rhs.rows(), rhs.cols()),
-                () -> replicaGroups,
+                replicaGroups,
                 forceHbmCc,
                 config,
                 group -> CudaAllGatherMatmul.on(group, gpu).b(rhs),
@@ -261,14 +238,14 @@ public final class Fgcc<M> extends PreparedRing<M> {
             long k,
             DType aType,
             Rhs rhs,
-            Supplier<ReplicaGroups> groups,
+            ReplicaGroups groups,
             boolean forceHbmCc,
             FgccConfig config,
             Function<Fabric, OperatorBuilder<M, ?>> operators,
             FgccResult.Rows<M> rows) {
         Fabric group = null;
         try {
-            ReplicaGroups lists = groups.get().in(world.size());
+            ReplicaGroups lists = groups.in(world.size());
             int tpDegree = lists.with(world.rank()).size();
             checkDegree(tpDegree);
             checkInner(m, k, aType, rhs);
@@ -302,17 +279,19 @@ public final class Fgcc<M> extends PreparedRing<M> {
     }
 
     private static ReplicaGroups consecutive(Fabric world, int tpDegree, int numGroups) {
-        checkDegree(tpDegree);
-        if (numGroups < 1 || (long) tpDegree * numGroups != world.size()) {
-            throw new IllegalArgumentException(
-                    "tp_degree %s times num_groups %s is %s: expected the %s ranks of the world"
-                            .formatted(
-                                    tpDegree,
-                                    numGroups,
-                                    (long) tpDegree * numGroups,
-                                    world.size()));
+        try {
+            checkDegree(tpDegree);
+            long ranks = (long) tpDegree * numGroups;
+            if (numGroups < 1 || ranks != world.size()) {
+                throw new IllegalArgumentException(
+                        "tp_degree %s times num_groups %s is %s: expected the %s ranks of the world"
+                                .formatted(tpDegree, numGroups, ranks, world.size()));
+            }
+            return ReplicaGroups.consecutive(numGroups, tpDegree);
+        } catch (IllegalArgumentException e) {
+            world.fail(e);
+            throw e;
         }
-        return ReplicaGroups.consecutive(numGroups, tpDegree);
     }
 
     private static void checkInner(long m, long k, DType aType, Rhs rhs) {

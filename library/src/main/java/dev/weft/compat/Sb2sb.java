@@ -11,6 +11,7 @@ import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.Timeline;
+import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
@@ -44,6 +45,52 @@ public final class Sb2sb<M> implements AutoCloseable {
     private final Shape shape;
     private final AllGather<M> gather;
 
+    /** Where a rank's shard goes in the result. */
+    private enum Kind {
+        BESIDE,
+        BESIDE_IN_TILES,
+        BELOW
+    }
+
+    /** What a rank asks for. */
+    private record Wanted(
+            Kind kind,
+            long rows,
+            long cols,
+            DType dtype,
+            ReplicaGroups groups,
+            int tpDegree,
+            int lnc,
+            Sb2sbConfig config) {
+
+        /** A single call's. */
+        static Wanted once(Kind kind, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
+            Sb2sbConfig config = Sb2sbConfig.DEFAULT;
+            DType type = inp.dtype();
+            return new Wanted(kind, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, config);
+        }
+
+        /** A single call's on a GPU. */
+        static Wanted once(
+                Kind kind, DeviceMatrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
+            Sb2sbConfig config = Sb2sbConfig.DEFAULT;
+            DType type = inp.dtype();
+            return new Wanted(kind, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, config);
+        }
+
+        void check() {
+            Sb2sbRules.sizes(kind == Kind.BELOW ? Math.max(1, rows) : rows, cols);
+            switch (kind) {
+                case BESIDE -> {
+                    Sb2sbRules.partitions(rows);
+                    Sb2sbRules.capacity(rows, cols, dtype, config.onChipBytes());
+                }
+                case BESIDE_IN_TILES -> Sb2sbRules.tiles(rows, lnc);
+                case BELOW -> {}
+            }
+        }
+    }
+
     /** What each rank gives and gets, and which programs share the tiles. */
     private record Shape(
             long rows, long cols, DType dtype, long outRows, long outCols, int programs) {}
@@ -71,7 +118,7 @@ public final class Sb2sb<M> implements AutoCloseable {
     /** As {@link #allgatherSb2sb(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherSb2sb(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
-        into(out, inp, untiled(world, inp, replicaGroups, tpDegree));
+        into(out, world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
     /**
@@ -80,23 +127,13 @@ public final class Sb2sb<M> implements AutoCloseable {
      */
     public static Sb2sb<Matrix> allgatherSb2sbShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(inp, untiled(world, inp, replicaGroups, tpDegree));
+        return called(world, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
     /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherSb2sbShared(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(
-                inp,
-                untiled(
-                        world,
-                        gpu,
-                        inp.rows(),
-                        inp.cols(),
-                        inp.dtype(),
-                        replicaGroups,
-                        tpDegree,
-                        Sb2sbConfig.DEFAULT));
+        return called(world, gpu, inp, Wanted.once(Kind.BESIDE, inp, replicaGroups, tpDegree, 1));
     }
 
     /**
@@ -120,13 +157,14 @@ public final class Sb2sb<M> implements AutoCloseable {
             int tpDegree,
             int lnc,
             Matrix out) {
-        into(out, inp, tiled(world, inp, replicaGroups, tpDegree, lnc));
+        into(out, world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
     /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, in tiles. */
     public static Sb2sb<Matrix> allgatherSb2sbTiledShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, int lnc) {
-        return called(inp, tiled(world, inp, replicaGroups, tpDegree, lnc));
+        return called(
+                world, inp, Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
     /** As {@link #allgatherSb2sbTiledShared}, on a GPU; programs are streams there. */
@@ -138,17 +176,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             int tpDegree,
             int lnc) {
         return called(
+                world,
+                gpu,
                 inp,
-                tiled(
-                        world,
-                        gpu,
-                        inp.rows(),
-                        inp.cols(),
-                        inp.dtype(),
-                        replicaGroups,
-                        tpDegree,
-                        lnc,
-                        Sb2sbConfig.DEFAULT));
+                Wanted.once(Kind.BESIDE_IN_TILES, inp, replicaGroups, tpDegree, lnc));
     }
 
     /** The sibling that puts shard below shard: [rows of rank r, K] become [all rows, K]. */
@@ -160,29 +191,28 @@ public final class Sb2sb<M> implements AutoCloseable {
     /** As {@link #allgatherRows(Fabric, Matrix, ReplicaGroups, int)}, into {@code out}. */
     public static void allgatherRows(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree, Matrix out) {
-        into(out, inp, rows(world, inp, replicaGroups, tpDegree));
+        into(out, world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
     /** As {@link #allgatherSb2sbShared(Fabric, Matrix, ReplicaGroups, int)}, shard below shard. */
     public static Sb2sb<Matrix> allgatherRowsShared(
             Fabric world, Matrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(inp, rows(world, inp, replicaGroups, tpDegree));
+        return called(world, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
     }
 
     /** As {@link #allgatherRowsShared(Fabric, Matrix, ReplicaGroups, int)}, on a GPU. */
     public static Sb2sb<DeviceMatrix> allgatherRowsShared(
             Fabric world, Gpu gpu, DeviceMatrix inp, ReplicaGroups replicaGroups, int tpDegree) {
-        return called(
-                inp,
-                rows(
-                        world,
-                        gpu,
-                        inp.rows(),
-                        inp.cols(),
-                        inp.dtype(),
-                        replicaGroups,
-                        tpDegree,
-                        Sb2sbConfig.DEFAULT));
+        return called(world, gpu, inp, Wanted.once(Kind.BELOW, inp, replicaGroups, tpDegree, 1));
+    }
+
+    private static Sb2sb<Matrix> called(Fabric world, Matrix inp, Wanted wanted) {
+        return called(inp, prepare(world, Sb2sb::onHost, wanted));
+    }
+
+    private static Sb2sb<DeviceMatrix> called(
+            Fabric world, Gpu gpu, DeviceMatrix inp, Wanted wanted) {
+        return called(inp, prepare(world, onGpu(gpu), wanted));
     }
 
     /** Gathers once and leaves open what holds the result. */
@@ -206,30 +236,11 @@ public final class Sb2sb<M> implements AutoCloseable {
         }
     }
 
-    private static void into(Matrix out, Matrix inp, Sb2sb<Matrix> gather) {
-        try (gather) {
+    private static void into(Matrix out, Fabric world, Matrix inp, Wanted wanted) {
+        try (Sb2sb<Matrix> gather = prepare(world, Sb2sb::onHost, wanted)) {
             gather.checkOrFail("out", out, gather.outRows(), gather.outCols());
             out.copyFrom(gather.call(inp));
         }
-    }
-
-    private static Sb2sb<Matrix> untiled(
-            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree) {
-        return untiled(
-                world, inp.rows(), inp.cols(), inp.dtype(), groups, tpDegree, Sb2sbConfig.DEFAULT);
-    }
-
-    private static Sb2sb<Matrix> tiled(
-            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree, int lnc) {
-        DType type = inp.dtype();
-        return tiled(
-                world, inp.rows(), inp.cols(), type, groups, tpDegree, lnc, Sb2sbConfig.DEFAULT);
-    }
-
-    private static Sb2sb<Matrix> rows(
-            Fabric world, Matrix inp, ReplicaGroups groups, int tpDegree) {
-        return rows(
-                world, inp.rows(), inp.cols(), inp.dtype(), groups, tpDegree, Sb2sbConfig.DEFAULT);
     }
 
     /** Collective: {@link #allgatherSb2sb} of [h, w]. */
@@ -241,7 +252,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return untiled(world, Sb2sb::onHost, h, w, dtype, replicaGroups, tpDegree, config);
+        return prepare(
+                world,
+                Sb2sb::onHost,
+                new Wanted(Kind.BESIDE, h, w, dtype, replicaGroups, tpDegree, 1, config));
     }
 
     /** Collective: {@link #allgatherSb2sb} of [h, w] on a GPU. */
@@ -254,42 +268,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return untiled(world, onGpu(gpu), h, w, dtype, replicaGroups, tpDegree, config);
-    }
-
-    private static AllGatherMatmulBuilder onHost(Fabric group) {
-        return AllGatherMatmul.on(group).sharedResults();
-    }
-
-    private static Function<Fabric, CudaAllGatherMatmulBuilder> onGpu(Gpu gpu) {
-        return group -> CudaAllGatherMatmul.on(group, gpu).sharedResults();
-    }
-
-    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> untiled(
-            Fabric world,
-            Function<Fabric, B> builder,
-            long h,
-            long w,
-            DType dtype,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            Sb2sbConfig config) {
         return prepare(
                 world,
-                replicaGroups,
-                tpDegree,
-                () -> {
-                    Sb2sbRules.sizes(h, w);
-                    Sb2sbRules.partitions(h);
-                    Sb2sbRules.capacity(h, w, dtype, config.onChipBytes());
-                },
-                group ->
-                        new Sb2sb<>(
-                                world,
-                                group,
-                                new Shape(h, w, dtype, h, w * group.size(), 1),
-                                AllGather.columns(
-                                        builder.apply(group), h, w, dtype, config.algorithm(), h)));
+                onGpu(gpu),
+                new Wanted(Kind.BESIDE, h, w, dtype, replicaGroups, tpDegree, 1, config));
     }
 
     /** Collective: {@link #allgatherSb2sbTiled} of [m, k] by {@code lnc} programs. */
@@ -302,7 +284,11 @@ public final class Sb2sb<M> implements AutoCloseable {
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
-        return tiled(world, Sb2sb::onHost, m, k, dtype, replicaGroups, tpDegree, lnc, config);
+        return prepare(
+                world,
+                Sb2sb::onHost,
+                new Wanted(
+                        Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
     }
 
     /** Collective: {@link #allgatherSb2sbTiled} of [m, k] on a GPU; programs are streams there. */
@@ -316,43 +302,11 @@ public final class Sb2sb<M> implements AutoCloseable {
             int tpDegree,
             int lnc,
             Sb2sbConfig config) {
-        return tiled(world, onGpu(gpu), m, k, dtype, replicaGroups, tpDegree, lnc, config);
-    }
-
-    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> tiled(
-            Fabric world,
-            Function<Fabric, B> builder,
-            long m,
-            long k,
-            DType dtype,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            int lnc,
-            Sb2sbConfig config) {
         return prepare(
                 world,
-                replicaGroups,
-                tpDegree,
-                () -> {
-                    Sb2sbRules.sizes(m, k);
-                    Sb2sbRules.tiles(m, lnc);
-                },
-                group -> {
-                    int programs = Sb2sbRules.programs(m, lnc);
-                    B operator = builder.apply(group);
-                    boolean onHost = operator instanceof AllGatherMatmulBuilder;
-                    return new Sb2sb<>(
-                            world,
-                            group,
-                            new Shape(m, k, dtype, m, k * group.size(), programs),
-                            AllGather.columns(
-                                    operator,
-                                    m,
-                                    k,
-                                    dtype,
-                                    config.byPrograms(programs, onHost && group.sharesMemory()),
-                                    Sb2sbRules.tileRows(m)));
-                });
+                onGpu(gpu),
+                new Wanted(
+                        Kind.BESIDE_IN_TILES, m, k, dtype, replicaGroups, tpDegree, lnc, config));
     }
 
     /** Collective: {@link #allgatherRows}; the ranks of a group may own unlike many rows. */
@@ -364,7 +318,10 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return rows(world, Sb2sb::onHost, rows, cols, dtype, replicaGroups, tpDegree, config);
+        return prepare(
+                world,
+                Sb2sb::onHost,
+                new Wanted(Kind.BELOW, rows, cols, dtype, replicaGroups, tpDegree, 1, config));
     }
 
     /** Collective: {@link #allgatherRows} on a GPU. */
@@ -377,47 +334,30 @@ public final class Sb2sb<M> implements AutoCloseable {
             ReplicaGroups replicaGroups,
             int tpDegree,
             Sb2sbConfig config) {
-        return rows(world, onGpu(gpu), rows, cols, dtype, replicaGroups, tpDegree, config);
-    }
-
-    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> rows(
-            Fabric world,
-            Function<Fabric, B> builder,
-            long rows,
-            long cols,
-            DType dtype,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            Sb2sbConfig config) {
         return prepare(
                 world,
-                replicaGroups,
-                tpDegree,
-                () -> Sb2sbRules.sizes(Math.max(1, rows), cols),
-                group -> {
-                    Shards shards = Shards.of(group.exchange(rows));
-                    return new Sb2sb<>(
-                            world,
-                            group,
-                            new Shape(rows, cols, dtype, shards.totalRows(), cols, 1),
-                            AllGather.rows(
-                                    builder.apply(group), shards, cols, dtype, config.algorithm()));
-                });
+                onGpu(gpu),
+                new Wanted(Kind.BELOW, rows, cols, dtype, replicaGroups, tpDegree, 1, config));
     }
 
-    private static <M> Sb2sb<M> prepare(
-            Fabric world,
-            ReplicaGroups replicaGroups,
-            int tpDegree,
-            Runnable rules,
-            Function<Fabric, Sb2sb<M>> preparation) {
+    private static AllGatherMatmulBuilder onHost(Fabric group) {
+        return AllGatherMatmul.on(group).sharedResults();
+    }
+
+    private static Function<Fabric, CudaAllGatherMatmulBuilder> onGpu(Gpu gpu) {
+        return group -> CudaAllGatherMatmul.on(group, gpu).sharedResults();
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> prepare(
+            Fabric world, Function<Fabric, B> operators, Wanted wanted) {
         Sb2sbRules.world(world);
+        ReplicaGroups groups = wanted.groups();
         Fabric group = world;
         try {
-            Sb2sbRules.groups(world, replicaGroups, tpDegree);
-            rules.run();
-            group = replicaGroups.isAll(world.size()) ? world : world.split(replicaGroups);
-            return preparation.apply(group);
+            Sb2sbRules.groups(world, groups, wanted.tpDegree());
+            wanted.check();
+            group = groups.isAll(world.size()) ? world : world.split(groups);
+            return prepare(world, group, operators.apply(group), wanted);
         } catch (RuntimeException | Error e) {
             // Peers whose arguments are fine must not wait for this rank.
             world.fail(e);
@@ -426,6 +366,33 @@ public final class Sb2sb<M> implements AutoCloseable {
             }
             throw e;
         }
+    }
+
+    private static <M, B extends OperatorBuilder<M, B>> Sb2sb<M> prepare(
+            Fabric world, Fabric group, B operator, Wanted wanted) {
+        long rows = wanted.rows();
+        long cols = wanted.cols();
+        DType dtype = wanted.dtype();
+        Sb2sbConfig config = wanted.config();
+        if (wanted.kind() == Kind.BELOW) {
+            Shards shards = Shards.of(group.exchange(rows));
+            Shape shape = new Shape(rows, cols, dtype, shards.totalRows(), cols, 1);
+            return new Sb2sb<>(
+                    world,
+                    group,
+                    shape,
+                    AllGather.rows(operator, shards, cols, dtype, config.algorithm()));
+        }
+        boolean tiled = wanted.kind() == Kind.BESIDE_IN_TILES;
+        int programs = tiled ? Sb2sbRules.programs(rows, wanted.lnc()) : 1;
+        boolean inPlace = operator instanceof AllGatherMatmulBuilder && group.sharesMemory();
+        PlanWriter algorithm = config.byPrograms(programs, inPlace);
+        long tileRows = tiled ? Sb2sbRules.tileRows(rows) : rows;
+        return new Sb2sb<>(
+                world,
+                group,
+                new Shape(rows, cols, dtype, rows, cols * group.size(), programs),
+                AllGather.columns(operator, rows, cols, dtype, algorithm, tileRows));
     }
 
     /** Rows of the result. */

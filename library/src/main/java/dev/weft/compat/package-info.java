@@ -12,11 +12,11 @@
  * }
  * }
  *
- * <p>Invariant: everything here is a thin call on {@link dev.weft.op} and the rooms below it. A
- * class of this package checks what its source checks, works out its source's numbers, and names
- * the result as its source does. Where a source hands out parts of the operator by themselves
- * (Helion's copy engine and its gated product), they are built on the same fabric and the same
- * engines. Hence all of Weft's guarantees hold here too: gathered A is byte-exact, a product is
- * bitwise the unfused one, no wait is without a deadline.
+ * <p>Invariant: everything here is a thin call on {@link dev.weft.op}, on GPUs {@link
+ * dev.weft.cuda}, and the rooms below them. A class of this package checks what its source checks,
+ * works out its source's numbers, and names the result as its source does. Where a source hands out
+ * parts of the operator by themselves (Helion's copy engine and its gated product), they are built
+ * on the same fabric and the same engines. Hence all of Weft's guarantees hold here too: gathered A
+ * is byte-exact, a product is bitwise the unfused one, no wait is without a deadline.
  */
 package dev.weft.compat;
