@@ -11,6 +11,7 @@ import dev.weft.fabric.ReplicaGroups;
 import dev.weft.fabric.World;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.op.Timeline;
+import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Shards;
@@ -289,6 +290,43 @@ class Sb2sbTest {
                                             .filter(s -> s.kind() == Timeline.Kind.STAGE)
                                             .count();
                             assertEquals(inPlace ? 0 : 1, staged);
+                        }
+                    }
+                });
+    }
+
+    /** A peer's rows are copied once, straight to the result, however many programs share them. */
+    @ParameterizedTest
+    @CsvSource({"1, DIRECT", "2, DIRECT", "4, DIRECT", "1, MESH_PULL", "4, MESH_PULL"})
+    void moreProgramsCopyNoMore(int lnc, Algorithm algorithm) {
+        int ranks = 3;
+        Timeline.Kind copying =
+                algorithm == Algorithm.DIRECT ? Timeline.Kind.COMPUTE : Timeline.Kind.TRANSFER;
+        Sb2sbConfig config = new Sb2sbConfig(algorithm, 1 << 20);
+        Ranks.run(
+                ranks,
+                fabric -> {
+                    try (Sb2sb<Matrix> gather =
+                            Sb2sb.tiled(
+                                    fabric, 512, 16, DType.BF16, all(ranks), ranks, lnc, config)) {
+                        assertEquals(lnc, gather.programs());
+                        Matrix inp = gather.nextInput();
+                        new NormalData(7, fabric.rank()).fill(inp);
+                        gather.call(inp);
+                        List<Span> spans =
+                                gather.timeline().tracks().stream()
+                                        .flatMap(track -> track.spans().stream())
+                                        .toList();
+                        assertTrue(spans.stream().noneMatch(s -> s.kind() == Timeline.Kind.STAGE));
+                        for (int distance = 1; distance < ranks; distance++) {
+                            int source = (fabric.rank() + distance) % ranks;
+                            long copied =
+                                    spans.stream()
+                                            .filter(span -> span.kind() == copying)
+                                            .filter(span -> span.source() == source)
+                                            .mapToLong(Span::rows)
+                                            .sum();
+                            assertEquals(512, copied, "rows of rank " + source);
                         }
                     }
                 });

@@ -4,41 +4,38 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Timeline.Kind;
 import dev.weft.op.Timeline.Span;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.lang.foreign.Arena;
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.IntConsumer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Product and transfer of one step of the ring go on side by side: one is held back until the other
- * is done. Where one waited for the other, the call would never end. Rank 0 of four is held. With
- * one program and one lane it is the ring tutorial's plan, with two of each FGCC's by either path.
+ * Product and transfer of one step of the ring go on side by side, and so do the lanes: one is held
+ * back until the other is done. Where one waited for the other, the call would never end. Rank 0 of
+ * four is held. With one program and one lane it is the ring tutorial's plan, with two of each
+ * FGCC's by either path, all through two buffers.
  */
 class OverlapTest {
 
     private static final int RANKS = 4;
     private static final long M = 64;
+    private static final long CHUNK_ROWS = 8;
     private static final Shards SHARDS = Shards.even(M * RANKS, RANKS);
 
     private static final Comparator<Span> BY_LENGTH =
@@ -47,29 +44,27 @@ class OverlapTest {
     private final Arena arena = Arena.ofAuto();
     private final Problem problem = Problem.create(arena, SHARDS, 40, 24, DType.BF16, 3);
 
-    /** Opens once so many rows of one source have been multiplied. */
+    /** Holds the first who comes until so much else has been done. */
     private static final class Gate {
 
-        private final int source;
         private final AtomicLong left;
+        private final AtomicBoolean held = new AtomicBoolean();
         private final CountDownLatch open = new CountDownLatch(1);
 
-        Gate(int source) {
-            this.source = source;
-            this.left = new AtomicLong(SHARDS.rows(source));
+        Gate(long wanted) {
+            this.left = new AtomicLong(wanted);
         }
 
-        boolean isOf(long productRow) {
-            return productRow / M == source;
-        }
-
-        void multiplied(long productRow, long rows) {
-            if (isOf(productRow) && left.addAndGet(-rows) == 0) {
+        void done(long count) {
+            if (left.addAndGet(-count) == 0) {
                 open.countDown();
             }
         }
 
-        void await() {
+        void holdFirst() {
+            if (held.getAndSet(true)) {
+                return;
+            }
             try {
                 assertTrue(open.await(20, TimeUnit.SECONDS), "one waits for the other");
             } catch (InterruptedException e) {
@@ -78,12 +73,72 @@ class OverlapTest {
         }
     }
 
-    private AllGatherMatmul prepare(
-            Transport fabric, int programs, int lanes, boolean byLane, GemmProxy engine) {
-        PlanWriter ring = Algorithm.slicedRing(programs, lanes, byLane);
-        AllGatherMatmulBuilder builder =
-                problem.on(fabric).algorithm(ring).computeWorkers(programs).engine(engine);
-        return (byLane ? builder.chunkRows(8) : builder.splitsPerRank(programs * lanes)).prepare();
+    /** Hears of what the ranks do; who is told that something starts may hold it back. */
+    private interface Watch {
+
+        default void productStarts(int rank, int source) {}
+
+        default void multiplied(int rank, int source, long rows) {}
+
+        default void moveStarts(int rank, int lane, int source) {}
+
+        default void moved(int rank, int lane, int source) {}
+    }
+
+    /** One call on every rank. Returns what rank 0 did. */
+    private Timeline call(int programs, int lanes, boolean byLane, Watch watch) {
+        List<Timeline> timelines =
+                Ranks.call(
+                        RANKS,
+                        fabric -> {
+                            int rank = fabric.rank();
+                            AtomicReference<RankPlan> plan = new AtomicReference<>();
+                            GemmProxy engine =
+                                    new GemmProxy(
+                                            Gemms.auto(),
+                                            row -> watch.productStarts(rank, (int) (row / M)),
+                                            (row, rows) ->
+                                                    watch.multiplied(rank, (int) (row / M), rows));
+                            Transport watched =
+                                    MoverProxy.of(
+                                            fabric,
+                                            (lane, mover, index, move, flag, counter) -> {
+                                                Lane moves = plan.get().lanes().get(lane);
+                                                int source = moves.transfers().get(index).source();
+                                                watch.moveStarts(rank, lane, source);
+                                                mover.move(index, move, flag, counter);
+                                                watch.moved(rank, lane, source);
+                                            });
+                            AllGatherMatmulBuilder builder =
+                                    problem.on(watched)
+                                            .pingPong(lanes)
+                                            .algorithm(
+                                                    Algorithm.slicedRing(programs, lanes, byLane))
+                                            .computeWorkers(programs)
+                                            .engine(engine);
+                            if (byLane) {
+                                builder.chunkRows(CHUNK_ROWS);
+                            } else {
+                                builder.splitsPerRank(programs * lanes);
+                            }
+                            try (AllGatherMatmul op = builder.prepare()) {
+                                plan.set(op.plan());
+                                op.call(problem.shard(rank));
+                                Result<?> result = op.lastResult();
+                                assertEquals(
+                                        -1,
+                                        problem.unfused()
+                                                .firstDifferentRow(op.lastResult().product()),
+                                        () -> "rank " + rank + ": " + result);
+                                return result.timeline();
+                            }
+                        });
+        return timelines.getFirst();
+    }
+
+    /** The source whose rows rank 0 multiplies and permutes in a step. */
+    private static int source(int step) {
+        return Math.floorMod(-step, RANKS);
     }
 
     /**
@@ -98,43 +153,30 @@ class OverlapTest {
     })
     void permutesGoOnWhileTheProductOfTheirStepIsHeld(
             int programs, int lanes, boolean byLane, int step) {
-        int source = Math.floorMod(-step, RANKS);
-        Gate atSuccessor = new Gate(source);
-        AtomicInteger held = new AtomicInteger();
-        Ranks.run(
-                RANKS,
-                fabric -> {
-                    int rank = fabric.rank();
-                    GemmProxy engine =
-                            new GemmProxy(
-                                    Gemms.auto(),
-                                    row -> {
-                                        boolean holds = rank == 0 && atSuccessor.isOf(row);
-                                        if (holds && held.getAndIncrement() == 0) {
-                                            atSuccessor.await();
-                                        }
-                                    },
-                                    (row, rows) -> {
-                                        if (rank == 1) {
-                                            atSuccessor.multiplied(row, rows);
-                                        }
-                                    });
-                    try (AllGatherMatmul op = prepare(fabric, programs, lanes, byLane, engine)) {
-                        check(op, rank);
-                        if (rank == 0) {
-                            Span product =
-                                    spans(op, Kind.COMPUTE, source).stream()
-                                            .max(BY_LENGTH)
-                                            .orElseThrow();
-                            List<Span> permutes = spans(op, Kind.TRANSFER, source);
-                            assertFalse(permutes.isEmpty());
-                            for (Span permute : permutes) {
-                                assertTrue(permute.startNs() < product.endNs(), "all meanwhile");
+        Gate gate = new Gate(M);
+        Timeline timeline =
+                call(
+                        programs,
+                        lanes,
+                        byLane,
+                        new Watch() {
+                            @Override
+                            public void productStarts(int rank, int source) {
+                                if (rank == 0 && source == source(step)) {
+                                    gate.holdFirst();
+                                }
                             }
-                        }
-                    }
-                });
-        assertTrue(held.get() > 0);
+
+                            @Override
+                            public void multiplied(int rank, int source, long rows) {
+                                if (rank == 1 && source == source(step)) {
+                                    gate.done(rows);
+                                }
+                            }
+                        });
+        assertMeanwhile(
+                spans(timeline, "compute", Kind.COMPUTE, step),
+                spans(timeline, "lane", Kind.TRANSFER, step));
     }
 
     /** The first permute of a step is held back until all products of that step are done. */
@@ -146,109 +188,86 @@ class OverlapTest {
     })
     void productsGoOnWhileThePermuteOfTheirStepIsHeld(
             int programs, int lanes, boolean byLane, int step) {
-        int source = Math.floorMod(-step, RANKS);
-        Gate here = new Gate(source);
-        AtomicInteger held = new AtomicInteger();
-        Ranks.run(
-                RANKS,
-                fabric -> {
-                    int rank = fabric.rank();
-                    AtomicReference<RankPlan> plan = new AtomicReference<>();
-                    Held holding =
-                            (lane, index) -> {
-                                int moved =
-                                        plan.get()
-                                                .lanes()
-                                                .get(lane)
-                                                .transfers()
-                                                .get(index)
-                                                .source();
-                                if (rank == 0 && moved == source && held.getAndIncrement() == 0) {
-                                    here.await();
+        Gate gate = new Gate(M);
+        Timeline timeline =
+                call(
+                        programs,
+                        lanes,
+                        byLane,
+                        new Watch() {
+                            @Override
+                            public void moveStarts(int rank, int lane, int source) {
+                                if (rank == 0 && source == source(step)) {
+                                    gate.holdFirst();
                                 }
-                            };
-                    GemmProxy engine =
-                            new GemmProxy(
-                                    Gemms.auto(),
-                                    row -> {},
-                                    (row, rows) -> {
-                                        if (rank == 0) {
-                                            here.multiplied(row, rows);
-                                        }
-                                    });
-                    try (AllGatherMatmul op =
-                            prepare(holding(fabric, holding), programs, lanes, byLane, engine)) {
-                        plan.set(op.plan());
-                        check(op, rank);
-                        if (rank == 0) {
-                            Span permute =
-                                    spans(op, Kind.TRANSFER, source).stream()
-                                            .max(BY_LENGTH)
-                                            .orElseThrow();
-                            List<Span> products = spans(op, Kind.COMPUTE, source);
-                            assertFalse(products.isEmpty());
-                            for (Span product : products) {
-                                assertTrue(product.startNs() < permute.endNs(), "all meanwhile");
                             }
-                        }
-                    }
-                });
-        assertTrue(held.get() > 0);
+
+                            @Override
+                            public void multiplied(int rank, int source, long rows) {
+                                if (rank == 0 && source == source(step)) {
+                                    gate.done(rows);
+                                }
+                            }
+                        });
+        assertMeanwhile(
+                spans(timeline, "lane", Kind.TRANSFER, step),
+                spans(timeline, "compute", Kind.COMPUTE, step));
     }
 
-    private void check(AllGatherMatmul op, int rank) {
-        Result<?> result = op.call(problem.shard(rank));
-        assertEquals(
-                -1,
-                problem.unfused().firstDifferentRow(op.lastResult().product()),
-                () -> "rank " + rank + ": " + result);
+    /**
+     * A lane's first permute of a step is held back until the other lane has moved all its slices
+     * of that step and of the next: as far as two buffers let it.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        "false, 0, 0", "false, 0, 1", "false, 1, 0", "false, 1, 1",
+        "true, 0, 0", "true, 0, 1", "true, 1, 0", "true, 1, 1"
+    })
+    void oneLaneGoesOnWhileTheOtherIsHeld(boolean byLane, int step, int held) {
+        int slicesPerStep = byLane ? (int) (M / 2 / CHUNK_ROWS) : 2;
+        Gate gate = new Gate(2 * slicesPerStep);
+        Timeline timeline =
+                call(
+                        2,
+                        2,
+                        byLane,
+                        new Watch() {
+                            @Override
+                            public void moveStarts(int rank, int lane, int source) {
+                                if (rank == 0 && lane == held && source == source(step)) {
+                                    gate.holdFirst();
+                                }
+                            }
+
+                            @Override
+                            public void moved(int rank, int lane, int source) {
+                                boolean counts =
+                                        source == source(step) || source == source(step + 1);
+                                if (rank == 0 && lane != held && counts) {
+                                    gate.done(1);
+                                }
+                            }
+                        });
+        List<Span> waiting = spans(timeline, "lane-" + held, Kind.TRANSFER, step);
+        String other = "lane-" + (1 - held);
+        assertMeanwhile(waiting, spans(timeline, other, Kind.TRANSFER, step));
+        assertMeanwhile(waiting, spans(timeline, other, Kind.TRANSFER, step + 1));
     }
 
-    private static List<Span> spans(AllGatherMatmul op, Kind kind, int source) {
-        return op.lastResult().timeline().tracks().stream()
-                .flatMap(track -> track.spans().stream())
-                .filter(span -> span.kind() == kind && span.source() == source)
-                .toList();
-    }
-
-    /** Called before a lane's move of that number. */
-    private interface Held {
-        void before(int lane, int index);
-    }
-
-    /** A fabric whose movers, one per lane, ask first. */
-    private static Transport holding(Transport below, Held held) {
-        AtomicInteger lanes = new AtomicInteger();
-        InvocationHandler handler =
-                (self, method, arguments) -> {
-                    if (method.getName().equals("mover")) {
-                        int lane = lanes.getAndIncrement();
-                        ChunkMover mover = below.mover((IntConsumer) arguments[0]);
-                        return proxy(
-                                ChunkMover.class,
-                                (ignored, call, values) -> {
-                                    if (call.getName().equals("move")) {
-                                        held.before(lane, (int) values[0]);
-                                    }
-                                    return invoke(mover, call, values);
-                                });
-                    }
-                    return invoke(below, method, arguments);
-                };
-        return proxy(Transport.class, handler);
-    }
-
-    private static Object invoke(Object target, java.lang.reflect.Method method, Object[] arguments)
-            throws Throwable {
-        try {
-            return method.invoke(target, arguments);
-        } catch (InvocationTargetException e) {
-            throw e.getCause();
+    /** All {@code others} started before the longest of {@code held} ended. */
+    private static void assertMeanwhile(List<Span> held, List<Span> others) {
+        long endNs = held.stream().max(BY_LENGTH).orElseThrow().endNs();
+        assertFalse(others.isEmpty());
+        for (Span other : others) {
+            assertTrue(other.startNs() < endNs, "all meanwhile");
         }
     }
 
-    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
-        return type.cast(
-                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+    private static List<Span> spans(Timeline timeline, String tracks, Kind kind, int step) {
+        return timeline.tracks().stream()
+                .filter(track -> track.name().startsWith(tracks))
+                .flatMap(track -> track.spans().stream())
+                .filter(span -> span.kind() == kind && span.source() == source(step))
+                .toList();
     }
 }

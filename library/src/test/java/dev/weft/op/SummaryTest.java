@@ -1,0 +1,100 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.weft.compat.Ascend;
+import dev.weft.fabric.PeerLostException;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Ranks;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Algorithm;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** Rows that come with all their flags, but without the counter of their lane. */
+class SummaryTest {
+
+    private static final Shards SHARDS = Shards.even(64, 2);
+
+    private final Problem problem = Problem.create(Arena.ofAuto(), SHARDS, 64, 24, DType.FP16, 5);
+
+    /** Rows of rank 0 that it multiplied of its own shard, and of its peer's. */
+    private final AtomicLong own = new AtomicLong();
+
+    private final AtomicLong remote = new AtomicLong();
+
+    private void call(boolean waitsForSummary) {
+        Ranks.run(
+                2,
+                fabric -> {
+                    int rank = fabric.rank();
+                    GemmProxy engine =
+                            new GemmProxy(
+                                    Gemms.auto(),
+                                    row -> {},
+                                    (row, rows) -> {
+                                        if (rank == 0) {
+                                            (row < SHARDS.rows(0) ? own : remote).addAndGet(rows);
+                                        }
+                                    });
+                    Transport counterless =
+                            MoverProxy.of(
+                                    fabric,
+                                    (lane, mover, index, move, flag, counter) ->
+                                            mover.move(
+                                                    index,
+                                                    rank == 1 ? withoutCounter(move) : move,
+                                                    flag,
+                                                    counter));
+                    AllGatherMatmulBuilder builder =
+                            problem.on(counterless)
+                                    .algorithm(Algorithm.MESH_PUSH)
+                                    .commWorkers(1)
+                                    .computeWorkers(1)
+                                    .engine(engine);
+                    if (waitsForSummary) {
+                        Ascend.cut(builder, SHARDS, 64, 8, 16);
+                    } else {
+                        builder.chunkRows(8);
+                    }
+                    try (AllGatherMatmul op = builder.prepare()) {
+                        op.call(problem.shard(rank));
+                    }
+                });
+    }
+
+    private static Move withoutCounter(Move move) {
+        return new Move(
+                move.region(),
+                move.from(),
+                move.fromAt(),
+                move.fromPitch(),
+                move.to(),
+                move.toAt(),
+                move.toPitch(),
+                move.rows(),
+                move.rowBytes(),
+                move.flagAt(),
+                -1);
+    }
+
+    /** The rank that has sent them leaves; only then can the other know that no counter comes. */
+    @Test
+    void noneAreMultipliedWhereCountersAreAwaited() {
+        assertThrows(PeerLostException.class, () -> call(true));
+        assertEquals(SHARDS.rows(0), own.get());
+        assertEquals(0, remote.get());
+    }
+
+    @Test
+    void allAreMultipliedWhereFlagsAre() {
+        call(false);
+        assertEquals(SHARDS.rows(0), own.get());
+        assertEquals(SHARDS.rows(1), remote.get());
+    }
+}
