@@ -21,7 +21,8 @@ import java.util.List;
  *
  * <pre>
  * java --add-modules jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
- *     -cp bench/target/benchmarks.jar dev.weft.bench.HelionBench [M N K splits calls ranks...]
+ *     -cp bench/jmh/target/benchmarks.jar dev.weft.bench.jmh.HelionBench \
+ *     [M N K splits calls ranks...]
  * </pre>
  */
 public final class HelionBench {
