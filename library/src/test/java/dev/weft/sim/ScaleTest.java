@@ -14,11 +14,11 @@ import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** 4,096 ranks in nodes of 8, 64 chunks a shard, in the memory that this JVM has. */
+/** 4,096 ranks in nodes of 8, 16 chunks a shard, in the memory that this JVM has. */
 class ScaleTest {
 
     private static final int RANKS = 4096;
-    private static final int CHUNKS = 64;
+    private static final int CHUNKS = 16;
 
     @ParameterizedTest
     @EnumSource(names = {"RING", "MESH_PUSH"})
