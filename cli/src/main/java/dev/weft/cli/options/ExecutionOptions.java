@@ -84,7 +84,8 @@ public final class ExecutionOptions {
             description =
                     "Threads per rank that multiply (default: the cores divided by the ranks, at"
                             + " least 1). With -r cuda: thread blocks of the grid (default: as many"
-                            + " as the GPU holds).")
+                            + " as the GPU holds). What it means without --algorithm: see"
+                            + " --comm-blocks.")
     Integer computeBlocks;
 
     @Option(
@@ -245,11 +246,11 @@ public final class ExecutionOptions {
     }
 
     /**
-     * Whether communication blocks, or a command for an NPU, mean the algorithm that they belong
-     * to. Peers in host memory push nothing.
+     * Whether numbers of blocks, or a command for an NPU, mean the algorithm that they belong to.
+     * Peers in host memory push nothing.
      */
     private boolean streams() {
-        boolean meant = commBlocks != null || runMode.equals("npu");
+        boolean meant = computeBlocks != null || commBlocks != null || runMode.equals("npu");
         return meant && isAuto() && !hasHostPeers();
     }
 

@@ -259,7 +259,14 @@ class RunTest {
 
     /** Each by itself means the algorithm and the chunks that it belongs to. */
     @ParameterizedTest
-    @ValueSource(strings = {"--chunk-rule ascend", "--base-m 8", "--base-n 8", "--comm-blocks 2"})
+    @ValueSource(
+            strings = {
+                "--chunk-rule ascend",
+                "--base-m 8",
+                "--base-n 8",
+                "--comm-blocks 2",
+                "--compute-blocks 2"
+            })
     void theExamplesOptionsMeanItsAlgorithm(String option) {
         Invocation run = run("-n 3 --gm 96 --gk 64 --gn 16 " + option);
         run.assertPrints("AllGather GEMM (cpu, mesh-push, ", "Verification PASSED.");
