@@ -8,7 +8,6 @@ import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
-import dev.weft.sim.Machines;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -299,12 +298,6 @@ public final class ExecutionOptions {
     /** Whether it is the GPU's. */
     private boolean checkRunMode() {
         OptionValues.oneOf("--run-mode", runMode, "auto", "cpu", "cuda", "npu", "sim");
-        if (runMode.equals("sim") && socVersion == null) {
-            throw new UsageException(
-                    "--run-mode sim needs --soc-version: expected one of "
-                            + String.join(", ", Machines.names())
-                            + ", here, or a model's .json");
-        }
         return runMode.equals("cuda") || runMode.equals("npu") && Gpu.unavailable().isEmpty();
     }
 

@@ -6,13 +6,21 @@ import dev.weft.sim.Machines;
 import java.util.List;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParseResult;
 
 /** Where a command of the source systems runs: on CPUs, on GPUs, or on a model of a machine. */
 public final class RunModeOptions {
 
-    /** Options that say how real ranks are started. */
+    /** Options that say how real ranks are started or multiply. */
     private static final List<String> OF_REAL_RANKS =
-            List.of("--launcher", "--hostfile", "--mpi-args");
+            List.of(
+                    "--launcher",
+                    "--hostfile",
+                    "--mpi-args",
+                    "--peers",
+                    "--engine",
+                    "--watch",
+                    "--npy");
 
     @Option(
             names = {"-r", "--run-mode"},
@@ -43,9 +51,13 @@ public final class RunModeOptions {
     /** Refuses what does not go together. */
     public void check(CommandSpec spec) {
         OptionValues.oneOf("--run-mode", mode, "auto", "cpu", "cuda", "sim");
-        if (!simulated()) {
-            return;
+        if (simulated()) {
+            checkSimulated(machine, spec.commandLine().getParseResult());
         }
+    }
+
+    /** Refuses what a simulation cannot do without or has no use for. */
+    public static void checkSimulated(String machine, ParseResult given) {
         if (machine == null) {
             throw new UsageException(
                     "--run-mode sim needs --soc-version: expected one of %s, here, or a model's"
@@ -57,7 +69,7 @@ public final class RunModeOptions {
                     "--run-mode sim simulates all ranks in one process: start it without mpirun");
         }
         for (String option : OF_REAL_RANKS) {
-            if (spec.commandLine().getParseResult().hasMatchedOption(option)) {
+            if (given.hasMatchedOption(option)) {
                 throw new UsageException(
                         option + " is for real ranks: --run-mode sim simulates them, give none");
             }

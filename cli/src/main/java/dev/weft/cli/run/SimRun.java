@@ -8,6 +8,7 @@ import dev.weft.cli.console.UsageException;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.SimRules;
@@ -54,17 +55,6 @@ final class SimRun {
     private static final double QUICK_ELEMENTS = 0x1p28;
     private static final int QUICK_RANKS = 64;
 
-    /** Options that say how real ranks are started or multiply. */
-    private static final List<String> OF_REAL_RANKS =
-            List.of(
-                    "--launcher",
-                    "--hostfile",
-                    "--mpi-args",
-                    "--peers",
-                    "--engine",
-                    "--watch",
-                    "--npy");
-
     private final RunSteps steps;
     private final RunOptions options;
     private final ExecutionSpec execution;
@@ -77,16 +67,7 @@ final class SimRun {
 
     /** What a simulated run refuses, before anything is priced or written. */
     static void check(RunOptions options, ParseResult given) {
-        if (MpiEnvironment.current().launched()) {
-            throw new UsageException(
-                    "--run-mode sim simulates all ranks in one process: start it without mpirun");
-        }
-        for (String option : OF_REAL_RANKS) {
-            if (given.hasMatchedOption(option)) {
-                throw new UsageException(
-                        option + " is for real ranks: --run-mode sim simulates them, give none");
-            }
-        }
+        RunModeOptions.checkSimulated(options.execution.socVersion, given);
         if (options.fromFiles() && Boolean.FALSE.equals(options.verify)) {
             throw new UsageException(
                     "--a %s with --run-mode sim and --no-verify: expected none of the two, since"
