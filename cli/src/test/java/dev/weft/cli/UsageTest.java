@@ -74,7 +74,6 @@ class UsageTest {
                 "-r sim -v trn2 --mpi-args x | --mpi-args is for real ranks",
                 "-r sim -v trn2 --peers host | --peers is for real ranks",
                 "-r sim -v trn2 --engine scalar | --engine is for real ranks",
-                "-r sim -v trn2 --groups 2 | --groups 2 with --run-mode sim: expected 1",
                 "-n 3 --replica-groups 0,1/2 --shards 5,3 | --shards [5, 3] with --replica-groups"
                         + " 0,1/2: expected groups of as many ranks each",
                 "-n 3 --replica-groups 0,1/2 --shards 5 | expected 2 numbers",

@@ -163,7 +163,8 @@ public final class Fgcc<M> extends PreparedRing<M> {
 
     /**
      * As the other {@code prepare}, for any lists of ranks that gather together, the same on every
-     * rank. Each has an even number of ranks, its tp_degree, and every rank is in one of them.
+     * rank. Each has an even number of ranks, its tp_degree. A rank in none of them makes the calls
+     * too, but takes no part: its rows go nowhere, and its product has none.
      */
     public static Fgcc<Matrix> prepare(
             Fabric world,
@@ -246,20 +247,29 @@ public final class Fgcc<M> extends PreparedRing<M> {
         Fabric group = null;
         try {
             ReplicaGroups lists = groups.in(world.size());
+            boolean sitsOut = lists.groupOf(world.rank()) < 0;
             int tpDegree = lists.with(world.rank()).size();
-            checkDegree(tpDegree);
+            if (!sitsOut) {
+                checkDegree(tpDegree);
+            }
             checkInner(m, k, aType, rhs);
             Path mine = config.path(tpDegree, m, k, rhs.cols(), aType, rhs.dtype(), forceHbmCc);
-            FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), m, rhs.cols());
+            long rowsHere = sitsOut ? 0 : m;
+            FgccLayout wanted = FgccLayout.of(mine, tpDegree, config.lnc(), rowsHere, rhs.cols());
             agree(world, "num_groups", lists.count());
             agree(world, "lnc", config.lnc());
             group = lists.isAll(world.size()) ? world : world.split(lists);
             FgccLayout layout = wanted.on(agreedPath(group, mine));
             OperatorBuilder<M, ?> builder = operators.apply(group);
-            if (config.sharedResult()) {
+            if (config.sharedResult() && !sitsOut) {
                 builder.sharedResults();
             }
-            Operator<M> operator = operator(builder, layout, m, aType);
+            Operator<M> operator =
+                    sitsOut
+                            ? builder.a(Shards.of(0), aType)
+                                    .algorithm(Algorithm.SEQUENTIAL)
+                                    .prepare()
+                            : operator(builder, layout, m, aType);
             return new Fgcc<>(world, group, layout, operator, rows);
         } catch (RuntimeException | Error e) {
             // Peers that are past their own checks wait for this rank: they learn at once.
@@ -342,7 +352,8 @@ public final class Fgcc<M> extends PreparedRing<M> {
      * @param lhs this rank's rows of A, [m, K]
      */
     public FgccResult<M> call(M lhs) {
-        return new FgccResult<>(layout, operator.call(lhs).product(), rows);
+        M mine = layout.loc() == 0 ? rows.of(lhs, 0, 0) : lhs;
+        return new FgccResult<>(layout, operator.call(mine).product(), rows);
     }
 
     @Override

@@ -69,6 +69,22 @@ public record Problem(
                 slowRanks);
     }
 
+    /** A copy whose ranks lie on hosts like this. */
+    public Problem on(Hosts newHosts) {
+        return new Problem(
+                shards,
+                k,
+                columns,
+                aType,
+                outType,
+                keepGathered,
+                workers,
+                lanes,
+                cut,
+                newHosts,
+                slowRanks);
+    }
+
     int ranks() {
         return shards.ranks();
     }

@@ -54,6 +54,13 @@ public record CoreEngine(
         }
     }
 
+    /** With a part of the cores, one at least. */
+    CoreEngine part(double part) {
+        int some = Math.max(1, (int) (cores * part));
+        double work = Math.min(some, capacity * part);
+        return new CoreEngine(some, work, costs, blockUs, rowQuantum, blockRows);
+    }
+
     @Override
     public boolean knows(DType aType) {
         return costs.containsKey(aType);

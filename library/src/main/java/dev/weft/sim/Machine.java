@@ -184,6 +184,21 @@ public record Machine(
         return with(engine, memory, newRanksPerNode, node, newNetwork);
     }
 
+    /**
+     * A copy with what {@code some} of {@code all} ranks of a node have of what they share: its
+     * cores, its bus, and a link to other nodes that is not each rank's own.
+     */
+    public Machine withShare(int some, int all) {
+        double part = (double) some / all;
+        Wiring shared = network == null || network.portPerRank() ? network : network.part(part);
+        return with(
+                engine instanceof CoreEngine cores ? cores.part(part) : engine,
+                memory,
+                ranksPerNode,
+                node.topology() == Wiring.Topology.BUS ? node.part(part) : node,
+                shared);
+    }
+
     private Machine with(
             Engine newEngine, Memory newMemory, int ranks, Wiring newNode, Wiring newNetwork) {
         return new Machine(

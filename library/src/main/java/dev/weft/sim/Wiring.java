@@ -66,6 +66,21 @@ public record Wiring(
         return torus.stream().mapToDouble(Integer::doubleValue).reduce(1, (a, b) -> a * b);
     }
 
+    /** With a part of the rate; one transfer, or one core, has no less than before. */
+    Wiring part(double part) {
+        return new Wiring(
+                topology,
+                torus,
+                latencyUs,
+                gbps * part,
+                laneGbps,
+                rampBytes,
+                duplex,
+                portPerRank,
+                coreGbps,
+                direct);
+    }
+
     Wiring faster(double factor) {
         return new Wiring(
                 topology,

@@ -134,6 +134,39 @@ class FgccTest {
                 });
     }
 
+    /** They make the same calls and get a product without rows. */
+    @Test
+    void ranksInNoGroupTakeNoPart() {
+        ReplicaGroups groups = ReplicaGroups.parse("3,1");
+        Arena arena = Arena.ofAuto();
+        FgccProblem problem = FgccProblem.create(arena, 2, 12, 33, 21, DType.BF16, DType.BF16, 100);
+        Ranks.run(
+                4,
+                fabric -> {
+                    boolean sitsOut = groups.groupOf(fabric.rank()) < 0;
+                    int member = groups.with(fabric.rank()).indexOf(fabric.rank());
+                    try (Fgcc<Matrix> prepared =
+                            Fgcc.prepare(
+                                    fabric,
+                                    12,
+                                    33,
+                                    DType.BF16,
+                                    problem.rhs(member),
+                                    groups,
+                                    false,
+                                    TWO.withSharedResult())) {
+                        for (int call = 0; call < 3; call++) {
+                            FgccResult<Matrix> result = prepared.call(problem.lhs(member));
+                            if (sitsOut) {
+                                assertEquals(0, result.product().rows());
+                            } else {
+                                problem.assertBitwise(result.product(), member);
+                            }
+                        }
+                    }
+                });
+    }
+
     @Test
     void sixtyFourRanksInFourChannels() {
         Arena arena = Arena.ofAuto();

@@ -4,23 +4,21 @@ import static dev.weft.report.Text.text;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.compat.ProductRun.At;
-import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.GroupsOption;
 import dev.weft.cli.options.SourceOptions;
 import dev.weft.compat.Fgcc;
 import dev.weft.compat.FgccConfig;
 import dev.weft.compat.FgccResult;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.fabric.ReplicaGroups;
 import dev.weft.gemm.Deviation;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.search.PlanSearch;
-import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -37,7 +35,9 @@ import picocli.CommandLine.Option;
             "Examples:",
             "  ./weft fgcc -n 4 --lnc 2 --force-hbm",
             "  ./weft fgcc -n 8 --groups 2 --m 512 --k 2048 --n-global 2048",
+            "  ./weft fgcc -n 8 --replica-groups 0,2,4,6/1,3,5,7",
             "  ./weft fgcc -n 4 --lnc 2 --launcher processes --report fgcc.html",
+            "  ./weft fgcc -r cuda -n 4 --lnc 2",
             "  ./weft fgcc -n 64 --lnc 2 --m 512 --json -",
             "  ./weft fgcc -r sim -v trn2 -n 64 --lnc 2 --m 512",
             "",
@@ -70,40 +70,44 @@ public final class FgccCommand extends ProductCommand {
 
     private int lnc;
     private FgccConfig config;
-    private Fgcc.Path path;
-    private int channels;
 
     public FgccCommand() {
         super("weft.fgcc/2", 4, 2, 5);
     }
 
     @Override
-    PlanWriter algorithm() {
-        return Algorithm.slicedRing(lnc, channels, path == Fgcc.Path.HBM);
+    PlanWriter algorithm(List<Integer> group) {
+        return Algorithm.slicedRing(lnc, channels(group), path(group) == Fgcc.Path.HBM);
+    }
+
+    private int channels(List<Integer> group) {
+        return config.channels(group.size());
+    }
+
+    private Fgcc.Path path(List<Integer> group) {
+        return config.path(
+                group.size(),
+                run.m(),
+                run.k(),
+                run.cols(group.getFirst()),
+                run.type(),
+                run.type(),
+                forceHbm);
     }
 
     @Override
     ProductRun run(int count, Arena arena) {
-        ReplicaGroups lists = groups.in(count);
-        int members = lists.groups().stream().mapToInt(List::size).sum();
-        if (members < count) {
-            throw new UsageException(
-                    "--replica-groups %s have %s of %s ranks: expected every rank in a group",
-                    lists, members, count);
-        }
-        if (mode.simulated()) {
-            groups.refuseSimulated(count);
-        }
         lnc = source.lnc();
         config = new FgccConfig(lnc, onChipBytes);
-        long m = source.m(256);
-        long k = source.k(1024);
-        long all = SourceOptions.size("--n-global", n, 1024);
-        DType type = source.type();
-        ProductRun asked = new ProductRun(this, lists, m, k, all, false, type, arena);
-        channels = config.channels(asked.ranks());
-        path = config.path(asked.ranks(), m, k, asked.cols(), type, type, forceHbm);
-        return asked;
+        return new ProductRun(
+                this,
+                groups.in(count),
+                source.m(256),
+                source.k(1024),
+                SourceOptions.size("--n-global", n, 1024),
+                false,
+                source.type(),
+                arena);
     }
 
     @Override
@@ -152,27 +156,29 @@ public final class FgccCommand extends ProductCommand {
     }
 
     @Override
-    PlanSearch search() {
-        return slicedRing(lnc, channels, path == Fgcc.Path.SBUF);
+    PlanSearch search(List<Integer> group) {
+        return slicedRing(group, lnc, channels(group), path(group) == Fgcc.Path.SBUF);
     }
 
     /** As {@code 4}, or as {@code 2/4} where groups differ. */
-    private String tpDegrees() {
+    private String each(Function<List<Integer>, Object> what) {
         return run.groups().groups().stream()
-                .map(group -> "" + group.size())
+                .map(group -> what.apply(group).toString())
                 .distinct()
                 .collect(Collectors.joining("/"));
     }
 
     @Override
-    String describe() {
+    String describe(int world) {
+        String channels = each(this::channels);
         return text(
-                "%s, tp_degree %s, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
+                "%s%s, tp_degree %s, lnc %d, %s, path %s%s, [%d x %d] x [%d x %d], %s",
                 count(run.groups().count(), "group"),
-                tpDegrees(),
+                run.idle(world),
+                each(List::size),
                 lnc,
-                count(channels, "channel"),
-                path,
+                channels.equals("1") ? "1 channel" : channels + " channels",
+                each(this::path),
                 forceHbm ? " (forced)" : "",
                 run.m() * run.ranks(),
                 run.k(),
@@ -187,7 +193,7 @@ public final class FgccCommand extends ProductCommand {
         json.writeNumberField("numGroups", run.groups().count());
         json.writeStringField("replicaGroups", run.groups().toString());
         json.writeNumberField("lnc", lnc);
-        json.writeNumberField("channels", channels);
+        json.writeNumberField("channels", channels(run.largest()));
         json.writeNumberField("onChipBytes", onChipBytes);
         json.writeBooleanField("forceHbmCc", forceHbm);
         json.writeNumberField("m", run.m());

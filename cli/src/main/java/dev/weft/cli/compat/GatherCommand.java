@@ -18,7 +18,7 @@ import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
-import dev.weft.sim.SimulatedView;
+import dev.weft.sim.Prediction;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
@@ -46,7 +46,9 @@ import picocli.CommandLine.Option;
             "  ./weft gather -n 8",
             "  ./weft gather --tiled -n 8 --m 512 --k 1024 --lnc 2 --dtype fp16",
             "  ./weft gather --rows -n 4 --m 1000 --k 768 --algorithm ring --json gather.json",
+            "  ./weft gather -n 8 --replica-groups 0,2,4,6/1,3,5,7",
             "  ./weft gather -n 8 --launcher processes --report gather.html",
+            "  ./weft gather -r cuda -n 4",
             "  ./weft gather -r sim -v trn2 -n 16",
             "  ./weft launch -n 4 -- ./weft gather --launcher joined",
             "",
@@ -100,7 +102,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     }
 
     @Override
-    PlanWriter algorithm() {
+    PlanWriter algorithm(List<Integer> group) {
         return algorithm.writer();
     }
 
@@ -112,9 +114,6 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
         if (lnc != null && (!tiled || lnc < 1)) {
             throw new UsageException("--lnc " + lnc + ": expected 1 or more, with --tiled");
         }
-        if (mode.simulated()) {
-            groups.refuseSimulated(count);
-        }
         return new GatherRun(
                 this,
                 tiled ? Kind.TILED : below ? Kind.ROWS : Kind.UNTILED,
@@ -123,7 +122,7 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
                 dtype.type(),
                 groups.in(count),
                 lnc == null ? 1 : lnc,
-                new Sb2sbConfig(algorithm(), onChipBytes),
+                new Sb2sbConfig(algorithm.writer(), onChipBytes),
                 arena);
     }
 
@@ -141,23 +140,23 @@ public final class GatherCommand extends SourceCommand<GatherRun> {
     }
 
     @Override
-    PlanSearch search() {
+    PlanSearch search(List<Integer> group) {
         Cut tiles = new Cut(Math.min(run.m(), Sb2sb.MAX_TILE_ROWS), 0, 0);
-        return search(List.of(), 0, run.kind() == Kind.ROWS ? Cut.AUTOMATIC : tiles);
+        return search(group, List.of(), 0, run.kind() == Kind.ROWS ? Cut.AUTOMATIC : tiles);
     }
 
     @Override
-    Candidate chosen(PlanSearch search) {
-        return algorithm() == Algorithm.AUTO
+    Candidate chosen(PlanSearch search, List<Integer> group) {
+        return algorithm.writer() == Algorithm.AUTO
                 ? search.candidates(Budget.THOROUGH).getFirst()
-                : super.chosen(search);
+                : super.chosen(search, group);
     }
 
     /** All of it is communication. */
     @Override
-    Views predicted(PlanSearch search, Candidate chosen) {
+    Views predicted(PlanSearch search, Candidate chosen, Prediction call) {
         Samples none = PredictedViews.samples(0);
-        Samples all = PredictedViews.samples(search.price(chosen, SimulatedView.PIPELINED).ns());
+        Samples all = PredictedViews.samples(call.ns());
         return new Views(none, all, all, all, none, all, true);
     }
 }

@@ -56,7 +56,7 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
 
     void print(Console console) {
         console.print(
-                "%s AllGather %s (%s, %s, %s in %s, [%s, %s] %s each)"
+                "%s AllGather %s (%s, %s, %s in %s%s, [%s, %s] %s each)"
                         .formatted(
                                 exact() ? "[SUCCESS]" : "[FAILED]",
                                 run.kind().text(),
@@ -64,6 +64,7 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
                                 record.execution().algorithm(),
                                 SourceCommand.count(record.problem().ranks(), "rank"),
                                 SourceCommand.count(run.groups().count(), "group"),
+                                run.idle(record.problem().ranks()),
                                 run.m(),
                                 run.k(),
                                 run.type().label()));
@@ -141,9 +142,10 @@ record GatherReport(GatherRun run, RunRecord record, int programs) {
         return new ShownRun(
                 "weft gather",
                 text(
-                        "%d ranks in %d groups, %s, [%d x %d] each, %s",
+                        "%d ranks in %d groups%s, %s, [%d x %d] each, %s",
                         record.problem().ranks(),
                         run.groups().count(),
+                        run.idle(record.problem().ranks()),
                         record.execution().algorithm(),
                         run.m(),
                         run.k(),

@@ -83,7 +83,7 @@ public final class HelionCommand extends ProductCommand {
     }
 
     @Override
-    PlanWriter algorithm() {
+    PlanWriter algorithm(List<Integer> group) {
         return Algorithm.MESH_PULL;
     }
 
@@ -129,12 +129,12 @@ public final class HelionCommand extends ProductCommand {
     }
 
     @Override
-    PlanSearch search() {
-        return search(List.of(run.n()), 1, new Cut(0, splits, 0));
+    PlanSearch search(List<Integer> group) {
+        return search(group, List.of(run.n()), 1, new Cut(0, splits, 0));
     }
 
     @Override
-    String describe() {
+    String describe(int world) {
         return text(
                 "all_gather_matmul, M %d, N %d, K %d, %s, %s per rank",
                 m, n, k, run.type().label(), count(splits, "split"));

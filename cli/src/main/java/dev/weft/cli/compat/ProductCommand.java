@@ -47,18 +47,18 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
     }
 
     /** What runs, after the number of ranks. */
-    abstract String describe();
+    abstract String describe(int world);
 
     /** Writes what the source calls the problem. */
     abstract void writeProblem(JsonGenerator json) throws IOException;
 
     /** How a ring of slices is priced, of which {@code lnc} programs make a rank. */
-    final PlanSearch slicedRing(int lnc, int channels, boolean onChip) {
+    final PlanSearch slicedRing(List<Integer> group, int lnc, int channels, boolean onChip) {
         return PlanSearch.ofSlicedRing(
                 SimRules.machine(mode.machine, lnc),
-                run.shards(),
+                run.shards(group),
                 run.k(),
-                run.cols(),
+                run.cols(group.getFirst()),
                 run.type(),
                 lnc,
                 channels,
@@ -67,7 +67,7 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
 
     @Override
     final void tell(RunRecord record, List<SourceReport> reports) throws IOException {
-        console.info(where(record) + ": " + describe());
+        console.info(where(record) + ": " + describe(record.problem().ranks()));
         reports.forEach(report -> console.print(line(report)));
         String name = "weft " + spec.name();
         new Summary(console).views(record, name);

@@ -28,6 +28,8 @@ import java.util.function.Supplier;
 /**
  * One rank's part of a command that multiplies what it gathers: makes the inputs from the seed,
  * measures the source's call and the unfused one in turns, and judges the product of one more call.
+ *
+ * <p>A rank in no group does the same alone, without rows.
  */
 record ProductRun(
         ProductCommand source,
@@ -72,8 +74,12 @@ record ProductRun(
         return groups.with(worldRank).indexOf(worldRank);
     }
 
+    /** Where a rank sits out that is one, since a GPU multiplies by no B without columns. */
     @Override
     public long cols(int worldRank) {
+        if (sitsOut(worldRank)) {
+            return 1;
+        }
         return ownB ? n : colsOfGroup(worldRank).rows(member(worldRank));
     }
 
@@ -84,7 +90,7 @@ record ProductRun(
 
     /** Of one group's A. */
     private Shards shards(Matrix a) {
-        return Shards.even(a.rows(), Math.toIntExact(a.rows() / m));
+        return Shards.even(a.rows(), Math.max(1, Math.toIntExact(a.rows() / m)));
     }
 
     @Override
@@ -95,7 +101,7 @@ record ProductRun(
         try (Arena own = Arena.ofShared()) {
             Matrix a = source.inputs.computeIfAbsent(groups.groupOf(world.rank()), this::a);
             Matrix b = b(world.rank(), own);
-            Matrix shard = a.rows(member * m, m);
+            Matrix shard = sitsOut(world.rank()) ? a : a.rows(member * m, m);
             if (source.mode.cuda()) {
                 try (SourceSite.Device site = SourceSite.Device.of(world)) {
                     DeviceMatrix there = site.put(b);
@@ -204,7 +210,9 @@ record ProductRun(
                 deviation.notFinite());
     }
 
-    /** All of one group's A; with a B of their own, ranks have a seed of their own. */
+    /**
+     * All of one group's A, of none no rows; with a B of their own, ranks have a seed of their own.
+     */
     private Matrix a(int group) {
         int ranks = groups.groups().get(group).size();
         Matrix a = Matrix.allocate(arena, type, m * ranks, k);
@@ -233,4 +241,10 @@ record ProductRun(
                 .fill(b, 0, cols.firstRow(member), n);
         return b;
     }
+        if (group < 0) {
+            return Matrix.allocate(arena, type, 0, k);
+        }
 }
+        if (sitsOut(worldRank)) {
+            return Matrix.allocate(own, type, k, 1);
+        }

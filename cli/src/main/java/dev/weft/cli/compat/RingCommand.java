@@ -16,6 +16,7 @@ import dev.weft.search.PlanSearch;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -59,7 +60,7 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    PlanWriter algorithm() {
+    PlanWriter algorithm(List<Integer> group) {
         return Algorithm.slicedRing(lnc, 1, false);
     }
 
@@ -101,12 +102,12 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    PlanSearch search() {
-        return slicedRing(lnc, 1, true);
+    PlanSearch search(List<Integer> group) {
+        return slicedRing(group, lnc, 1, true);
     }
 
     @Override
-    String describe() {
+    String describe(int world) {
         return text(
                 "a ring, [%d x %d] x [%d x %d] each, %s, lnc %d",
                 run.m(), run.k(), run.k(), run.cols(), run.type().label(), lnc);

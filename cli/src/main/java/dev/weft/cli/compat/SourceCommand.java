@@ -21,14 +21,13 @@ import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.CudaRules;
 import dev.weft.cli.run.RankReport;
+import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.cli.run.Records;
 import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.SimRules;
-import dev.weft.cli.simulate.SimTimelines;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
 import dev.weft.ffi.MpiEnvironment;
-import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.cut.Cut;
@@ -39,6 +38,7 @@ import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
+import dev.weft.sim.Prediction;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.SimulatedView;
@@ -91,21 +91,21 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         this.rounds = new RoundsOptions(warmup, iterations);
     }
 
-    /** What the command asks for, by its name in records. */
-    abstract PlanWriter algorithm();
+    /** What the command asks of a group, by its name in records. */
+    abstract PlanWriter algorithm(List<Integer> group);
 
     /** What the options ask for, checked as far as that is possible before the ranks are there. */
     abstract R run(int count, Arena arena);
 
-    /** How the problem is priced. */
-    abstract PlanSearch search();
+    /** How a group's part of the problem is priced. */
+    abstract PlanSearch search(List<Integer> group);
 
     /** With gathered A kept; {@code columns} of each product, none for a gather alone. */
-    final PlanSearch search(List<Long> columns, int lanes, Cut cut) {
+    final PlanSearch search(List<Integer> group, List<Long> columns, int lanes, Cut cut) {
         return new PlanSearch(
                 SimRules.machine(mode.machine),
                 new Problem(
-                        run.shards(),
+                        run.shards(group),
                         run.k(),
                         columns,
                         run.type(),
@@ -118,12 +118,22 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         Map.of()));
     }
 
-    Candidate chosen(PlanSearch search) {
-        return search.candidate(algorithm());
+    Candidate chosen(PlanSearch search, List<Integer> group) {
+        return search.candidate(algorithm(group));
     }
 
-    Views predicted(PlanSearch search, Candidate chosen) {
-        return PredictedViews.of(search, chosen, search.price(chosen, SimulatedView.PIPELINED));
+    Views predicted(PlanSearch search, Candidate chosen, Prediction call) {
+        return PredictedViews.of(search, chosen, call);
+    }
+
+    private PricedGroups priced(int count) {
+        return PricedGroups.of(run.groups(), count, this::search, this::price);
+    }
+
+    private PricedGroups.Priced price(PlanSearch search, List<Integer> group) {
+        Candidate chosen = chosen(search, group);
+        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
+        return new PricedGroups.Priced(search, chosen, call, predicted(search, chosen, call));
     }
 
     /**
@@ -195,19 +205,21 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     }
 
     @Override
-    public final int finish(Hosts hosts, List<SourceReport> reports) throws IOException {
+    public final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
+        List<SourceReport> reports =
+                all.stream().filter(report -> !run.sitsOut(report.rank())).toList();
         List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
         ExecutionSpec execution =
                 ExecutionSpec.plain(
                         mode.cuda(),
-                        algorithm(),
+                        algorithm(run.largest()),
                         launch.startOrJoin(),
                         rounds.warmup(),
                         rounds.iterations(),
                         options.deadline.value);
         RunRecord record =
                 new RunRecord(
-                        problem(reports.size()),
+                        problem(all.size()),
                         Records.execution(execution, hosts, ran),
                         Records.views(ran),
                         flopsPerRank(),
@@ -215,13 +227,13 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                                 .map(SourceReport::judged)
                                 .reduce(Verification::and)
                                 .orElseThrow(),
-                        spans(ran),
+                        spans(reports),
                         Records.environment(),
                         null);
         if (mode.machine != null) {
-            PlanSearch search = SimRules.checked(search());
-            Views views = predicted(search, chosen(search));
-            record = record.beside(new RunRecord.Predicted(search.machine().name(), views));
+            PricedGroups.Priced slowest = priced(all.size()).slowest();
+            String machine = slowest.search().machine().name();
+            record = record.beside(new RunRecord.Predicted(machine, slowest.views()));
         }
         tell(record, reports);
         return CallOptions.exitCode(
@@ -231,21 +243,18 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
 
     /** Tells what the machine would do. */
     private void simulate(int count) throws IOException {
-        PlanSearch search = SimRules.checked(search());
-        Candidate chosen = chosen(search);
-        Views views = predicted(search, chosen);
-        Machine machine = search.machine();
+        PricedGroups priced = priced(count);
+        priced.tell(console);
+        Machine machine = priced.slowest().search().machine();
         console.info("Simulated on " + machine.name() + ": " + machine.description());
         tell(
                 Records.simulated(
                         problem(count),
                         flopsPerRank(),
-                        search,
-                        algorithm().label(),
-                        chosen,
-                        views,
+                        algorithm(run.largest()),
+                        priced,
                         null,
-                        wantsSpans() ? SimTimelines.of(search, chosen) : null),
+                        wantsSpans()),
                 List.of());
     }
 
@@ -302,16 +311,21 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     }
 
     /** Times start at the first rank's start. */
-    private List<RunRecord.Rank> spans(List<RankReport> ran) {
-        long originNs = ran.stream().mapToLong(one -> one.timeline().startNs()).min().orElse(0);
+    private List<RunRecord.Rank> spans(List<SourceReport> reports) {
+        long originNs =
+                reports.stream()
+                        .mapToLong(report -> report.run().timeline().startNs())
+                        .min()
+                        .orElse(0);
         List<RunRecord.Rank> spans = new ArrayList<>();
-        for (RankReport one : ran) {
-            int rank = spans.size();
-            int group = run.groups().groupOf(rank);
-            // A rank in no group has a number of its own, after those of the groups.
-            int number = group < 0 ? run.groups().count() + rank : group;
-            Timeline timeline = one.timeline().since(originNs);
-            spans.add(new RunRecord.Rank(rank, number, run.m(), one.chunkRows(), timeline));
+        for (SourceReport report : reports) {
+            spans.add(
+                    new RunRecord.Rank(
+                            report.rank(),
+                            run.groups().groupOf(report.rank()),
+                            run.m(),
+                            report.run().chunkRows(),
+                            report.run().timeline().since(originNs)));
         }
         return spans;
     }

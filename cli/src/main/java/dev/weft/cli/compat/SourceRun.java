@@ -63,8 +63,21 @@ interface SourceRun {
         return cols(largest().getFirst());
     }
 
-    /** Of the largest group's A. */
-    default Shards shards() {
-        return Shards.even(m() * ranks(), ranks());
+    /** Of a group's A. */
+    default Shards shards(List<Integer> group) {
+        return Shards.even(m() * group.size(), group.size());
+    }
+
+    /** Whether no group has the rank, which then makes all calls and takes no part. */
+    default boolean sitsOut(int worldRank) {
+        return groups().groupOf(worldRank) < 0;
+    }
+
+    /** As {@code , 2 of 6 ranks in none}; empty where every rank of the world is in a group. */
+    default String idle(int worldRanks) {
+        int members = groups().groups().stream().mapToInt(List::size).sum();
+        return members == worldRanks
+                ? ""
+                : ", %s of %s ranks in none".formatted(worldRanks - members, worldRanks);
     }
 }

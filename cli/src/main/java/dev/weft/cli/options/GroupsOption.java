@@ -42,13 +42,4 @@ public final class GroupsOption {
             throw new UsageException("--replica-groups %s: %s", lists, e.getMessage());
         }
     }
-
-    /** Refuses more than one group, where one is simulated. */
-    public void refuseSimulated(int ranks) {
-        if (!in(ranks).isAll(ranks)) {
-            throw new UsageException(
-                    "%s with --run-mode sim: expected 1, since one group is simulated",
-                    lists == null ? "--groups " + value : "--replica-groups " + lists);
-        }
-    }
 }

@@ -4,15 +4,14 @@ import dev.weft.cli.console.Version;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
-import dev.weft.cli.simulate.SimTimelines;
+import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanWriter;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
 import dev.weft.report.Views;
-import dev.weft.search.Candidate;
-import dev.weft.search.PlanSearch;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -49,70 +48,59 @@ public final class Records {
                 null);
     }
 
-    /**
-     * Of predicted times.
-     *
-     * @param verification null where nothing was multiplied
-     * @param timelines null where nobody wants to read them
-     */
+    /** Of predicted times. */
     static RunRecord simulated(
             ProblemSpec problem,
-            PlanSearch search,
             ExecutionSpec execution,
-            Candidate chosen,
-            Views views,
+            PricedGroups priced,
             Verification verification,
-            SimTimelines timelines) {
+            boolean spans) {
         return simulated(
                 problem(problem),
                 problem.flopsPerRank(),
-                search,
-                execution.algorithm().label(),
-                chosen,
-                views,
+                execution.algorithm(),
+                priced,
                 verification,
-                timelines);
+                spans);
     }
 
-    /** Of predicted times of any problem. */
+    /**
+     * Of predicted times of any problem.
+     *
+     * @param verification null where nothing was multiplied
+     * @param spans whether somebody wants to read what ranks do
+     */
     public static RunRecord simulated(
             RunRecord.Problem problem,
             double flopsPerRank,
-            PlanSearch search,
-            String requested,
-            Candidate chosen,
-            Views views,
+            PlanWriter requested,
+            PricedGroups priced,
             Verification verification,
-            SimTimelines timelines) {
+            boolean spans) {
+        PricedGroups.Priced slowest = priced.slowest();
+        String machine = slowest.search().machine().name();
         return new RunRecord(
                 problem,
-                execution(search, requested, chosen),
-                views,
+                new RunRecord.Execution(
+                        requested.label(),
+                        priced.algorithms(),
+                        "sim",
+                        priced.hosts(),
+                        "sim:" + machine,
+                        machine,
+                        null,
+                        "simulated",
+                        slowest.search().computeWorkers(),
+                        slowest.search().lanesUsed(slowest.chosen()),
+                        Double.NaN,
+                        0,
+                        1),
+                slowest.views(),
                 flopsPerRank,
                 verification,
-                timelines == null ? List.of() : timelines.ranks(search, chosen),
+                spans ? priced.ranks() : List.of(),
                 environment(),
                 null);
-    }
-
-    /** How a prediction came about. */
-    public static RunRecord.Execution execution(
-            PlanSearch search, String requested, Candidate chosen) {
-        String machine = search.machine().name();
-        return new RunRecord.Execution(
-                requested,
-                chosen.algorithm().label(),
-                "sim",
-                search.hosts().sizes(),
-                "sim:" + machine,
-                machine,
-                null,
-                "simulated",
-                search.computeWorkers(),
-                search.lanesUsed(chosen),
-                Double.NaN,
-                0,
-                1);
     }
 
     private static RunRecord.Problem problem(ProblemSpec problem) {

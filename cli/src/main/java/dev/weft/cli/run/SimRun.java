@@ -11,9 +11,8 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.cli.simulate.PredictedViews;
+import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.cli.simulate.SimRules;
-import dev.weft.cli.simulate.SimTimelines;
-import dev.weft.ffi.MpiEnvironment;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
@@ -21,7 +20,6 @@ import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
-import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
@@ -33,8 +31,9 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
-import java.util.stream.Collectors;
+import java.util.Map;
 import picocli.CommandLine.ParseResult;
 
 /**
@@ -58,6 +57,8 @@ final class SimRun {
     private final RunSteps steps;
     private final RunOptions options;
     private final ExecutionSpec execution;
+    private final Map<PlanSearch, List<Candidate>> candidates = new HashMap<>();
+    private long pricingNs;
 
     SimRun(RunSteps steps) {
         this.steps = steps;
@@ -74,7 +75,6 @@ final class SimRun {
                             + " prices need no numbers",
                     options.a);
         }
-        options.problem.groups.refuseSimulated(options.problem.ranks);
     }
 
     /** What needs --run-mode sim, in a real run. */
@@ -104,21 +104,29 @@ final class SimRun {
                     options.fromFiles() ? options.open(arena).problem() : options.problem.spec();
             options.execution.checkStrict(spec);
             SimRules.checkSlow(options.slow, spec.ranks());
-            PlanSearch search = search(machine, spec, 0);
+            String hosts = hosts(machine.hosts(spec.ranks()));
+            SimRules.checked(search(machine, spec, spec.replicaGroups().groups().getFirst()));
             console.info("Simulated on " + machine.name() + ": " + machine.description());
+            console.info(spec.ranks() + " ranks (sim" + hosts + "): " + spec.describe());
+            PricedGroups priced = price(machine, spec);
+            PricedGroups.Priced slowest = priced.slowest();
+            if (options.explain) {
+                explain(slowest, console);
+            }
+            // What it took depends on the ranks being alike.
             console.info(
-                    spec.ranks() + " ranks (sim" + hosts(search.hosts()) + "): " + spec.describe());
-            Candidate chosen = choose(search, console);
-            Prediction call = simulated(search, chosen, console);
-            Views views = PredictedViews.of(search, chosen, call);
-            Verification verification = verifies(spec) ? verify(search, chosen, console) : null;
-            SimTimelines timelines =
-                    outputs.wantsSpans() || !console.quiet() && isQuick(call)
-                            ? SimTimelines.of(search, chosen)
-                            : null;
-            RunRecord record =
-                    Records.simulated(
-                            spec, search, execution, chosen, views, verification, timelines);
+                    text(
+                            "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
+                            slowest.call().simulatedRanks(),
+                            slowest.search().hosts().ranks(),
+                            slowest.call().transfers(),
+                            slowest.call().events(),
+                            pricingNs / 1e9));
+            priced.tell(console);
+            Verification verification =
+                    verifies(spec) ? verify(slowest.search(), slowest.chosen(), console) : null;
+            boolean spans = outputs.wantsSpans() || !console.quiet() && isQuick(slowest.call());
+            RunRecord record = Records.simulated(spec, execution, priced, verification, spans);
             outputs.write(record);
             return verification == null ? 0 : steps.exitCode(verification);
         }
@@ -148,20 +156,31 @@ final class SimRun {
     static RunRecord.Predicted predicted(RunSteps steps, ProblemSpec spec) {
         SimRun run = new SimRun(steps);
         Machine machine = SimRules.machine(run.options.execution.socVersion);
-        return spec.replicaGroups().groups().stream()
-                .collect(Collectors.toMap(List::size, List::getFirst, (one, other) -> one))
-                .values()
-                .stream()
-                .map(rank -> run.predicted(run.search(machine, spec, rank)))
-                .max(Comparator.comparingDouble(group -> group.views().pipelined().median()))
-                .orElseThrow();
+        return new RunRecord.Predicted(machine.name(), run.price(machine, spec).slowest().views());
     }
 
-    private RunRecord.Predicted predicted(PlanSearch search) {
-        Candidate chosen = chosen(search, List.of());
+    private PricedGroups price(Machine machine, ProblemSpec spec) {
+        return PricedGroups.of(
+                spec.replicaGroups(),
+                spec.ranks(),
+                group -> search(machine, spec, group),
+                (search, group) -> price(search));
+    }
+
+    private PricedGroups.Priced price(PlanSearch search) {
+        Candidate chosen =
+                execution.algorithm() == Algorithm.AUTO && !search.hasOwnKernel()
+                        ? candidates(search).getFirst()
+                        : search.candidate(askedAlgorithm());
+        long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        return new RunRecord.Predicted(
-                search.machine().name(), PredictedViews.of(search, chosen, call));
+        pricingNs += System.nanoTime() - start;
+        return new PricedGroups.Priced(
+                search, chosen, call, PredictedViews.of(search, chosen, call));
+    }
+
+    private List<Candidate> candidates(PlanSearch search) {
+        return candidates.computeIfAbsent(search, one -> one.candidates(Budget.THOROUGH));
     }
 
     /** Whether another look at every rank costs no time that a user would notice. */
@@ -169,15 +188,22 @@ final class SimRun {
         return call.transfers() <= QUICK_TRANSFERS;
     }
 
-    /** For the group of a rank. */
-    private PlanSearch search(Machine machine, ProblemSpec spec, int rank) {
-        Shards shards = spec.shards(rank);
-        return SimRules.search(
+    private PlanSearch search(Machine machine, ProblemSpec spec, List<Integer> group) {
+        int first = group.getFirst();
+        Shards shards = spec.shards(first);
+        Map<Integer, Double> slow = new HashMap<>();
+        options.slow.forEach(
+                (rank, factor) -> {
+                    if (group.contains(rank)) {
+                        slow.put(group.indexOf(rank), factor);
+                    }
+                });
+        return new PlanSearch(
                 machine,
                 new Problem(
                         shards,
                         spec.k(),
-                        List.of(spec.cols(rank)),
+                        List.of(spec.cols(first)),
                         spec.aType(),
                         spec.outType(),
                         execution.keepGathered(),
@@ -185,7 +211,7 @@ final class SimRun {
                         execution.commWorkers(),
                         execution.cut(shards, spec.k()),
                         null,
-                        options.slow));
+                        slow));
     }
 
     private static String hosts(Hosts hosts) {
@@ -197,42 +223,6 @@ final class SimRun {
                 : ", hosts of " + hosts;
     }
 
-    /** Says what it took, since that depends on the ranks being alike. */
-    private static Prediction simulated(PlanSearch search, Candidate chosen, Console console) {
-        long start = System.nanoTime();
-        Prediction call = search.price(chosen, SimulatedView.PIPELINED);
-        double seconds = (System.nanoTime() - start) / 1e9;
-        console.info(
-                text(
-                        "Simulated %d of %d ranks: %,d transfers, %,d events in %.1f s",
-                        call.simulatedRanks(),
-                        search.hosts().ranks(),
-                        call.transfers(),
-                        call.events(),
-                        seconds));
-        return call;
-    }
-
-    private Candidate choose(PlanSearch search, Console console) {
-        if (!options.explain) {
-            return chosen(search, List.of());
-        }
-        List<Candidate> priced = search.candidates(Budget.THOROUGH);
-        Candidate chosen = chosen(search, priced);
-        explain(search, priced, chosen, console);
-        return chosen;
-    }
-
-    /**
-     * @param priced all candidates, or none where nobody has priced them yet
-     */
-    private Candidate chosen(PlanSearch search, List<Candidate> priced) {
-        if (execution.algorithm() != Algorithm.AUTO || search.hasOwnKernel()) {
-            return search.candidate(askedAlgorithm());
-        }
-        return (priced.isEmpty() ? search.candidates(Budget.THOROUGH) : priced).getFirst();
-    }
-
     /** Where a machine's own kernel decides, auto is what that does. */
     private PlanWriter askedAlgorithm() {
         return execution.algorithm() == Algorithm.AUTO
@@ -240,11 +230,11 @@ final class SimRun {
                 : execution.algorithm();
     }
 
-    private static void explain(
-            PlanSearch search, List<Candidate> priced, Candidate chosen, Console console) {
-        List<Candidate> all = new ArrayList<>(priced);
+    private void explain(PricedGroups.Priced priced, Console console) {
+        Candidate chosen = priced.chosen();
+        List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {
-            all.add(search.priced(chosen));
+            all.add(priced.search().priced(chosen));
             all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));

@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,7 +41,12 @@ class FgccCommandTest {
                 "-n 6 --replica-groups 5,1/0,3,4,2 --lnc 2 --m 8 --k 9 --n-global 8 | tp_degree 2/4"
                         + " | shape=[4, 2, 2, 2, 2]",
                 "-n 6 --replica-groups 5,1/0,3,4,2 --lnc 2 --m 8 --k 9 --n-global 8 | 2 groups"
-                        + " | shape=[2, 2, 1, 4, 4]"
+                        + " | shape=[2, 2, 1, 4, 4]",
+                "-n 6 --replica-groups 4,1 --lnc 2 --m 8 --k 9 --n-global 8 | 1 group, 4 of 6 ranks in"
+                        + " none, tp_degree 2 | shape=[2, 2, 1, 4, 4]",
+                "-n 7 --replica-groups 5,1/0,3,4,2 --lnc 2 --m 8 --k 9 --n-global 8 | 2 groups, 1 of"
+                        + " 7 ranks in none, tp_degree 2/4, lnc 2, 1/2 channels, path SBUF"
+                        + " | shape=[4, 2, 2, 2, 2]"
             })
     void aRunShowsPathAndShapeAndPassesOnEveryRank(String arguments, String head, String shape) {
         Invocation run = fgcc(arguments);
@@ -47,6 +54,8 @@ class FgccCommandTest {
         assertTrue(run.out().contains(head), run.out());
         assertTrue(run.out().contains(shape), run.out());
         long ranks = Long.parseLong(arguments.split(" ")[1]);
+        Matcher idle = Pattern.compile("(\\d+) of \\d+ ranks in none").matcher(run.out());
+        ranks -= idle.find() ? Long.parseLong(idle.group(1)) : 0;
         assertEquals(
                 ranks,
                 run.out()
@@ -85,14 +94,12 @@ class FgccCommandTest {
                 "-n 4 --lnc 2 --m 6 | M = 24 (m = 6 on each of R = 4 ranks) is not divisible by"
                         + " R*L*C = 4*2*2 = 16",
                 "-n 4 --groups 3 | --groups 3: expected a number that divides the 4 ranks",
-                "-n 4 --replica-groups 3,1 | --replica-groups 3,1 have 2 of 4 ranks: expected every",
                 "-n 3 --replica-groups 0,1/2 | tp_degree 1: expected an even number",
                 "-n 0 | --n-ranks 0: expected 1 to 4096",
                 "--lnc 3 | lnc 3: expected 1 or 2",
                 "--on-chip-bytes -1 | on-chip memory of -1 bytes",
                 "--n 0 | --n-global 0: expected 1 to",
                 "--iterations 0 | --iterations 0",
-                "-r sim -v trn2 -n 4 --groups 2 | --groups 2 with --run-mode sim: expected 1",
                 "--json /nowhere/r.json | --json /nowhere/r.json: expected a file in a folder"
             })
     void wrongUsageIsOneLine(String arguments, String expected) {
@@ -118,6 +125,39 @@ class FgccCommandTest {
             assertFalse(far.judged().withinBound() || far.judged().seedRulePassed());
             assertFalse(far.passed());
         }
+    }
+
+    /** Each group by itself, and ranks in none not at all. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "-n 8 --replica-groups 0,2,4,6/1,3,5,7 | ranks 0,2,4,6 and 1 more like it: ",
+                "-n 8 --groups 2 | ranks 0,1,2,3 and 1 more like it: ",
+                "-n 7 --replica-groups 5,1/0,2,3,6 | ranks 0,2,3,6: ",
+                "-n 7 --replica-groups 5,1/0,2,3,6 | ranks 5,1: "
+            })
+    void groupsAreSimulated(String groups, String expected) {
+        Invocation run = fgcc("-r sim -v trn2 --lnc 2 " + groups);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints(Invocation.VIEWS);
+        run.assertPrints("Every group is priced with links of its own", expected, "(predicted)");
+        assertFalse(run.out().contains("rank 4 ") && groups.contains("5,1"), run.out());
+    }
+
+    /** On a switch a group that is one of two takes as long as one that is alone. */
+    @Test
+    void groupsOnLinksOfTheirOwnTakeAsLongAsOneAlone() {
+        String alone = pipelined("-r sim -v h200-nvlink8 -n 4");
+        assertEquals(
+                alone, pipelined("-r sim -v h200-nvlink8 -n 8 --replica-groups 0,2,4,6/1,3,5,7"));
+        assertEquals(alone, pipelined("-r sim -v h200-nvlink8 -n 8 --replica-groups 3,5,6,0"));
+    }
+
+    private static String pipelined(String arguments) {
+        Invocation run = fgcc(arguments);
+        assertEquals(0, run.code(), run.err());
+        return run.out().lines().filter(line -> line.contains("Pipelined:")).findFirst().orElse("");
     }
 
     @ParameterizedTest

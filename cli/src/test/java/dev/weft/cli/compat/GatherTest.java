@@ -1,6 +1,7 @@
 package dev.weft.cli.compat;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
@@ -95,7 +96,6 @@ class GatherTest {
                 "-n 4 --replica-groups 0,4 | rank 4 in replica groups 0,4: expected ranks 0 to 3",
                 "-n 4 --replica-groups 0;1 | replica group \"0;1\": expected ranks with commas",
                 "-n 4 --groups 2 --replica-groups 0,1/2,3 | --groups 2 with --replica-groups",
-                "-r sim -v trn2 -n 4 --replica-groups 0,1/2,3 | 0,1/2,3 with --run-mode sim",
                 "--h 0 | --h/--m 0: expected 1 to",
                 "--dtype int8 | unknown dtype 'int8'",
                 "--algorithm tree | unknown algorithm 'tree'",
@@ -131,17 +131,48 @@ class GatherTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "--tiled --m 512", "--rows --algorithm ring"})
+    @ValueSource(
+            strings = {
+                "",
+                "--tiled --m 512",
+                "--rows --algorithm ring",
+                "--groups 2",
+                "--replica-groups 2,0,1"
+            })
     void aSimulatedGatherIsPredicted(String options) {
         Invocation run = gather(("-r sim -v trn2 -n 4 " + options).strip());
         assertEquals(0, run.code(), run.err());
         run.assertPrints("Simulated on trn2", "(sim:trn2, ", " ms (predicted)", "GB/s per rank");
     }
 
+    /** What one wide group takes, and a narrow one beside it. */
+    @Test
+    void everyGroupIsPriced() {
+        Invocation run = gather("-r sim -v trn2 -n 7 --replica-groups 4,0/5,1,3,2");
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("  ranks 4,0: ", "  ranks 5,1,3,2: ", "1 of 7 ranks in none");
+    }
+
+    /** A rank in no group is in no group of the record either, and not among its ranks. */
+    @Test
+    void ranksInNoGroupAreNotInThePage() throws IOException {
+        Path trace = folder.resolve("t.json");
+        Invocation run =
+                gather(
+                        "-n 6 --replica-groups 4,0/5,1,3 --h 5 --w 7 --iterations 1 --trace "
+                                + trace);
+        assertEquals(0, run.code(), run.err());
+        run.assertPrints("6 ranks in 2 groups, 1 of 6 ranks in none", "rank 5 ");
+        assertFalse(run.out().contains("rank 2 "), run.out());
+        String events = Files.readString(trace);
+        assertTrue(events.contains("rank 5"), events);
+        assertFalse(events.contains("rank 2"), events);
+    }
+
     @Test
     void helpHasExamples() {
         Invocation help = gather("--help");
         assertEquals(0, help.code());
-        assertTrue(help.out().contains("./weft gather"), help.out());
+        help.assertPrints("./weft gather", "--replica-groups 0,2,4,6/1,3,5,7", "-r cuda");
     }
 }

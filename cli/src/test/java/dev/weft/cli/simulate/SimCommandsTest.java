@@ -100,6 +100,49 @@ class SimCommandsTest {
         assertEquals(record, again, "the same on every run");
     }
 
+    /** Links between ranks are a group's own; the cores of a node are not. */
+    @Test
+    void groupsArePricedWithTheirShareOfTheMachine() throws IOException {
+        String gpus = "run -r sim -v h200-nvlink8 --gm 4096 -n ";
+        Map<String, String> four = json(gpus + 4);
+        Map<String, String> strided = json(gpus + "8 --replica-groups 7,5,3,1/0,2,4,6");
+        assertEquals(us(four, "pipelined"), us(strided, "pipelined"), EPSILON);
+        assertEquals("7,5,3,1/0,2,4,6", strided.get("/problem/replicaGroups"));
+        assertEquals("1", strided.get("/ranks/0/group"));
+        assertEquals("0", strided.get("/ranks/7/group"));
+        assertEquals("8", strided.get("/hosts/0"));
+        double unlike = us(json(gpus + "7 --replica-groups 0,1/2,3,4,5"), "pipelined");
+        assertEquals(
+                Math.max(us(json(gpus + 2), "pipelined"), us(four, "pipelined")), unlike, EPSILON);
+        double apart = us(json(gpus + "16 --replica-groups 0,1,8,9"), "commOnly");
+        assertTrue(apart > us(four, "commOnly"), "on two nodes");
+        String cpus = "run -r sim -v cpu-100gbe --dtype fp32 --out-dtype fp32 --gm 4096 -n ";
+        double two = us(json(cpus + 2), "computeOnly");
+        assertTrue(us(json(cpus + "4 --groups 2"), "computeOnly") > 1.5 * two, "half the cores");
+        Map<String, String> others = json(cpus + "4 --replica-groups 3,1");
+        assertEquals(two, us(others, "computeOnly"), EPSILON, "the others are idle");
+        assertEquals("1", others.get("/ranks/0/rank"));
+    }
+
+    /** The source's own command, as it stands. */
+    @Test
+    void theExamplesCommandForTheSimulatorDoesAllThatItsDoes() throws IOException {
+        Invocation run = simulate("-v Ascend910B1 -n 2 --gm 2048 --gk 2048 --gn 1024");
+        run.assertPrints(
+                "[INFO] Simulated on Ascend910B1: ",
+                "Functional run completed on the CPU. Verification PASSED.",
+                "[SUCCESS] AllGather GEMM (sim:Ascend910B1, mesh-push, ",
+                "(predicted)");
+        run.assertPrints(Invocation.VIEWS);
+        for (int rank = 0; rank < 2; rank++) {
+            Path output = folder.resolve("out/output_rank" + rank + ".bin");
+            assertEquals(2048 * 1024 * 4, Files.size(output), output.toString());
+            Path a = folder.resolve("out/pe_" + rank + "_a.bin");
+            assertEquals(1024 * 2048 * 2, Files.size(a), a.toString());
+        }
+        assertEquals(2048 * 1024 * 4, Files.size(folder.resolve("out/golden.bin")));
+    }
+
     @Test
     void theSummarySaysThatItIsSimulatedAndOnWhat() {
         Invocation run = simulate("-v Ascend910B1 -n 8 --gm 2048 --gk 1024 --gn 1024 --no-verify");
