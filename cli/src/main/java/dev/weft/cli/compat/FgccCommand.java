@@ -151,7 +151,7 @@ public final class FgccCommand extends ProductCommand {
 
     /** {@code |a - b| <= 1e-2 + 1e-2 max |b|}. */
     @Override
-    boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
         return deviation.maxAbsErr() <= TOLERANCE + TOLERANCE * deviation.maxAbsExpected();
     }
 

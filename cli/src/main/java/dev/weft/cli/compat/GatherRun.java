@@ -80,7 +80,7 @@ record GatherRun(
             world.barrier();
             M out = gather.call(other);
             world.barrier();
-            exact &= isExact(site.get(out, arena), world, seed + 1);
+            exact &= isExact(site, out, world, seed + 1);
             progress.advance(call + 1);
         }
         M inp = site.put(input(world, seed));
@@ -103,7 +103,7 @@ record GatherRun(
             }
             progress.advance(FIRST_CALLS + warmup + round + 1);
         }
-        exact &= isExact(site.get(out, arena), world, seed);
+        exact &= isExact(site, out, world, seed);
         RankPlan plan = gather.plan();
         // A gather is comm-only; in the place of the unfused call stands the plain copy.
         RankReport report =
@@ -170,12 +170,14 @@ record GatherRun(
         return input;
     }
 
-    private boolean isExact(Matrix out, Fabric world, long ofSeed) {
+    private <M> boolean isExact(SourceSite<M> site, M out, Fabric world, long ofSeed) {
         List<Integer> members = groups.with(world.rank());
         Matrix whole =
                 command.wholes.computeIfAbsent(
                         members.getFirst() + " " + ofSeed, key -> whole(members, ofSeed));
-        return out.bitwiseEquals(whole);
+        try (Arena own = Arena.ofConfined()) {
+            return site.get(out, own).bitwiseEquals(whole);
+        }
     }
 
     /** Made from the same data as the inputs, without any gather. */

@@ -31,8 +31,9 @@ import picocli.CommandLine.Option;
         description =
                 "Helion's all_gather_matmul: a copy engine pulls the shards of A and tells of every"
                         + " chunk while the product waits for the chunks that it reads. Every rank"
-                        + " compares c with the fused operator's (1e-1, and bit for bit) and with"
-                        + " float64, and gathered A with the inputs, and prints PASS or FAIL.",
+                        + " compares c with the fused operator's (1e-1, and bit for bit), with the"
+                        + " unfused one's (bit for bit) and with float64, and gathered A with the"
+                        + " inputs, and prints PASS or FAIL.",
         footer = {
             "",
             "Rank r has seed --seed + r, as in the example. Its B is the transpose of a contiguous",
@@ -112,12 +113,12 @@ public final class HelionCommand extends ProductCommand {
         return HelionCall.onDevice(at, splits);
     }
 
-    /** The example's comparison, with the operator's result, element by element. */
+    /** The example's comparison, with the fused operator's result, element by element. */
     @Override
-    boolean isRight(Deviation deviation, Matrix product, Matrix operators) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
         for (long row = 0; row < product.rows(); row++) {
             for (long col = 0; col < product.cols(); col++) {
-                float expected = operators.get(row, col);
+                float expected = fused.get(row, col);
                 float error = Math.abs(product.get(row, col) - expected);
                 // Written so that a NaN is wrong.
                 if (!(error <= TOLERANCE + TOLERANCE * Math.abs(expected))) {
@@ -143,7 +144,7 @@ public final class HelionCommand extends ProductCommand {
     @Override
     String result(SourceReport report) {
         return text(
-                "a_out %s, c=%s %s 1e-1 of the operator's result,",
+                "a_out %s, c=%s %s 1e-1 of the fused operator's result,",
                 Boolean.FALSE.equals(report.judged().gatheredExact()) ? "WRONG" : "exact",
                 Arrays.toString(report.shape()),
                 Boolean.FALSE.equals(report.judged().seedRulePassed()) ? "BEYOND" : "within");

@@ -38,8 +38,12 @@ abstract class ProductCommand extends SourceCommand<ProductRun> {
     /** Likewise on a GPU. */
     abstract SourceCall<DeviceMatrix> onDevice(At<DeviceMatrix, SourceSite.Device> at);
 
-    /** The source's own rule. */
-    abstract boolean isRight(Deviation deviation, Matrix product, Matrix unfused);
+    /**
+     * The source's own rule.
+     *
+     * @param fused the fused operator's product; null unless ranks have a B of their own
+     */
+    abstract boolean isRight(Deviation deviation, Matrix product, Matrix fused);
 
     /** Whether every row is compared with float64, however many there are. */
     boolean looksAtEveryRow() {

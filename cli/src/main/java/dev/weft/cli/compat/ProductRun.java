@@ -130,31 +130,31 @@ record ProductRun(
         Transport world = Transport.of(at.world());
         SourceSite<M> site = at.site();
         try (Arena own = Arena.ofShared();
-                SourceCall<M> call = preparation.get();
-                Operator<M> unfused =
-                        site.operators(at.group())
-                                .a(shards(a), type)
-                                .b(at.b(), ownB)
-                                .algorithm(Algorithm.SEQUENTIAL)
-                                .prepare()) {
-            at.place(unfused);
-            int warmup = source.rounds.warmup();
-            int iterations = source.rounds.iterations();
-            ViewRounds.Measured measured =
-                    new ViewRounds(world, warmup, iterations, progress)
-                            .measure(call, unfused, null);
+                SourceCall<M> call = preparation.get()) {
+            ViewRounds.Measured measured;
+            Matrix ofOperator;
+            try (Operator<M> unfused = prepare(at, a, Algorithm.SEQUENTIAL)) {
+                int warmup = source.rounds.warmup();
+                int iterations = source.rounds.iterations();
+                measured =
+                        new ViewRounds(world, warmup, iterations, progress)
+                                .measure(call, unfused, null);
+                ofOperator = site.get(unfused.lastResult().product(), own);
+                world.barrier();
+            }
             M made = call.product();
             world.barrier();
             Matrix product = site.get(made, own);
             Matrix aOut = call.gathered().map(rows -> site.get(rows, own)).orElse(null);
-            Matrix other = site.get(unfused.lastResult().product(), own);
+            Matrix fused = ownB ? fused(at, a, own) : null;
             // Peers that are done wait meanwhile.
             Verification judged =
                     Heartbeat.during(
                             world,
                             () -> {
                                 Boolean exact = aOut == null ? null : aOut.bitwiseEquals(a);
-                                return judge(a, b, product, reference(a, b, other, own), exact);
+                                Matrix unfused = reference(a, b, ofOperator, own);
+                                return judge(a, b, product, unfused, fused, exact);
                             });
             world.barrier();
             return new SourceReport(
@@ -172,6 +172,31 @@ record ProductRun(
         }
     }
 
+    /** With the shard in place. Collective. */
+    private <M> Operator<M> prepare(
+            At<M, ? extends SourceSite<M>> at, Matrix a, Algorithm algorithm) {
+        Operator<M> operator =
+                at.site()
+                        .operators(at.group())
+                        .a(shards(a), type)
+                        .b(at.b(), ownB)
+                        .algorithm(algorithm)
+                        .prepare();
+        at.place(operator);
+        return operator;
+    }
+
+    /** What the fused operator makes of the same operands. Collective. */
+    private <M> Matrix fused(At<M, ? extends SourceSite<M>> at, Matrix a, Arena own) {
+        try (Operator<M> operator = prepare(at, a, Algorithm.MESH_PULL)) {
+            M product = operator.callInPlace(View.PIPELINED).product();
+            at.world().barrier();
+            Matrix fused = at.site().get(product, own);
+            at.world().barrier();
+            return fused;
+        }
+    }
+
     /**
      * One product of all rows by one thread; on a GPU, and of Helion's large ones, the operator's.
      */
@@ -186,9 +211,11 @@ record ProductRun(
     }
 
     /**
+     * @param fused what the fused operator makes; null where the source compares with none
      * @param exact whether gathered A is; null where none is kept
      */
-    Verification judge(Matrix a, Matrix b, Matrix product, Matrix unfused, Boolean exact) {
+    Verification judge(
+            Matrix a, Matrix b, Matrix product, Matrix unfused, Matrix fused, Boolean exact) {
         Judgement judged =
                 source.looksAtEveryRow()
                         ? new Judgement(
@@ -199,9 +226,9 @@ record ProductRun(
         return new Verification(
                 Promise.BITWISE,
                 exact,
-                product.bitwiseEquals(unfused),
+                product.bitwiseEquals(unfused) && (fused == null || product.bitwiseEquals(fused)),
                 deviation.withinBound(),
-                source.isRight(deviation, product, unfused),
+                source.isRight(deviation, product, fused),
                 deviation.maxAbsErr(),
                 deviation.relErr(),
                 judged.checkedRows(),

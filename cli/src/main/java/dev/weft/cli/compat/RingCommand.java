@@ -92,7 +92,7 @@ public final class RingCommand extends ProductCommand {
     }
 
     @Override
-    boolean isRight(Deviation deviation, Matrix product, Matrix unfused) {
+    boolean isRight(Deviation deviation, Matrix product, Matrix fused) {
         return deviation.relErr() < MAX_REL_ERR;
     }
 

@@ -33,7 +33,7 @@ interface SourceSite<M> extends AutoCloseable {
 
     void copy(Matrix from, M to);
 
-    /** The matrix in host memory. */
+    /** A copy of the matrix in host memory. */
     Matrix get(M matrix, Arena arena);
 
     /** So that every element must be written anew. */
@@ -68,7 +68,9 @@ interface SourceSite<M> extends AutoCloseable {
 
         @Override
         public Matrix get(Matrix matrix, Arena arena) {
-            return matrix;
+            Matrix copy = Matrix.allocate(arena, matrix.dtype(), matrix.rows(), matrix.cols());
+            copy.copyFrom(matrix);
+            return copy;
         }
 
         @Override

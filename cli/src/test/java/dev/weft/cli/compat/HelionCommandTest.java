@@ -40,7 +40,7 @@ class HelionCommandTest {
         assertEquals(Integer.parseInt(arguments.split(" ")[1]), lines.size(), run.out());
         for (String line : lines) {
             assertTrue(line.contains("a_out exact, c=["), line);
-            assertTrue(line.contains("within 1e-1 of the operator's result"), line);
+            assertTrue(line.contains("within 1e-1 of the fused operator's result"), line);
             assertTrue(line.endsWith("bitwise the unfused product PASS"), line);
         }
         run.assertPrints(Invocation.VIEWS);

@@ -38,7 +38,7 @@ record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
 
     /** What rank 1 finds of C. */
     SourceReport report(ProductRun run, boolean exact) {
-        Verification judged = run.judge(a, b, c, unfused, exact);
+        Verification judged = run.judge(a, b, c, unfused, run.ownB() ? unfused : null, exact);
         long[] shape = {run.ranks(), run.m(), c.cols()};
         RankReport ran =
                 new RankReport(
