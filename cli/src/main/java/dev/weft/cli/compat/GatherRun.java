@@ -60,7 +60,7 @@ record GatherRun(
                 return run(world, tp, site, gather, progress);
             }
         }
-        try (SourceSite.Device site = SourceSite.Device.of(Transport.of(world));
+        try (SourceSite.Device site = new SourceSite.Device(Transport.of(world));
                 Sb2sb<DeviceMatrix> gather = onDevice(world, site.gpu(), tp)) {
             return run(world, tp, site, gather, progress);
         }

@@ -103,7 +103,7 @@ record ProductRun(
             Matrix b = b(world.rank(), own);
             Matrix shard = sitsOut(world.rank()) ? a : a.rows(member * m, m);
             if (source.mode.cuda()) {
-                try (SourceSite.Device site = SourceSite.Device.of(world)) {
+                try (SourceSite.Device site = new SourceSite.Device(world)) {
                     DeviceMatrix there = site.put(b);
                     At<DeviceMatrix, SourceSite.Device> at =
                             new At<>(this, world, group, site, there, shard);
@@ -241,6 +241,9 @@ record ProductRun(
      * All of one group's A, of none no rows; with a B of their own, ranks have a seed of their own.
      */
     private Matrix a(int group) {
+        if (group < 0) {
+            return Matrix.allocate(arena, type, 0, k);
+        }
         int ranks = groups.groups().get(group).size();
         Matrix a = Matrix.allocate(arena, type, m * ranks, k);
         long seed = source.options.seed;
@@ -261,6 +264,9 @@ record ProductRun(
             new NormalData(seed + worldRank, 1).fill(b);
             return b;
         }
+        if (sitsOut(worldRank)) {
+            return Matrix.allocate(own, type, k, 1);
+        }
         Shards cols = colsOfGroup(worldRank);
         int member = member(worldRank);
         Matrix b = Matrix.allocate(own, type, k, cols.rows(member));
@@ -268,10 +274,4 @@ record ProductRun(
                 .fill(b, 0, cols.firstRow(member), n);
         return b;
     }
-        if (group < 0) {
-            return Matrix.allocate(arena, type, 0, k);
-        }
 }
-        if (sitsOut(worldRank)) {
-            return Matrix.allocate(own, type, k, 1);
-        }

@@ -1,12 +1,9 @@
 package dev.weft.cli.compat;
 
+import dev.weft.cli.run.CudaSite;
 import dev.weft.cuda.CudaAllGatherMatmul;
-import dev.weft.cuda.DeviceBuffer;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.DeviceProgress;
-import dev.weft.cuda.Gpu;
-import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
@@ -15,8 +12,6 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * The place where a rank's matrices of a source's call live. Used by the rank's thread.
@@ -95,64 +90,26 @@ interface SourceSite<M> extends AutoCloseable {
         public void close() {}
     }
 
-    /**
-     * On a GPU.
-     *
-     * @param memory freed at the close
-     */
-    record Device(Gpu gpu, GpuStream stream, DeviceCheck check, List<DeviceBuffer> memory)
-            implements SourceSite<DeviceMatrix> {
+    /** On a GPU. */
+    final class Device extends CudaSite implements SourceSite<DeviceMatrix> {
 
-        static Device of(Transport world) {
-            // Never closed: kernels are loaded once per process, into this context.
-            Gpu gpu = Gpu.open(world.cores().place() % Gpu.count());
-            return new Device(gpu, GpuStream.create(), new DeviceCheck(gpu), new ArrayList<>());
+        Device(Transport world) {
+            super(world);
         }
 
-        /** Fresh memory, valid until the close. */
-        DeviceMatrix allocate(DType type, long rows, long cols) {
-            long bytes = DeviceMatrix.alignedBytes(type, rows, cols);
-            return DeviceMatrix.in(allocate(bytes), type, rows, cols);
-        }
-
-        /** Likewise, of words that tell of chunks. */
+        /** Fresh words that tell of chunks, valid until the close. */
         DeviceProgress progress(int words) {
             return new DeviceProgress(allocate((long) words * Integer.BYTES).address(), words);
         }
 
-        private DeviceBuffer allocate(long bytes) {
-            DeviceBuffer buffer = DeviceBuffer.allocate(bytes);
-            memory.add(buffer);
-            return buffer;
-        }
-
-        @Override
-        public String device() {
-            return "cuda: " + gpu.name();
-        }
-
-        @Override
-        public DeviceMatrix put(Matrix matrix) {
-            DeviceMatrix here = allocate(matrix.dtype(), matrix.rows(), matrix.cols());
-            copy(matrix, here);
-            return here;
-        }
-
         @Override
         public void copy(Matrix from, DeviceMatrix to) {
-            to.upload(from, stream);
-        }
-
-        @Override
-        public Matrix get(DeviceMatrix matrix, Arena arena) {
-            Matrix host = Matrix.allocate(arena, matrix.dtype(), matrix.rows(), matrix.cols());
-            matrix.download(host, stream);
-            return host;
+            to.upload(from, stream());
         }
 
         @Override
         public void poison(DeviceMatrix matrix) {
-            check.poison(matrix);
+            check().poison(matrix);
         }
 
         @Override
@@ -161,21 +118,14 @@ interface SourceSite<M> extends AutoCloseable {
             DeviceMatrix from = allocate(DType.FP32, 1, words);
             DeviceMatrix to = allocate(DType.FP32, 1, words);
             return () -> {
-                to.copyFrom(from, stream);
-                stream.synchronize();
+                to.copyFrom(from, stream());
+                stream().synchronize();
             };
         }
 
         @Override
         public OperatorBuilder<DeviceMatrix, ?> operators(Fabric group) {
-            return CudaAllGatherMatmul.on(group, gpu);
-        }
-
-        @Override
-        public void close() {
-            check.close();
-            memory.forEach(DeviceBuffer::close);
-            stream.close();
+            return CudaAllGatherMatmul.on(group, gpu());
         }
     }
 }

@@ -6,8 +6,6 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceMatrix;
-import dev.weft.cuda.Gpu;
-import dev.weft.cuda.GpuStream;
 import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
@@ -16,7 +14,6 @@ import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
-import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Optional;
 
@@ -29,9 +26,8 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     private final Fabric world;
     private final Fabric group;
     private final int rank;
-    private final Gpu gpu;
     private final Arena arena = Arena.ofConfined();
-    private final GpuStream stream;
+    private final CudaSite site;
     private final CudaInputs inputs;
     private final DeviceCheck check;
 
@@ -50,24 +46,22 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         this.world = world;
         this.group = group;
         this.rank = world == null ? 0 : world.rank();
-        // Never closed: kernels are loaded once per process, into this context.
-        this.gpu = Gpu.open((world == null ? 0 : world.cores().place()) % Gpu.count());
-        this.stream = GpuStream.create();
-        this.inputs = CudaInputs.upload(problem, operands, rank, stream);
-        this.check = new DeviceCheck(gpu);
+        this.site = new CudaSite(world);
+        this.inputs = CudaInputs.upload(problem, operands, rank, site);
+        this.check = site.check();
     }
 
     @Override
     public String device() {
-        return "cuda: " + gpu.name();
+        return site.device();
     }
 
     @Override
     public Operator<DeviceMatrix> prepare(PlanWriter algorithm, boolean keepGathered) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
-                        ? CudaAllGatherMatmul.withHostPeers(gpu, 0)
-                        : CudaAllGatherMatmul.on(group, gpu);
+                        ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
+                        : CudaAllGatherMatmul.on(group, site.gpu());
         return execution
                 .describe(builder, problem, rank)
                 .deadline(execution.deadline())
@@ -85,7 +79,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         }
         for (int half = 0; half < 2; half++) {
             RankSite.together(world);
-            operator.nextShard().upload(operands.shard(rank), stream);
+            operator.nextShard().upload(operands.shard(rank), site.stream());
             call(operator);
         }
     }
@@ -109,8 +103,8 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                         isExact(overlapped) && isExact(plain),
                         equal,
                         isRight(overlapped) && (equal || isRight(plain)),
-                        download(overlapped.product()),
-                        execution.keepGathered() ? download(rows) : null);
+                        site.get(overlapped.product(), arena),
+                        execution.keepGathered() ? site.get(rows, arena) : null);
         RankSite.together(world);
         return judged;
     }
@@ -148,17 +142,9 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                 .passed();
     }
 
-    private Matrix download(DeviceMatrix from) {
-        Matrix host = Matrix.allocate(arena, from.dtype(), from.rows(), from.cols());
-        from.download(host, stream);
-        return host;
-    }
-
     @Override
     public void close() {
-        check.close();
-        inputs.close();
-        stream.close();
+        site.close();
         arena.close();
     }
 }

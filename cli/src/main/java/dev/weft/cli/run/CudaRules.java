@@ -7,8 +7,6 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
-import dev.weft.cuda.GpuStream;
-import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -67,11 +65,8 @@ public final class CudaRules {
      */
     static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
         requireGpu();
-        // Never closed: kernels are loaded once per process, into this context.
-        Gpu gpu = Gpu.open(0);
         try (Arena arena = Arena.ofConfined();
-                GpuStream stream = GpuStream.create();
-                DeviceCheck check = new DeviceCheck(gpu)) {
+                CudaSite site = new CudaSite(null)) {
             Operands small = smallOperands(problem, arena);
             ProblemSpec shape =
                     problem.ofFiles(
@@ -81,20 +76,20 @@ public final class CudaRules {
                             problem.aType(),
                             problem.bType());
             int first = problem.rankOf(0, 0);
-            try (CudaInputs inputs = CudaInputs.upload(shape, small, first, stream);
-                    CudaAllGatherMatmul op =
-                            execution
-                                    .cutFor(problem)
-                                    .describe(
-                                            CudaAllGatherMatmul.withHostPeers(gpu, 0), shape, first)
-                                    .deadline(execution.deadline())
-                                    .b(inputs.b(), shape.transposeB())
-                                    .algorithm(trialAlgorithm(execution))
-                                    .prepare()) {
+            CudaInputs inputs = CudaInputs.upload(shape, small, first, site);
+            try (CudaAllGatherMatmul op =
+                    execution
+                            .cutFor(problem)
+                            .describe(
+                                    CudaAllGatherMatmul.withHostPeers(site.gpu(), 0), shape, first)
+                            .deadline(execution.deadline())
+                            .b(inputs.b(), shape.transposeB())
+                            .algorithm(trialAlgorithm(execution))
+                            .prepare()) {
                 // Their verdicts tell nothing yet; their kernels are loaded.
                 DeviceMatrix product = op.callInPlace(View.PIPELINED).product();
-                check.product(inputs.a(), inputs.b(), shape.transposeB(), product);
-                check.equal(product, product);
+                site.check().product(inputs.a(), inputs.b(), shape.transposeB(), product);
+                site.check().equal(product, product);
             }
         } catch (IllegalStateException e) {
             throw new UsageException("--run-mode cuda: " + e.getMessage());
