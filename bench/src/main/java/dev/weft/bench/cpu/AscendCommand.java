@@ -23,7 +23,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -95,7 +94,7 @@ public final class AscendCommand extends DeviceBench {
     @Override
     public Integer call() throws IOException, InterruptedException {
         List<String> items = checkedItems(only, ITEMS);
-        List<Integer> numbers = checkedRows();
+        List<Integer> numbers = checkedRows(rows, AscendRow.ROWS.size(), 1);
         if (limitSeconds < 1 || limitSeconds > MOST_SECONDS) {
             throw refused("--limit " + limitSeconds + ": expected 1 to " + MOST_SECONDS);
         }
@@ -221,18 +220,5 @@ public final class AscendCommand extends DeviceBench {
 
     private static String ms(double ms) {
         return Double.isNaN(ms) ? "-" : String.format(Locale.ROOT, "%.3f", ms);
-    }
-
-    private List<Integer> checkedRows() {
-        int last = AscendRow.ROWS.size();
-        if (rows == null) {
-            return IntStream.rangeClosed(1, quick ? 1 : last).boxed().toList();
-        }
-        for (int row : rows) {
-            if (row < 1 || row > last) {
-                throw refused("--rows " + row + ": expected numbers from 1 to " + last);
-            }
-        }
-        return rows;
     }
 }

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.stream.IntStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
@@ -85,7 +84,7 @@ public final class GpuCommand extends DeviceBench {
     @Override
     public Integer call() throws IOException, InterruptedException {
         List<String> items = checkedItems(only, cases().stream().map(GpuCase::item).toList());
-        List<Integer> numbers = checkedRows();
+        List<Integer> numbers = checkedRows(rows, GpuOverlapRow.ROWS.size(), QUICK_ROWS);
         int rounds = checkedIterations();
         PrintWriter out = spec.commandLine().getOut();
         JsonTarget target = new JsonTarget(json, out);
@@ -144,19 +143,6 @@ public final class GpuCommand extends DeviceBench {
         machine.put("cublasLt", cublas / 10_000 + "." + cublas / 100 % 100 + "." + cublas % 100);
         machine.put("clocks", "unknown");
         return machine;
-    }
-
-    private List<Integer> checkedRows() {
-        int last = GpuOverlapRow.ROWS.size();
-        if (rows == null) {
-            return IntStream.rangeClosed(1, quick ? QUICK_ROWS : last).boxed().toList();
-        }
-        for (int row : rows) {
-            if (row < 1 || row > last) {
-                throw refused("--rows " + row + ": expected numbers from 1 to " + last);
-            }
-        }
-        return rows;
     }
 
     private int checkedIterations() {

@@ -4,6 +4,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -38,6 +39,24 @@ public abstract class DeviceBench implements Callable<Integer> {
             }
         }
         return only;
+    }
+
+    /**
+     * The numbers of {@code --rows}, or all.
+     *
+     * @param last of them
+     * @param first how many of them are all, with {@code --quick}
+     */
+    protected List<Integer> checkedRows(List<Integer> rows, int last, int first) {
+        if (rows == null) {
+            return IntStream.rangeClosed(1, quick ? first : last).boxed().toList();
+        }
+        for (int row : rows) {
+            if (row < 1 || row > last) {
+                throw refused("--rows " + row + ": expected numbers from 1 to " + last);
+            }
+        }
+        return rows;
     }
 
     protected ParameterException refused(String message) {

@@ -1,7 +1,5 @@
 package dev.weft.cli.compat;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.ExitCode;
 import dev.weft.cli.console.JsonTarget;
@@ -21,9 +19,9 @@ import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.CudaRules;
 import dev.weft.cli.run.RankReport;
-import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.cli.run.Records;
 import dev.weft.cli.simulate.PredictedViews;
+import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.cli.simulate.SimRules;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.cli.view.TimelinePicture;
@@ -38,9 +36,9 @@ import dev.weft.report.Verification;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
-import dev.weft.sim.Prediction;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
+import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -244,9 +242,9 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     /** Tells what the machine would do. */
     private void simulate(int count) throws IOException {
         PricedGroups priced = priced(count);
-        priced.tell(console);
         Machine machine = priced.slowest().search().machine();
         console.info("Simulated on " + machine.name() + ": " + machine.description());
+        priced.tell(console);
         tell(
                 Records.simulated(
                         problem(count),
@@ -293,12 +291,9 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     final void write(
             RunRecord record, JsonTarget.Content content, Function<CallSpans, ShownRun> shown)
             throws IOException {
-        CallSpans call = CallSpans.of(record.ranks(), record.problem().ranks(), run.ranks());
-        if (!console.quiet() && !call.ranks().isEmpty()) {
-            String what = record.simulated() ? "one call" : "the last call";
-            console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
-            TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
-        }
+        CallSpans call = CallSpans.of(record);
+        String what = record.simulated() ? "one call" : "the last call";
+        TimelinePicture.draw(console, what, call, options.ascii);
         json.write(
                 generator -> {
                     generator.writeStringField("schema", schema);

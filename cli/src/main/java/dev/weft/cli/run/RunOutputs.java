@@ -1,7 +1,5 @@
 package dev.weft.cli.run;
 
-import static dev.weft.report.Text.text;
-
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.JsonTarget;
 import dev.weft.cli.view.ReportFiles;
@@ -46,7 +44,8 @@ final class RunOutputs {
     void write(RunRecord unlabelled) throws IOException {
         RunRecord record = unlabelled.labelled(options.label);
         new Summary(console).print(record);
-        picture(record);
+        String call = record.simulated() ? "one call" : "the last pipelined call";
+        TimelinePicture.draw(console, call, CallSpans.of(record), options.ascii);
         json.write(generator -> RunRecordJson.write(record, generator));
         if (options.reports.wanted()) {
             files.write(shown(record), console);
@@ -55,14 +54,5 @@ final class RunOutputs {
 
     static ShownRun shown(RunRecord record) {
         return RunView.of(record, "weft run");
-    }
-
-    private void picture(RunRecord record) {
-        if (!console.quiet() && !record.ranks().isEmpty()) {
-            CallSpans call = CallSpans.of(record);
-            String what = record.simulated() ? "one call" : "the last pipelined call";
-            console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
-            TimelinePicture.forTerminal(call, options.ascii).lines().forEach(console::draw);
-        }
     }
 }

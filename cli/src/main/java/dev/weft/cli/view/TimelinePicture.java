@@ -3,6 +3,7 @@ package dev.weft.cli.view;
 import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Colours;
+import dev.weft.cli.console.Console;
 import dev.weft.report.CallSpans;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
@@ -52,8 +53,21 @@ public final class TimelinePicture {
         this.cells = Math.clamp(room, LEAST_CELLS, MOST_CELLS);
     }
 
-    /** As wide and as colourful as this process's terminal is. */
-    public static TimelinePicture forTerminal(CallSpans call, boolean ascii) {
+    /**
+     * Draws a call as wide and as colourful as this process's terminal is; nothing where nobody
+     * looks or no rank told what it did.
+     *
+     * @param what the call is, in words
+     */
+    public static void draw(Console console, String what, CallSpans call, boolean ascii) {
+        if (console.quiet() || call.ranks().isEmpty()) {
+            return;
+        }
+        console.line("Timeline:", text("%s of %.3f ms", what, call.endNs() / 1e6));
+        forTerminal(call, ascii).lines().forEach(console::draw);
+    }
+
+    private static TimelinePicture forTerminal(CallSpans call, boolean ascii) {
         return new TimelinePicture(
                 call,
                 width(System.getenv()),
