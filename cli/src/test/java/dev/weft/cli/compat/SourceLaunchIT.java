@@ -74,7 +74,7 @@ class SourceLaunchIT {
         run.assertRefused("tp_degree 3: expected an even number");
     }
 
-    private static void assumeMpi() {
+    static void assumeMpi() {
         assumeTrue(
                 Stream.of(System.getenv("PATH").split(File.pathSeparator))
                         .anyMatch(bin -> Files.isExecutable(Path.of(bin, "mpirun"))),
@@ -82,8 +82,12 @@ class SourceLaunchIT {
     }
 
     private ChildProcess.Setup weft(String arguments) {
+        return weft(folder, arguments);
+    }
+
+    static ChildProcess.Setup weft(Path folder, String arguments) {
         List<String> command = new ArrayList<>(List.of(ChildProcess.SCRIPT.toString()));
-        command.addAll(List.of(arguments.split(" ")));
+        command.addAll(List.of(arguments.strip().split(" ")));
         return ChildProcess.of(folder, command);
     }
 
