@@ -1,0 +1,45 @@
+package dev.weft.gemm.code;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+
+/**
+ * What a processor can do, in Linux's words: {@code avx2}, {@code amx_bf16}, {@code asimd}.
+ * Features that the system does not let programs use are not among them.
+ *
+ * @param arch as Java names it: {@code amd64}, {@code aarch64}
+ */
+record Processor(String arch, Set<String> features) {
+
+    /** This machine's; without features where the system does not tell them. */
+    static Processor here() {
+        String arch = System.getProperty("os.arch");
+        try {
+            return of(arch, Files.readString(Path.of("/proc/cpuinfo")));
+        } catch (IOException e) {
+            // Not Linux, which has no other kernels for it to choose from either.
+            return new Processor(arch, Set.of());
+        }
+    }
+
+    /** Of {@code /proc/cpuinfo}: the first processor's, as all of a machine have the same. */
+    static Processor of(String arch, String cpuInfo) {
+        Set<String> features =
+                cpuInfo.lines()
+                        .filter(line -> line.matches("(flags|Features)\\s*:.*"))
+                        .findFirst()
+                        .map(line -> Set.of(line.replaceFirst(".*:\\s*", "").split("\\s+")))
+                        .orElse(Set.of());
+        return new Processor(arch, features);
+    }
+
+    boolean hasAvx2() {
+        return arch.equals("amd64") && features.containsAll(Set.of("avx2", "fma", "f16c"));
+    }
+
+    boolean hasAvx512() {
+        return hasAvx2() && features.contains("avx512f");
+    }
+}

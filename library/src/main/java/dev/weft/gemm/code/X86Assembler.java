@@ -1,0 +1,379 @@
+package dev.weft.gemm.code;
+
+/**
+ * Writes the instructions of x86_64 that kernels use. Registers are numbers: general ones as the
+ * constants name them, of 64 bits, vector registers 0 to 15 of 256 bits (AVX2 and FMA) or 0 to 31
+ * of 512 bits (AVX-512F), as the assembler was made for; methods that speak of four floats use the
+ * first 128 bits of registers 0 to 15. Memory is a base register and an offset in bytes. For one
+ * thread.
+ */
+public final class X86Assembler extends Assembler {
+
+    public static final int RAX = 0;
+    public static final int RCX = 1;
+    public static final int RDX = 2;
+    public static final int RBX = 3;
+    public static final int RSP = 4;
+    public static final int RBP = 5;
+    public static final int RSI = 6;
+    public static final int RDI = 7;
+    public static final int R8 = 8;
+    public static final int R9 = 9;
+    public static final int R10 = 10;
+    public static final int R11 = 11;
+
+    /** When a branch is taken; the number is the condition's in the instruction. */
+    public enum Condition {
+        E(4),
+        NE(5),
+        L(12),
+        GE(13),
+        LE(14);
+
+        private final int code;
+
+        Condition(int code) {
+            this.code = code;
+        }
+    }
+
+    // Prefixes that VEX and EVEX hold as two bits, and maps of opcodes.
+    private static final int NONE = 0;
+    private static final int P66 = 1;
+    private static final int PF3 = 2;
+    private static final int MAP_0F = 1;
+    private static final int MAP_0F38 = 2;
+
+    private static final int FMADD231 = 0xB8;
+
+    private final boolean wide;
+
+    /** For vectors of 256 or 512 bits. */
+    public X86Assembler(int vectorBits) {
+        if (vectorBits != 256 && vectorBits != 512) {
+            throw new IllegalArgumentException(
+                    "vectors of " + vectorBits + " bits: expected 256 or 512");
+        }
+        this.wide = vectorBits == 512;
+    }
+
+    // Vectors.
+
+    public void vmovups(int d, int base, int offset) {
+        vectorMemory(MAP_0F, NONE, 0x10, d, 0, base, offset, false);
+    }
+
+    public void vmovupsStore(int base, int offset, int s) {
+        vectorMemory(MAP_0F, NONE, 0x11, s, 0, base, offset, false);
+    }
+
+    /** d = the float in memory, in every lane. */
+    public void vbroadcastss(int d, int base, int offset) {
+        vectorMemory(MAP_0F38, P66, 0x18, d, 0, base, offset, true);
+    }
+
+    /** d += n x m, lane by lane, each rounded once. */
+    public void vfmadd231ps(int d, int n, int m) {
+        vectorRegisters(MAP_0F38, P66, FMADD231, d, n, m);
+    }
+
+    /** d += n x the one float in memory; 512 bits only. */
+    public void vfmadd231psBroadcast(int d, int n, int base, int offset) {
+        if (!wide) {
+            throw new IllegalArgumentException("vectors of 256 bits broadcast no operand");
+        }
+        evex(MAP_0F38, P66, vector(d), vector(n), general(base) >> 3, 0, true);
+        put(FMADD231);
+        memory(d, base, offset, Float.BYTES);
+    }
+
+    /** d = +0 in every lane. */
+    public void zero(int d) {
+        if (wide) {
+            vectorRegisters(MAP_0F, P66, 0xEF, d, d, d);
+        } else {
+            vectorRegisters(MAP_0F, NONE, 0x57, d, d, d);
+        }
+    }
+
+    /** Ends the use of long vectors, as the callers of a function expect. */
+    public void vzeroupper() {
+        vex(MAP_0F, NONE, 0, 0, 0, false);
+        put(0x77);
+    }
+
+    // Vectors of 128 bits.
+
+    public void loadFour(int d, int base, int offset) {
+        fourInMemory(MAP_0F, NONE, 0x10, d, 0, base, offset);
+    }
+
+    public void storeFour(int base, int offset, int s) {
+        fourInMemory(MAP_0F, NONE, 0x11, s, 0, base, offset);
+    }
+
+    /** Loads one float into lane 0 and clears the others. */
+    public void loadOne(int d, int base, int offset) {
+        fourInMemory(MAP_0F, PF3, 0x10, d, 0, base, offset);
+    }
+
+    public void storeOne(int base, int offset, int s) {
+        fourInMemory(MAP_0F, PF3, 0x11, s, 0, base, offset);
+    }
+
+    /** d = n with the 16 bits in memory as its part {@code index}, 0 to 7. */
+    public void insert16(int d, int n, int base, int offset, int index) {
+        fourInMemory(MAP_0F, P66, 0xC4, d, n, base, offset);
+        put(inRange("part", index, 0, 7));
+    }
+
+    /** d = n0 m0 n1 m1, floats. */
+    public void unpackLow(int d, int n, int m) {
+        fourInRegisters(MAP_0F, NONE, 0x14, d, n, m);
+    }
+
+    /** d = n2 m2 n3 m3, floats. */
+    public void unpackHigh(int d, int n, int m) {
+        fourInRegisters(MAP_0F, NONE, 0x15, d, n, m);
+    }
+
+    /** d = the four fp16 in memory, as floats. */
+    public void widenFp16(int d, int base, int offset) {
+        fourInMemory(MAP_0F38, P66, 0x13, d, 0, base, offset);
+    }
+
+    /** d = the four fp16 in the low half of s, as floats. */
+    public void widenFp16(int d, int s) {
+        fourInRegisters(MAP_0F38, P66, 0x13, d, 0, s);
+    }
+
+    /** d = the four 16-bit values in memory, each in the lower half of its lane. */
+    public void widen16(int d, int base, int offset) {
+        fourInMemory(MAP_0F38, P66, 0x33, d, 0, base, offset);
+    }
+
+    /** d = s with each lane shifted to the left. */
+    public void shiftLeft(int d, int s, int bits) {
+        int operation = 6;
+        fourInRegisters(MAP_0F, P66, 0x72, operation, d, s);
+        put(inRange("bits", bits, 0, 31));
+    }
+
+    // General registers.
+
+    public void mov(int d, int s) {
+        twoRegisters(0x89, d, s);
+    }
+
+    public void movLoad(int d, int base, int offset) {
+        rexW(d, base);
+        put(0x8B);
+        memory(d, base, offset, 1);
+    }
+
+    public void add(int d, int s) {
+        twoRegisters(0x01, d, s);
+    }
+
+    /** Sets the flags by d itself where both are the same. */
+    public void test(int d, int s) {
+        twoRegisters(0x85, d, s);
+    }
+
+    public void addImm(int d, int value) {
+        immediate(0, d, value);
+    }
+
+    public void subImm(int d, int value) {
+        immediate(5, d, value);
+    }
+
+    public void cmpImm(int d, int value) {
+        immediate(7, d, value);
+    }
+
+    /** d = d - 1. */
+    public void dec(int d) {
+        rexW(0, d);
+        put(0xFF);
+        put(0xC0 | 1 << 3 | d & 7);
+    }
+
+    public void push(int s) {
+        if (general(s) > 7) {
+            put(0x41);
+        }
+        put(0x50 | s & 7);
+    }
+
+    public void pop(int d) {
+        if (general(d) > 7) {
+            put(0x41);
+        }
+        put(0x58 | d & 7);
+    }
+
+    /** Fetches a line into the nearest cache ahead of its use. */
+    public void prefetcht0(int base, int offset) {
+        if (general(base) > 7) {
+            put(0x41);
+        }
+        put(0x0F);
+        put(0x18);
+        memory(1, base, offset, 1);
+    }
+
+    // Branches, all with distances of 32 bits.
+
+    public void j(Condition condition, Label to) {
+        put(0x0F);
+        put(0x80 | condition.code);
+        distanceTo(to);
+    }
+
+    public void ret() {
+        put(0xC3);
+    }
+
+    @Override
+    public void nop() {
+        put(0x90);
+    }
+
+    private void distanceTo(Label label) {
+        branchTo(label);
+        put32(0);
+    }
+
+    /** Distances count from the end of the instruction, which their four bytes end. */
+    @Override
+    void patch(int distance, int target) {
+        write32(distance, target - (distance + Integer.BYTES));
+    }
+
+    // Prefixes and operands.
+
+    /**
+     * @param one whether the operand is one float, else a vector: offsets of 8 bits count in them
+     */
+    private void vectorMemory(
+            int map, int prefix, int opcode, int d, int n, int base, int offset, boolean one) {
+        int high = general(base) >> 3;
+        if (wide) {
+            evex(map, prefix, vector(d), vector(n), high, 0, false);
+        } else {
+            vex(map, prefix, vector(d), vector(n), high, true);
+        }
+        put(opcode);
+        memory(d, base, offset, !wide ? 1 : one ? Float.BYTES : 64);
+    }
+
+    private void vectorRegisters(int map, int prefix, int opcode, int d, int n, int m) {
+        if (wide) {
+            evex(map, prefix, vector(d), vector(n), m >> 3 & 1, vector(m) >> 4, false);
+        } else {
+            vex(map, prefix, vector(d), vector(n), vector(m) >> 3, true);
+        }
+        put(opcode);
+        put(0xC0 | (d & 7) << 3 | m & 7);
+    }
+
+    private void fourInMemory(int map, int prefix, int opcode, int d, int n, int base, int offset) {
+        vex(map, prefix, first16(d), first16(n), general(base) >> 3, false);
+        put(opcode);
+        memory(d, base, offset, 1);
+    }
+
+    private void fourInRegisters(int map, int prefix, int opcode, int d, int n, int m) {
+        vex(map, prefix, first16(d), first16(n), first16(m) >> 3, false);
+        put(opcode);
+        put(0xC0 | (d & 7) << 3 | m & 7);
+    }
+
+    private static int first16(int number) {
+        return inRange("vector register", number, 0, 15);
+    }
+
+    /** Two or three bytes: the upper bits of registers are inverted. */
+    private void vex(int map, int prefix, int reg, int n, int high, boolean bits256) {
+        int rest = (~n & 15) << 3 | (bits256 ? 4 : 0) | prefix;
+        int regHigh = ~reg >> 3 & 1;
+        if (map == MAP_0F && high == 0) {
+            put(0xC5);
+            put(regHigh << 7 | rest);
+            return;
+        }
+        put(0xC4);
+        put(regHigh << 7 | 1 << 6 | (high ^ 1) << 5 | map);
+        put(rest);
+    }
+
+    /** Four bytes for 512 bits: the upper bits of registers are inverted. */
+    private void evex(
+            int map, int prefix, int reg, int n, int rmBit3, int rmBit4, boolean broadcast) {
+        put(0x62);
+        put(
+                (~reg >> 3 & 1) << 7
+                        | (rmBit4 ^ 1) << 6
+                        | (rmBit3 ^ 1) << 5
+                        | (~reg >> 4 & 1) << 4
+                        | map);
+        put((~n & 15) << 3 | 4 | prefix);
+        put(2 << 5 | (broadcast ? 1 << 4 : 0) | (~n >> 4 & 1) << 3);
+    }
+
+    private void rexW(int reg, int base) {
+        put(0x48 | general(reg) >> 3 << 2 | general(base) >> 3);
+    }
+
+    private void twoRegisters(int opcode, int d, int s) {
+        rexW(s, d);
+        put(opcode);
+        put(0xC0 | (s & 7) << 3 | d & 7);
+    }
+
+    private void immediate(int operation, int d, int value) {
+        rexW(0, d);
+        boolean small = value == (byte) value;
+        put(small ? 0x83 : 0x81);
+        put(0xC0 | operation << 3 | d & 7);
+        if (small) {
+            put(value);
+        } else {
+            put32(value);
+        }
+    }
+
+    /** The operand [base + offset]; an offset of 8 bits counts in {@code unit} bytes. */
+    private void memory(int reg, int base, int offset, int unit) {
+        int mode = mode(base, offset, unit);
+        put(mode << 6 | (reg & 7) << 3 | base & 7);
+        if ((base & 7) == RSP) {
+            put(0x24); // the number means another form of address, which this is the plain case of
+        }
+        offset(mode, offset, unit);
+    }
+
+    private static int mode(int base, int offset, int unit) {
+        if (offset == 0 && (base & 7) != RBP) {
+            return 0;
+        }
+        return offset % unit == 0 && offset / unit == (byte) (offset / unit) ? 1 : 2;
+    }
+
+    private void offset(int mode, int offset, int unit) {
+        if (mode == 1) {
+            put(offset / unit);
+        } else if (mode == 2) {
+            put32(offset);
+        }
+    }
+
+    private int vector(int number) {
+        return inRange("vector register", number, 0, wide ? 31 : 15);
+    }
+
+    private static int general(int number) {
+        return inRange("register", number, 0, 15);
+    }
+}

@@ -1,0 +1,320 @@
+package dev.weft.gemm.code;
+
+import static dev.weft.gemm.code.X86Assembler.R10;
+import static dev.weft.gemm.code.X86Assembler.R11;
+import static dev.weft.gemm.code.X86Assembler.R8;
+import static dev.weft.gemm.code.X86Assembler.R9;
+import static dev.weft.gemm.code.X86Assembler.RAX;
+import static dev.weft.gemm.code.X86Assembler.RBP;
+import static dev.weft.gemm.code.X86Assembler.RBX;
+import static dev.weft.gemm.code.X86Assembler.RCX;
+import static dev.weft.gemm.code.X86Assembler.RDI;
+import static dev.weft.gemm.code.X86Assembler.RDX;
+import static dev.weft.gemm.code.X86Assembler.RSI;
+
+import dev.weft.gemm.code.Assembler.Label;
+import dev.weft.gemm.code.X86Assembler.Condition;
+import dev.weft.tensor.DType;
+import java.util.EnumMap;
+import java.util.Map;
+
+/**
+ * Writes the code for x86_64: tiles of 12 rows x 2 vectors with AVX-512, which has 32 registers,
+ * and of 4 rows x 3 vectors with AVX2, which has 16. Each leaves as many loads per multiply-add as
+ * the processor can do beside it: 14 for 24, and 7 for 12.
+ */
+final class X86Tiles {
+
+    /** Rows of A that are turned into columns at a time. */
+    private static final int GROUP = 4;
+
+    /** Steps of k in a loop; what is left takes a loop of single steps. */
+    private static final int UNROLLED = 4;
+
+    /** How far ahead of its use a packed tile is fetched from the second-level cache. */
+    private static final int AHEAD_BYTES = 512;
+
+    private static final int LINE_BYTES = 64;
+
+    // General registers of a sum, the first four as the calling convention has them.
+    private static final int A = RDI;
+    private static final int PANEL = RSI;
+    private static final int SUMS = RDX;
+    private static final int ARGUMENTS = RCX;
+    private static final int PITCH = RCX;
+    private static final int DEPTH = R8;
+    private static final int TILES = R9;
+    private static final int B = RAX;
+    private static final int SUM_ROW = R10;
+    private static final int STEPS = R11;
+    private static final int RESUME = RBX;
+
+    private final X86Assembler code;
+    private final int vectorBytes;
+    private final int registers;
+    private final int tileRows;
+    private final int tileVectors;
+
+    private X86Tiles(int vectorBits) {
+        boolean wide = vectorBits == 512;
+        code = new X86Assembler(vectorBits);
+        vectorBytes = vectorBits / Byte.SIZE;
+        registers = wide ? 32 : 16;
+        tileRows = wide ? 12 : 4;
+        tileVectors = wide ? 2 : 3;
+    }
+
+    /** For vectors of 256 bits (AVX2, FMA and F16C) or 512 bits (AVX-512F). */
+    static TileCode.Written write(int vectorBits) {
+        X86Tiles tiles = new X86Tiles(vectorBits);
+        int[][] sums = new int[tiles.tileRows / GROUP][tiles.tileVectors];
+        for (int i = 0; i < sums.length; i++) {
+            for (int j = 0; j < sums[i].length; j++) {
+                sums[i][j] = tiles.sum((i + 1) * GROUP, j + 1);
+            }
+        }
+        Map<DType, Integer> packs = new EnumMap<>(DType.class);
+        for (DType type : DType.values()) {
+            packs.put(type, tiles.pack(type));
+        }
+        int lanes = tiles.vectorBytes / Float.BYTES;
+        return new TileCode.Written(
+                vectorBits == 512 ? "avx512" : "avx2",
+                tiles.tileRows,
+                tiles.tileVectors * lanes,
+                GROUP,
+                lanes,
+                tiles.code.code(),
+                sums,
+                packs);
+    }
+
+    /** Sums of {@code rows} x {@code vectors}; packed tiles and panels are as wide as ever. */
+    private int sum(int rows, int vectors) {
+        code.align(LINE_BYTES);
+        final int start = code.position();
+        code.push(RBX);
+        for (int i = 0; i < 3; i++) {
+            code.movLoad(RAX, ARGUMENTS, i * Long.BYTES);
+            code.add(new int[] {A, PANEL, SUMS}[i], RAX);
+        }
+        code.movLoad(DEPTH, ARGUMENTS, 24);
+        code.movLoad(RESUME, ARGUMENTS, 40);
+        code.movLoad(TILES, ARGUMENTS, 48);
+        code.movLoad(PITCH, ARGUMENTS, 32);
+        Label tile = code.label();
+        code.mov(B, PANEL);
+        loadOrClear(rows, vectors);
+        steps(rows, vectors);
+        code.mov(SUM_ROW, SUMS);
+        for (int row = 0; row < rows; row++) {
+            for (int v = 0; v < vectors; v++) {
+                code.vmovupsStore(SUM_ROW, v * vectorBytes, sumRegister(row, v, vectors));
+            }
+            code.add(SUM_ROW, PITCH);
+        }
+        code.mov(SUMS, SUM_ROW);
+        code.dec(TILES);
+        code.j(Condition.NE, tile);
+        code.pop(RBX);
+        code.vzeroupper();
+        code.ret();
+        return start;
+    }
+
+    private void loadOrClear(int rows, int vectors) {
+        Label done = new Label();
+        for (int row = 0; row < rows; row++) {
+            for (int v = 0; v < vectors; v++) {
+                code.zero(sumRegister(row, v, vectors));
+            }
+        }
+        code.test(RESUME, RESUME);
+        code.j(Condition.E, done);
+        code.mov(SUM_ROW, SUMS);
+        for (int row = 0; row < rows; row++) {
+            for (int v = 0; v < vectors; v++) {
+                code.vmovups(sumRegister(row, v, vectors), SUM_ROW, v * vectorBytes);
+            }
+            code.add(SUM_ROW, PITCH);
+        }
+        code.place(done);
+    }
+
+    private void steps(int rows, int vectors) {
+        Label rest = new Label();
+        Label done = new Label();
+        code.mov(STEPS, DEPTH);
+        code.subImm(STEPS, UNROLLED);
+        code.j(Condition.L, rest);
+        code.align(32);
+        Label again = code.label();
+        for (int at = 0; at < UNROLLED * columnBytes(); at += LINE_BYTES) {
+            code.prefetcht0(A, AHEAD_BYTES + at);
+        }
+        for (int step = 0; step < UNROLLED; step++) {
+            step(step, rows, vectors);
+        }
+        advance(UNROLLED);
+        code.subImm(STEPS, UNROLLED);
+        code.j(Condition.GE, again);
+        code.place(rest);
+        code.addImm(STEPS, UNROLLED);
+        code.j(Condition.LE, done);
+        Label one = code.label();
+        step(0, rows, vectors);
+        advance(1);
+        code.dec(STEPS);
+        code.j(Condition.NE, one);
+        code.place(done);
+    }
+
+    private void advance(int steps) {
+        code.addImm(A, steps * columnBytes());
+        code.addImm(B, steps * panelRowBytes());
+    }
+
+    /** The multiply-adds of one k. */
+    private void step(int step, int rows, int vectors) {
+        int firstB = rows * vectors;
+        int firstElement = firstB + vectors;
+        for (int v = 0; v < vectors; v++) {
+            code.vmovups(firstB + v, B, step * panelRowBytes() + v * vectorBytes);
+        }
+        for (int row = 0; row < rows; row++) {
+            int offset = step * columnBytes() + row * Float.BYTES;
+            // A broadcast that is used once costs nothing inside the multiply-add; one for several
+            // would load the same element several times, and loads would become the bottleneck.
+            if (vectors == 1 && registers == 32) {
+                code.vfmadd231psBroadcast(sumRegister(row, 0, 1), firstB, A, offset);
+                continue;
+            }
+            int element = firstElement + row % (registers - firstElement);
+            code.vbroadcastss(element, A, offset);
+            for (int v = 0; v < vectors; v++) {
+                code.vfmadd231ps(sumRegister(row, v, vectors), firstB + v, element);
+            }
+        }
+    }
+
+    private static int sumRegister(int row, int v, int vectors) {
+        return row * vectors + v;
+    }
+
+    /** Bytes of one k of a packed tile. */
+    private int columnBytes() {
+        return tileRows * Float.BYTES;
+    }
+
+    /** Bytes of one k of a panel. */
+    private int panelRowBytes() {
+        return tileVectors * vectorBytes;
+    }
+
+    /** Four columns of four rows at a time are turned into four rows of four. */
+    private int pack(DType type) {
+        code.align(LINE_BYTES);
+        final int start = code.position();
+        final int target = RDX;
+        final int row = RDI;
+        final int depth = R8;
+        final int pitch = R9;
+        final int count = R10;
+        final int[] rows = {RAX, RSI, R11, RBX};
+        code.push(RBX);
+        code.push(RBP);
+        code.movLoad(RAX, ARGUMENTS, 0);
+        code.add(row, RAX);
+        code.movLoad(RAX, ARGUMENTS, 8);
+        code.add(target, RAX);
+        code.movLoad(depth, ARGUMENTS, 16);
+        code.movLoad(pitch, ARGUMENTS, 24);
+        code.movLoad(count, ARGUMENTS, 32);
+        for (int first = 0; first < tileRows; first += GROUP) {
+            for (int r = 0; r < GROUP; r++) {
+                Label isLast = new Label();
+                if (first + r > 0) {
+                    code.cmpImm(count, first + r + 1);
+                    code.j(Condition.L, isLast);
+                    code.add(row, pitch);
+                    code.place(isLast);
+                }
+                code.mov(rows[r], row);
+            }
+            packGroup(type, rows, target, depth, first * Float.BYTES);
+        }
+        code.pop(RBP);
+        code.pop(RBX);
+        code.ret();
+        return start;
+    }
+
+    /** Of four rows; {@code offset} is theirs in a packed column. */
+    private void packGroup(DType type, int[] rows, int target, int depth, int offset) {
+        final int to = RBP;
+        final int left = RCX;
+        Label rest = new Label();
+        Label done = new Label();
+        code.mov(to, target);
+        code.mov(left, depth);
+        code.subImm(left, UNROLLED);
+        code.j(Condition.L, rest);
+        Label again = code.label();
+        for (int r = 0; r < GROUP; r++) {
+            loadFour(type, r, rows[r]);
+            code.addImm(rows[r], UNROLLED * type.bytes());
+        }
+        code.unpackLow(4, 0, 2);
+        code.unpackLow(5, 1, 3);
+        code.unpackHigh(6, 0, 2);
+        code.unpackHigh(7, 1, 3);
+        code.unpackLow(0, 4, 5);
+        code.unpackHigh(1, 4, 5);
+        code.unpackLow(2, 6, 7);
+        code.unpackHigh(3, 6, 7);
+        for (int k = 0; k < UNROLLED; k++) {
+            code.storeFour(to, k * columnBytes() + offset, k);
+        }
+        code.addImm(to, UNROLLED * columnBytes());
+        code.subImm(left, UNROLLED);
+        code.j(Condition.GE, again);
+        code.place(rest);
+        code.addImm(left, UNROLLED);
+        code.j(Condition.LE, done);
+        Label one = code.label();
+        for (int r = 0; r < GROUP; r++) {
+            loadOne(type, rows[r]);
+            code.addImm(rows[r], type.bytes());
+            code.storeOne(to, offset + r * Float.BYTES, 0);
+        }
+        code.addImm(to, columnBytes());
+        code.dec(left);
+        code.j(Condition.NE, one);
+        code.place(done);
+    }
+
+    private void loadFour(DType type, int to, int from) {
+        switch (type) {
+            case FP32 -> code.loadFour(to, from, 0);
+            case FP16 -> code.widenFp16(to, from, 0);
+            case BF16 -> {
+                code.widen16(to, from, 0);
+                code.shiftLeft(to, to, Short.SIZE);
+            }
+        }
+    }
+
+    /** Into register 0. */
+    private void loadOne(DType type, int from) {
+        if (type == DType.FP32) {
+            code.loadOne(0, from, 0);
+            return;
+        }
+        code.zero(0);
+        // The upper half of an fp32 is a bf16.
+        code.insert16(0, 0, from, 0, type == DType.BF16 ? 1 : 0);
+        if (type == DType.FP16) {
+            code.widenFp16(0, 0);
+        }
+    }
+}

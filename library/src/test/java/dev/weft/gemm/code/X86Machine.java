@@ -1,0 +1,153 @@
+package dev.weft.gemm.code;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.weft.ffi.ExecutableMemory;
+import dev.weft.ffi.GuardedMemory;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Runs kernels for x86_64: in this process where it is one, otherwise in a program under qemu. Both
+ * put each operand right before a page that nobody may touch.
+ */
+final class X86Machine {
+
+    private static final boolean NATIVE = System.getProperty("os.arch").equals("amd64");
+    private static final String COMPILER = "x86_64-linux-gnu-gcc";
+    private static final String EMULATOR = "qemu-x86_64";
+    private static final FunctionDescriptor KERNEL =
+            FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
+    private X86Machine() {}
+
+    /** Why kernels that need a feature cannot run here, or empty. */
+    static Optional<String> unavailable(String feature) {
+        if (NATIVE) {
+            return Processor.here().features().contains(feature)
+                    ? Optional.empty()
+                    : Optional.of("this processor has no " + feature);
+        }
+        if (!feature.equals("avx2")) {
+            return Optional.of("no " + feature + ": " + EMULATOR + " does not emulate it");
+        }
+        return List.of(COMPILER, EMULATOR).stream()
+                .filter(program -> !isInstalled(program))
+                .findFirst()
+                .map(p -> "no " + p + " (Debian: gcc-x86-64-linux-gnu qemu-user)");
+    }
+
+    /** C after a call of the function that begins at byte {@code entry} of the code. */
+    static byte[] run(byte[] code, int entry, byte[] a, byte[] b, byte[] c, long... arguments) {
+        ByteBuffer more =
+                ByteBuffer.allocate(arguments.length * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        more.asLongBuffer().put(arguments);
+        try {
+            return NATIVE
+                    ? runHere(code, entry, a, b, c, more.array())
+                    : runEmulated(code, entry, a, b, c, more.array());
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static byte[] runHere(
+            byte[] code, int entry, byte[] a, byte[] b, byte[] c, byte[] arguments) {
+        try (GuardedMemory memory = new GuardedMemory(GuardedMemory.Flush.WITH_END)) {
+            MemorySegment result = copy(memory, c);
+            ExecutableMemory.of(code)
+                    .bind(entry, KERNEL)
+                    .invokeExact(
+                            copy(memory, a).address(),
+                            copy(memory, b).address(),
+                            result.address(),
+                            copy(memory, arguments).address());
+            return result.asSlice(0, c.length).toArray(JAVA_BYTE);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static MemorySegment copy(GuardedMemory memory, byte[] bytes) {
+        return memory.allocate(bytes.length, 1).copyFrom(MemorySegment.ofArray(bytes));
+    }
+
+    private static byte[] runEmulated(
+            byte[] code, int entry, byte[] a, byte[] b, byte[] c, byte[] arguments)
+            throws IOException, InterruptedException {
+        Path folder = Files.createTempDirectory("x86");
+        List<String> names = List.of("code", "a", "b", "c", "arguments");
+        List<byte[]> contents = List.of(code, a, b, c, arguments);
+        for (int i = 0; i < names.size(); i++) {
+            Files.write(folder.resolve(names.get(i)), contents.get(i));
+        }
+        String program = Program.FILE.toString();
+        execute(
+                List.of(
+                        EMULATOR,
+                        "-cpu",
+                        "max",
+                        program,
+                        folder.toString(),
+                        Integer.toString(entry)));
+        byte[] result = Files.readAllBytes(folder.resolve("c"));
+        for (String name : names) {
+            Files.delete(folder.resolve(name));
+        }
+        Files.delete(folder);
+        return result;
+    }
+
+    /** Compiled once. */
+    private static final class Program {
+        static final Path FILE = compile();
+
+        private static Path compile() {
+            try (InputStream source = X86Machine.class.getResourceAsStream("run-kernel.c")) {
+                Path folder = Files.createTempDirectory("run-kernel");
+                Path text = folder.resolve("run-kernel.c");
+                Path file = folder.resolve("run-kernel");
+                Files.copy(source, text);
+                execute(
+                        List.of(
+                                COMPILER,
+                                "-O1",
+                                "-static",
+                                "-o",
+                                file.toString(),
+                                text.toString()));
+                return file;
+            } catch (IOException | InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    private static void execute(List<String> command) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes());
+        if (!process.waitFor(60, TimeUnit.SECONDS)) {
+            process.destroyForcibly();
+            throw new AssertionError(command + " did not end within 60 s");
+        }
+        if (process.exitValue() != 0) {
+            throw new AssertionError(
+                    command + " ended with " + process.exitValue() + ": " + output);
+        }
+    }
+
+    private static boolean isInstalled(String program) {
+        return List.of(System.getenv("PATH").split(":")).stream()
+                .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+    }
+}
