@@ -58,14 +58,9 @@ java_command() {
     done
     # The serial collector: many ranks share a machine, and a steady call allocates nothing.
     java=("$jdk/bin/java"
-        --enable-native-access=ALL-UNNAMED --add-modules jdk.incubator.vector
+        --enable-native-access=ALL-UNNAMED
         -XX:+UseSerialGC -XX:-UsePerfData
         -Xlog:disable "-Xlog:all=error,cds*=off,aot*=off:stderr")
-    # The NEON kernel's loop has 1.75 instructions for each multiply-add, unrolled further 1.56. On x86_64 the same flag
-    # makes the kernels spill, so they go without.
-    case $(uname -m) in
-        aarch64 | arm64) java+=(-XX:LoopUnrollLimit=200 -Dweft.kernel.flags=set) ;;
-    esac
     if [ -s "$archive" ]; then
         java+=("-XX:SharedArchiveFile=$archive")
     fi

@@ -1,5 +1,5 @@
 // FGCC: allgather_compute_matmul in two replica groups of 4 ranks, with 2 programs per rank.
-// Run: java --add-modules jdk.incubator.vector --enable-native-access=ALL-UNNAMED
+// Run: java --enable-native-access=ALL-UNNAMED
 //          -cp <weft and jackson-core jars> examples/fgcc/FgccTwoGroups.java
 
 import dev.weft.compat.Fgcc;

@@ -1,5 +1,5 @@
 // The ring, step by step: docs/tutorial-ring.md explains every part of this program.
-// Run: java --add-modules jdk.incubator.vector --enable-native-access=ALL-UNNAMED
+// Run: java --enable-native-access=ALL-UNNAMED
 //          -cp <weft and jackson-core jars> examples/ring/RingTutorial.java [timeline.svg]
 
 import dev.weft.compat.RingAllGatherMatmul;

@@ -3,7 +3,7 @@ module dev.weft {
     requires com.fasterxml.jackson.core;
     requires java.management;
     requires jdk.jfr;
-    // Optional at run time: without it the scalar engine serves, and says so once.
+    // Optional at run time: for the engine where Weft has no machine code.
     requires static jdk.incubator.vector;
 
     // Algorithms of others.

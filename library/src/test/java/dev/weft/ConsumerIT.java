@@ -67,8 +67,6 @@ class ConsumerIT {
                         project,
                         List.of(
                                 Path.of(System.getProperty("java.home"), "bin/java").toString(),
-                                "--add-modules",
-                                "jdk.incubator.vector",
                                 "--enable-native-access=dev.weft",
                                 "-p",
                                 Stream.of(project.resolve("target/classes"), jar, jacksonJar())

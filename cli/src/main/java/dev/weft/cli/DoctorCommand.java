@@ -42,7 +42,7 @@ final class DoctorCommand extends WeftCommand {
         line("Cores", Integer.toString(Runtime.getRuntime().availableProcessors()));
         line("Caches", caches());
         line("Memory", memory());
-        line("Product engine", Gemms.auto().name());
+        line("Product engine", engine());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
         line("MPI", Mpi.unavailable().map(DoctorCommand::missing).orElseGet(DoctorCommand::mpi));
@@ -51,6 +51,13 @@ final class DoctorCommand extends WeftCommand {
                 "OpenBLAS",
                 OpenBlas.unavailable().map(DoctorCommand::missing).orElseGet(OpenBlas::describe));
         return 0;
+    }
+
+    private static String engine() {
+        String name = Gemms.auto().name();
+        return Gemms.nativeUnavailable()
+                .map(why -> name + ", slower than machine code: " + why)
+                .orElse(name + ", machine code for this processor");
     }
 
     private void line(String label, String value) {

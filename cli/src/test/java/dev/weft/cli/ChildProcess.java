@@ -144,10 +144,7 @@ public final class ChildProcess implements AutoCloseable {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(CHEAP);
-        command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
         command.add("--enable-native-access=ALL-UNNAMED");
-        // As the script says: there is nothing to be told of them.
-        command.add("-Dweft.kernel.flags=set");
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         return command;
     }
@@ -172,9 +169,8 @@ public final class ChildProcess implements AutoCloseable {
         return read(out);
     }
 
-    /** Without what the JVM says by itself. */
     public String err() {
-        return read(err).replaceFirst("WARNING: Using incubator modules: .*\n", "");
+        return read(err);
     }
 
     private static String read(Path file) {

@@ -35,11 +35,11 @@ record Blocking(int rows, int cols, long cacheBytes) {
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
     /** Packed rows fill half of the second-level cache; panels of B and sums pass the rest. */
-    static Blocking of(MicroKernel kernel) {
+    static Blocking of(int tileRows, int packedTileFloats) {
         long half = l2Bytes() / 2;
         // Rounded up: half of a cache is a power of two, and so are many shards.
-        long tiles = Math.ceilDiv(half, (long) kernel.packedTile() * Float.BYTES);
-        long rows = Math.clamp(tiles * kernel.rows(), kernel.rows(), MOST_ROWS);
+        long tiles = Math.ceilDiv(half, (long) packedTileFloats * Float.BYTES);
+        long rows = Math.clamp(tiles * tileRows, tileRows, MOST_ROWS);
         return new Blocking(
                 property("weft.gemm.rows", (int) rows, 1 << 16),
                 property("weft.gemm.cols", COLS, 1 << 16),
@@ -52,14 +52,24 @@ record Blocking(int rows, int cols, long cacheBytes) {
      * then come from a far one. Measured at 4096 x N x 4096, 12 rows against 504: N = 16 1.21, N =
      * 64 1.13, and with two panels 0.87; at K = 16384, where B is far, 0.71 with N = 64.
      */
-    int rowsFor(PackedB b, MicroKernel kernel) {
-        boolean onePanel = b.n() <= kernel.cols();
-        return onePanel && !isFar(b) ? Math.min(rows, kernel.mostRows()) : rows;
+    int rowsFor(PackedB b, int tileCols, int fewRows) {
+        boolean onePanel = b.n() <= tileCols;
+        return onePanel && !isFar(b) ? Math.min(rows, fewRows) : rows;
     }
 
     /** Whether B is too large to stay in a near cache. */
     boolean isFar(PackedB b) {
         return b.bytes() > cacheBytes;
+    }
+
+    /** The size of the fewest equal blocks of at most {@code max}, so that no sliver is left. */
+    static int even(long total, int max, int quantum) {
+        long blocks = Math.max(1, Math.ceilDiv(total, max));
+        return Math.max(quantum, roundUp((int) Math.ceilDiv(total, blocks), quantum));
+    }
+
+    static int roundUp(int value, int quantum) {
+        return Math.ceilDiv(value, quantum) * quantum;
     }
 
     private static long l2Bytes() {

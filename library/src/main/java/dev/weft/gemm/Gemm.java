@@ -10,7 +10,10 @@ import java.lang.foreign.MemorySegment;
  */
 public interface Gemm {
 
-    /** {@code scalar}, {@code vector} with its width in bits, or {@code openblas}. */
+    /**
+     * {@code neon}, {@code avx2} or {@code avx512} for machine code, {@code vector} with its width
+     * in bits, {@code scalar}, or {@code openblas}.
+     */
     String name();
 
     /** Rows are computed in multiples of this without waste. */

@@ -1,6 +1,8 @@
 package dev.weft.gemm;
 
+import dev.weft.gemm.code.TileCode;
 import dev.weft.telemetry.Fallback;
+import java.util.Optional;
 
 /**
  * Chooses an engine. Any thread may call it. The vector engine's class is loaded only after the
@@ -13,54 +15,78 @@ public final class Gemms {
 
     private Gemms() {}
 
-    /** The vector engine, or the scalar one where Java lacks the Vector API, which is logged. */
+    /**
+     * Machine code where there is some for this machine; else, which is logged, the vector engine,
+     * or the scalar one where Java lacks the Vector API.
+     */
     public static Gemm auto() {
-        if (vectorModulePresent()) {
-            return VectorEngine.create();
+        if (MachineCode.MISSING == null) {
+            return MachineCode.ENGINE;
         }
-        Fallback.tell(
-                "the scalar engine, which is slower",
-                "module " + VECTOR_MODULE + " is not there: " + HOW_TO_GET_IT);
-        return new ScalarGemm();
+        Gemm other = vectorModulePresent() ? new TiledGemm(new VectorTiles()) : new ScalarGemm();
+        String slower = "engine " + other.name() + ", which is slower";
+        Fallback.tell(slower, MachineCode.MISSING);
+        return other;
     }
 
     /**
-     * The engine called {@code auto}, {@code scalar}, {@code vector} or {@code openblas}; the last
-     * is never taken by itself, since it does not promise bits.
+     * The engine called {@code auto}, {@code native}, {@code vector}, {@code scalar} or {@code
+     * openblas}; the last is never taken by itself, since it does not promise bits.
      */
     public static Gemm byName(String name) {
         return switch (name) {
             case "auto" -> auto();
+            case "native" -> {
+                if (MachineCode.MISSING != null) {
+                    throw new IllegalArgumentException("engine 'native': " + MachineCode.MISSING);
+                }
+                yield MachineCode.ENGINE;
+            }
             case "scalar" -> new ScalarGemm();
             case "vector" -> {
                 if (!vectorModulePresent()) {
                     throw new IllegalArgumentException(
                             "engine 'vector' needs module " + VECTOR_MODULE + ": " + HOW_TO_GET_IT);
                 }
-                yield VectorEngine.create();
+                yield new TiledGemm(new VectorTiles());
             }
             case "openblas" -> new OpenBlasGemm();
             default ->
                     throw new IllegalArgumentException(
-                            "unknown engine '%s': expected auto, scalar, vector or openblas"
+                            "unknown engine '%s': expected auto, native, vector, scalar or openblas"
                                     .formatted(name));
         };
+    }
+
+    /** Why there is no machine code for this machine, or empty where there is. */
+    public static Optional<String> nativeUnavailable() {
+        return Optional.ofNullable(MachineCode.MISSING);
     }
 
     private static boolean vectorModulePresent() {
         return ModuleLayer.boot().findModule(VECTOR_MODULE).isPresent();
     }
 
-    /** Keeps the reference to {@link VectorGemm} out of the class that must load without it. */
-    private static final class VectorEngine {
-        static Gemm create() {
-            if (System.getProperty("os.arch").equals("aarch64")
-                    && System.getProperty("weft.kernel.flags") == null) {
-                Fallback.tell(
-                        "kernels that are unrolled less, up to a tenth slower",
-                        "start Java with -XX:LoopUnrollLimit=200 -Dweft.kernel.flags=set");
+    /** Written when it is first needed, once for the process. */
+    private static final class MachineCode {
+        static final Gemm ENGINE;
+
+        /** Why there is none, or null. */
+        static final String MISSING;
+
+        static {
+            Gemm engine = null;
+            String missing = null;
+            try {
+                engine = new TiledGemm(TileCode.forThisMachine());
+            } catch (IllegalStateException e) {
+                missing = e.getMessage();
+            } catch (ExceptionInInitializerError e) {
+                // Java forbids native calls.
+                missing = e.getCause().getMessage();
             }
-            return new VectorGemm();
+            ENGINE = engine;
+            MISSING = missing;
         }
     }
 }

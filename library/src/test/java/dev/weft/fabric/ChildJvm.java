@@ -60,9 +60,6 @@ public final class ChildJvm implements AutoCloseable {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-Xmx256m", "-ea"));
         command.add("--enable-native-access=ALL-UNNAMED");
-        if (ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()) {
-            command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
-        }
         command.addAll(options);
         command.addAll(List.of("-cp", classPath(main), main.getName()));
         command.addAll(List.of(args));

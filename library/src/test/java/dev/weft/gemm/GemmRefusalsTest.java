@@ -20,7 +20,7 @@ class GemmRefusalsTest {
 
     @Test
     void operandsThatDoNotFit() {
-        for (Gemm gemm : new Gemm[] {new ScalarGemm(), new VectorGemm()}) {
+        for (Gemm gemm : new Gemm[] {new ScalarGemm(), new TiledGemm(new VectorTiles())}) {
             try (Arena arena = Arena.ofConfined()) {
                 Matrix a = Matrix.allocate(arena, DType.FP32, 4, 6);
                 Matrix c = Matrix.allocate(arena, DType.FP32, 4, 5);
@@ -46,7 +46,7 @@ class GemmRefusalsTest {
     @Test
     void packedBAndScratchOfAnotherEngine() {
         Gemm scalar = new ScalarGemm();
-        Gemm vector = new VectorGemm();
+        Gemm vector = new TiledGemm(new VectorTiles());
         try (Arena arena = Arena.ofConfined()) {
             Matrix a = Matrix.allocate(arena, DType.FP32, 4, 6);
             Matrix b = Matrix.allocate(arena, DType.FP32, 6, 5);
@@ -80,7 +80,7 @@ class GemmRefusalsTest {
             assertRefused(
                     () -> scalar.multiply(a, 0, 4, forScalar, c, 0, shallow),
                     "scratch for 59 columns of A, the product has 60");
-            Gemm vector = new VectorGemm();
+            Gemm vector = new TiledGemm(new VectorTiles());
             PackedB forVector = vector.pack(b, false, arena);
             Scratch narrow = vector.scratch(60, 5, arena);
             assertRefused(() -> vector.multiply(a, 0, 4, forVector, c, 0, narrow), "columns of B");

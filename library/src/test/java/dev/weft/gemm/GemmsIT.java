@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,17 +15,22 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Starts Java with and without the Vector API and asks for engines there. */
+/** Starts Java in several ways and asks for engines there. */
 class GemmsIT {
 
-    /** Prints the engines that it gets. */
+    private static final String ALLOWED = "--enable-native-access=ALL-UNNAMED";
+    private static final String FORBIDDEN = "--illegal-native-access=deny";
+
+    /** Prints the engines that it gets, each after a product. */
     static final class Asker {
         private Asker() {}
 
         public static void main(String[] names) {
             for (String name : names) {
                 try {
-                    System.out.println(name + " gives " + Gemms.byName(name).name());
+                    Gemm gemm = Gemms.byName(name);
+                    multiply(gemm);
+                    System.out.println(name + " gives " + gemm.name());
                 } catch (IllegalArgumentException e) {
                     System.out.println(name + " refused: " + e.getMessage());
                 }
@@ -30,25 +38,41 @@ class GemmsIT {
         }
     }
 
+    private static void multiply(Gemm gemm) {
+        try (Arena arena = Arena.ofConfined()) {
+            Matrix a = Matrix.copyOf(arena, new float[][] {{1, 2}, {3, 4}});
+            Matrix c = GemmCases.product(gemm, arena, a, a, false, DType.FP32);
+            if (c.get(0, 0) != 7 || c.get(1, 1) != 22) {
+                throw new IllegalStateException(c.get(0, 0) + " and " + c.get(1, 1));
+            }
+        }
+    }
+
     @Test
-    void withoutTheModuleAutoFallsBackAndSaysSoOnce() throws Exception {
-        String output = ask(List.of(), "auto", "auto", "scalar", "vector");
-        assertTrue(output.contains("auto gives scalar\n"), output);
+    void machineCodeNeedsNativeAccessAlone() throws Exception {
+        String output = ask(List.of(ALLOWED), "auto", "scalar", "vector");
+        assertTrue(output.contains("auto gives " + Gemms.auto().name() + "\n"), output);
         assertTrue(output.contains("scalar gives scalar\n"), output);
         assertTrue(
                 output.contains(
                         "vector refused: engine 'vector' needs module jdk.incubator.vector:"
                                 + " start Java with --add-modules jdk.incubator.vector\n"),
                 output);
-        assertEquals(2, output.split("using the scalar engine", -1).length, output);
+        assertFalse(output.contains("WARNING"), output);
     }
 
     @Test
-    void withTheModuleAutoIsTheVectorEngine() throws Exception {
-        String output = ask(List.of("--add-modules", "jdk.incubator.vector"), "auto", "vector");
+    void withoutMachineCodeAutoFallsBackAndSaysSoOnce() throws Exception {
+        String output = ask(List.of(FORBIDDEN), "auto", "auto", "native");
+        assertTrue(output.contains("auto gives scalar\n"), output);
+        assertEquals(2, output.split("using engine scalar, which is slower", -1).length, output);
+        assertTrue(output.contains("native refused: engine 'native': "), output);
+    }
+
+    @Test
+    void withTheModuleTheFallbackIsTheVectorEngine() throws Exception {
+        String output = ask(List.of(FORBIDDEN, "--add-modules", "jdk.incubator.vector"), "auto");
         assertTrue(output.contains("auto gives vector-"), output);
-        assertTrue(output.contains("vector gives vector-"), output);
-        assertFalse(output.contains("serves"), output);
     }
 
     private static String ask(List<String> options, String... names)

@@ -18,10 +18,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 class GuardProductsTest {
 
     private static final Map<String, String> TELL_WHERE =
-            Map.of("JAVA_TOOL_OPTIONS", "-XX:+ErrorFileToStdout -XX:-CreateCoredumpOnCrash");
+            Map.of(
+                    "JAVA_TOOL_OPTIONS",
+                    "-XX:+ErrorFileToStdout -XX:-CreateCoredumpOnCrash"
+                            + " --add-modules=jdk.incubator.vector");
 
     @ParameterizedTest
-    @ValueSource(strings = {"scalar", "vector", "openblas", "converters", "judges"})
+    @ValueSource(strings = {"scalar", "native", "vector", "openblas", "converters", "judges"})
     void nothingBesideTheOperandsIsTouched(String work) {
         assumeTrue(
                 GuardedMemory.unavailable().isEmpty(),

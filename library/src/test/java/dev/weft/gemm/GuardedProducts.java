@@ -1,13 +1,13 @@
 package dev.weft.gemm;
 
 import dev.weft.ffi.GuardedMemory;
+import dev.weft.gemm.code.TileCode;
+import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Set;
 
 /**
@@ -29,14 +29,15 @@ final class GuardedProducts {
     private GuardedProducts() {}
 
     /**
-     * @param args what to do: {@code scalar}, {@code vector}, {@code openblas}, {@code converters}
-     *     or {@code judges}
+     * @param args what to do: {@code scalar}, {@code native}, {@code vector}, {@code openblas},
+     *     {@code converters} or {@code judges}
      */
     public static void main(String[] args) {
         GuardedProducts guarded = new GuardedProducts();
         switch (args[0]) {
             case "scalar" -> guarded.multiply(new ScalarGemm(), 4);
-            case "vector" -> guarded.multiplyWithEachKernel();
+            case "native" -> guarded.multiply(TileCode.forThisMachine());
+            case "vector" -> guarded.multiply(new VectorTiles());
             case "openblas" -> guarded.multiply(new OpenBlasGemm(), 16);
             case "converters" -> guarded.convert();
             case "judges" -> guarded.judge();
@@ -45,18 +46,10 @@ final class GuardedProducts {
         System.out.println("cases " + guarded.cases);
     }
 
-    private void multiplyWithEachKernel() {
-        List<MicroKernel> kernels = new ArrayList<>();
-        kernels.add(new Kernel4x2());
-        kernels.add(new Kernel4x4Rotated());
-        if (MicroKernel.preferred() instanceof Kernel6x4 widest) {
-            kernels.add(widest);
-        }
-        for (MicroKernel kernel : kernels) {
-            multiply(new VectorGemm(kernel), kernel.cols());
-            // So small that every loop turns, and that B is taken to be far.
-            multiply(new VectorGemm(kernel, new Blocking(13, 100, 1)), kernel.cols());
-        }
+    private void multiply(Tiles tiles) {
+        multiply(new TiledGemm(tiles), tiles.cols());
+        // So small that every loop turns, and that B is taken to be far.
+        multiply(new TiledGemm(tiles, new Blocking(13, 100, 1)), tiles.cols());
     }
 
     /** All shapes of the grid, each in some variants; every size meets every variant. */
@@ -73,7 +66,7 @@ final class GuardedProducts {
                 }
             }
         }
-        multiply(gemm, 5, 7, MicroKernel.DEPTH + 1, 0, false);
+        multiply(gemm, 5, 7, Blocking.DEPTH + 1, 0, false);
     }
 
     /** Around the sizes at which an engine cuts work. */
@@ -114,12 +107,6 @@ final class GuardedProducts {
                     MemorySegment wide = arena.allocate((long) count * Float.BYTES);
                     new RowConverter().widen(row, 0, 0, count, wide, 0);
                     new RowConverter().narrow(wide, 0, count, back, 0, 0);
-                    require(back.bitwiseEquals(row), back);
-                    back.set(0, count - 1, 0);
-                    float[] array = new float[count];
-                    VectorConverter converter = new VectorConverter(count);
-                    converter.widen(row, 0, 0, count, array, 0);
-                    converter.narrow(array, 0, count, 1, count, back, 0, 0);
                     require(back.bitwiseEquals(row), back);
                 }
             }

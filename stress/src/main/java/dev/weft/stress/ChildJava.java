@@ -22,9 +22,6 @@ final class ChildJava {
                         "-XX:TieredStopAtLevel=1",
                         "-Xshare:auto",
                         "--enable-native-access=ALL-UNNAMED"));
-        if (ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()) {
-            command.addAll(List.of("--add-modules", "jdk.incubator.vector"));
-        }
         if (run.launcher() == Case.Launcher.HOSTS) {
             command.add("-Dweft.mpi.ranks.per.host=" + RANKS_PER_HOST);
         }

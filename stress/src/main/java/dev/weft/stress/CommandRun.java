@@ -47,9 +47,7 @@ final class CommandRun implements AutoCloseable {
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xmx256m",
                         "-XX:TieredStopAtLevel=1",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "--add-modules",
-                        "jdk.incubator.vector"));
+                        "--enable-native-access=ALL-UNNAMED"));
         String home = System.getProperty("weft.home");
         if (home != null) {
             command.add("-Dweft.home=" + home);

@@ -6,6 +6,7 @@ import dev.weft.bench.measure.Shape;
 import dev.weft.bench.peers.OpenBlasLibrary;
 import dev.weft.bench.peers.Programs;
 import dev.weft.bench.peers.SteppedProcess;
+import dev.weft.gemm.Gemms;
 import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -37,9 +38,8 @@ final class ProductCase implements BenchCase {
         Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
         noOpenBlas.ifPresent(why -> sink.skipped(item(), "OpenBLAS: " + why));
         OpenBlasLibrary openBlas = noOpenBlas.isPresent() ? null : OpenBlasLibrary.loaded();
-        if (!FmaPeak.available()) {
-            sink.skipped(item(), "peak of the cores: Java was started without the Vector API");
-        }
+        Gemms.nativeUnavailable()
+                .ifPresent(why -> sink.skipped(item(), "peak of the cores: " + why));
         List<String> python = pythonModules(settings.folder(), sink);
         for (int threads : threadCounts(settings.cores())) {
             double peakGflops = 0;
@@ -80,7 +80,7 @@ final class ProductCase implements BenchCase {
             turns.addWeft(DType.FP16);
             turns.addWeft(DType.BF16);
         }
-        if (FmaPeak.available()) {
+        if (Gemms.nativeUnavailable().isEmpty()) {
             turns.addPeak();
         }
     }

@@ -82,7 +82,7 @@ final class ProductTurns implements AutoCloseable {
     }
 
     /** What the cores could do at most, measured between the others. */
-    void addPeak() throws InterruptedException {
+    void addPeak() {
         peak = opened.add(new FmaPeak(threads));
         peakTurn = turns.size();
         turns.add(peak::takeNs);

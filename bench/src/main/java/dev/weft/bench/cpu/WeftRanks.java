@@ -66,7 +66,7 @@ final class WeftRanks implements AutoCloseable {
 
     /** Weft's own: a bound library would be compared with itself. */
     static String engine() {
-        return FmaPeak.available() ? "vector" : "scalar";
+        return "auto";
     }
 
     /** A rank's columns; the last rank also has what does not come out even. */

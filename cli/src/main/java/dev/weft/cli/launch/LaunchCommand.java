@@ -34,9 +34,8 @@ import picocli.CommandLine.Parameters;
         footer = {
             "",
             "Examples:",
-            "  ./weft launch -n 4 -- java --add-modules jdk.incubator.vector \\",
-            "      --enable-native-access=ALL-UNNAMED -cp 'cli/target/lib/*'"
-                    + " examples/launch/Ranks.java",
+            "  ./weft launch -n 4 -- java --enable-native-access=ALL-UNNAMED \\",
+            "      -cp 'cli/target/lib/*' examples/launch/Ranks.java",
             "  ./weft launch -n 4 --deadline 2m -- ./weft gather --launcher joined",
             "  ./weft launch --nnodes 1 --nproc-per-node 8 -- ./weft gather --launcher joined",
             "",

@@ -17,7 +17,8 @@ import picocli.CommandLine.Option;
 /** The options that say how a problem is run. */
 public final class ExecutionOptions {
 
-    private static final List<String> CPU_ENGINES = List.of("auto", "vector", "scalar", "openblas");
+    private static final List<String> CPU_ENGINES =
+            List.of("auto", "native", "vector", "scalar", "openblas");
     private static final List<String> GPU_ENGINES = List.of("auto", "gated", "cublas");
 
     @Option(
@@ -57,7 +58,7 @@ public final class ExecutionOptions {
             names = "--engine",
             paramLabel = "NAME",
             description =
-                    "Product engine. On the CPU: auto, vector, scalar or openblas, which must be"
+                    "Product engine. On the CPU: auto, native, vector, scalar or openblas, which must be"
                             + " installed and promises the float64 bound but not the bits of the"
                             + " unfused product. With -r cuda: auto, gated or cublas, which promises"
                             + " the bound likewise; auto is gated (default: ${DEFAULT-VALUE}).")

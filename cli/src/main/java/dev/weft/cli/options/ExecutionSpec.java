@@ -14,7 +14,7 @@ import java.util.Locale;
  * @param cuda whether ranks multiply on GPUs
  * @param hostPeers whether rank 0 alone runs, with the other shards in host memory
  * @param start what the ranks are, and who starts them
- * @param engine of the product: auto, scalar, vector or openblas; gated or cublas on a GPU
+ * @param engine of the product: auto, native, vector, scalar or openblas; gated or cublas on a GPU
  * @param computeWorkers threads, or thread blocks of the grid on a GPU
  * @param commWorkers threads, or copy streams on a GPU
  * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null

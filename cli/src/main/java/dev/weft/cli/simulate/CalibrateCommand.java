@@ -44,7 +44,7 @@ public final class CalibrateCommand extends WeftCommand {
             paramLabel = "NAME",
             defaultValue = "auto",
             description =
-                    "Product engine: auto, vector, scalar or openblas (default: ${DEFAULT-VALUE}).")
+                    "Product engine: auto, native, vector, scalar or openblas (default: ${DEFAULT-VALUE}).")
     String engine;
 
     @Option(names = "--quick", description = "Some seconds instead of half a minute.")

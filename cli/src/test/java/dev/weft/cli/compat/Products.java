@@ -44,7 +44,7 @@ record Products(Matrix a, Matrix b, Matrix c, Matrix unfused) {
                 new RankReport(
                         "ring",
                         "cpu",
-                        "vector",
+                        "neon",
                         1,
                         1,
                         1,

@@ -183,8 +183,6 @@ class CudaRunIT {
                 .forEach(command::add);
         command.addAll(
                 List.of(
-                        "--add-modules",
-                        "jdk.incubator.vector",
                         "--enable-native-access=ALL-UNNAMED",
                         "-cp",
                         System.getProperty("java.class.path"),

@@ -69,12 +69,12 @@ class OverflowTest {
     @ParameterizedTest
     @CsvSource({
         "FP32, 3.0e38, fp32, scalar",
-        "FP32, 3.0e38, fp32, vector",
-        "FP32, 3.0e38, bf16, vector",
+        "FP32, 3.0e38, fp32, native",
+        "FP32, 3.0e38, bf16, native",
         "BF16, 3.38e38, fp32, scalar",
-        "BF16, 3.38e38, bf16, vector",
+        "BF16, 3.38e38, bf16, native",
         "FP16, 65504, fp16, scalar",
-        "FP16, 65504, fp16, vector"
+        "FP16, 65504, fp16, native"
     })
     void infinitiesOfTheUnfusedProductPass(DType type, float large, String out, String engine)
             throws IOException {

@@ -32,17 +32,13 @@ import org.openjdk.jmh.annotations.Warmup;
 @OutputTimeUnit(TimeUnit.SECONDS)
 @Fork(
         value = 1,
-        jvmArgsAppend = {
-            "--add-modules",
-            "jdk.incubator.vector",
-            "--enable-native-access=ALL-UNNAMED"
-        })
+        jvmArgsAppend = {"--enable-native-access=ALL-UNNAMED"})
 @Warmup(iterations = 3, time = 1)
 @Measurement(iterations = 5, time = 1)
 @State(Scope.Thread)
 public class GemmBenchmark {
 
-    @Param({"vector", "scalar"})
+    @Param({"native", "scalar"})
     String engine;
 
     @Param({"fp32", "fp16", "bf16"})

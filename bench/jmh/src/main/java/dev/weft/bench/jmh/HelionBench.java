@@ -20,7 +20,7 @@ import java.util.List;
  * is compared byte for byte, the product in a few rows with a float64 one.
  *
  * <pre>
- * java --add-modules jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
+ * java --enable-native-access=ALL-UNNAMED \
  *     -cp bench/jmh/target/benchmarks.jar dev.weft.bench.jmh.HelionBench \
  *     [M N K splits calls ranks...]
  * </pre>

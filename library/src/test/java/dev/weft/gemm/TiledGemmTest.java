@@ -1,42 +1,42 @@
 package dev.weft.gemm;
 
+import static dev.weft.gemm.GemmCases.assertSame;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-class VectorGemmTest extends GemmContract {
+/** What every form of tiles promises, and the fallback's own. */
+class TiledGemmTest extends GemmContract {
 
-    /** The kernel under test; the one for this machine unless a subclass says otherwise. */
-    MicroKernel kernel() {
-        return MicroKernel.preferred();
+    private static final Tiles VECTORS = new VectorTiles();
+
+    /** The tiles under test; a subclass names others. */
+    Tiles tiles() {
+        return VECTORS;
     }
 
     @Override
     Gemm gemm() {
-        return new VectorGemm(kernel());
+        return new TiledGemm(tiles());
     }
 
     @Override
     int panelCols() {
-        return kernel().cols();
+        return tiles().cols();
     }
 
     @Override
     int blockDepth() {
-        return MicroKernel.DEPTH;
-    }
-
-    @Test
-    void namesItsVectorWidth() {
-        assertEquals("vector-" + kernel().vectorBits(), gemm().name());
+        return Blocking.DEPTH;
     }
 
     /**
@@ -76,14 +76,16 @@ class VectorGemmTest extends GemmContract {
     void anyBlockingGivesTheSameBits() {
         Random random = new Random(31);
         try (Arena arena = Arena.ofConfined()) {
-            Matrix a = normal(arena, DType.FP32, 61, 2 * MicroKernel.DEPTH + 7, random);
-            Matrix b = normal(arena, DType.FP32, 2 * MicroKernel.DEPTH + 7, 333, random);
-            Matrix expected = product(new ScalarGemm(), arena, a, b, false, DType.BF16);
-            for (int rows : new int[] {1, 13, 40}) {
-                for (int cols : new int[] {1, 100, 200}) {
-                    Gemm gemm = new VectorGemm(kernel(), new Blocking(rows, cols, rows));
-                    Matrix c = product(gemm, arena, a, b, false, DType.BF16);
-                    assertTrue(expected.bitwiseEquals(c), "blocks of " + rows + " x " + cols);
+            Matrix a = normal(arena, DType.FP32, 61, 2 * Blocking.DEPTH + 7, random);
+            Matrix b = normal(arena, DType.FP32, 2 * Blocking.DEPTH + 7, 333, random);
+            for (DType out : DType.values()) {
+                Matrix expected = product(new ScalarGemm(), arena, a, b, false, out);
+                for (int rows : new int[] {1, 13, 40}) {
+                    for (int cols : new int[] {1, 100, 200}) {
+                        Gemm gemm = new TiledGemm(tiles(), new Blocking(rows, cols, rows));
+                        Matrix c = product(gemm, arena, a, b, false, out);
+                        assertSame(expected, c, "blocks of " + rows + " x " + cols + ", " + out);
+                    }
                 }
             }
         }
