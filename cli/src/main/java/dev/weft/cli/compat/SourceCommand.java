@@ -18,7 +18,6 @@ import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.options.RoundsOptions;
 import dev.weft.cli.options.RunModeOptions;
 import dev.weft.cli.run.CudaRules;
-import dev.weft.cli.run.RankReport;
 import dev.weft.cli.run.Records;
 import dev.weft.cli.simulate.PredictedViews;
 import dev.weft.cli.simulate.PricedGroups;
@@ -42,7 +41,6 @@ import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -206,7 +204,6 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
     public final int finish(Hosts hosts, List<SourceReport> all) throws IOException {
         List<SourceReport> reports =
                 all.stream().filter(report -> !run.sitsOut(report.rank())).toList();
-        List<RankReport> ran = reports.stream().map(SourceReport::run).toList();
         ExecutionSpec execution =
                 ExecutionSpec.plain(
                         mode.cuda(),
@@ -216,18 +213,18 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         rounds.iterations(),
                         options.deadline.value);
         RunRecord record =
-                new RunRecord(
+                Records.of(
                         problem(all.size()),
-                        Records.execution(execution, hosts, ran),
-                        Records.views(ran),
                         flopsPerRank(),
+                        run.groups(),
+                        rank -> run.m(),
+                        execution,
+                        hosts,
+                        all.stream().map(SourceReport::run).toList(),
                         reports.stream()
                                 .map(SourceReport::judged)
                                 .reduce(Verification::and)
-                                .orElseThrow(),
-                        spans(reports),
-                        Records.environment(),
-                        null);
+                                .orElseThrow());
         if (mode.machine != null) {
             PricedGroups.Priced slowest = priced(all.size()).slowest();
             String machine = slowest.search().machine().name();
@@ -303,25 +300,5 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
         if (options.reports.wanted()) {
             files.write(shown.apply(call), console);
         }
-    }
-
-    /** Times start at the first rank's start. */
-    private List<RunRecord.Rank> spans(List<SourceReport> reports) {
-        long originNs =
-                reports.stream()
-                        .mapToLong(report -> report.run().timeline().startNs())
-                        .min()
-                        .orElse(0);
-        List<RunRecord.Rank> spans = new ArrayList<>();
-        for (SourceReport report : reports) {
-            spans.add(
-                    new RunRecord.Rank(
-                            report.rank(),
-                            run.groups().groupOf(report.rank()),
-                            run.m(),
-                            report.run().chunkRows(),
-                            report.run().timeline().since(originNs)));
-        }
-        return spans;
     }
 }

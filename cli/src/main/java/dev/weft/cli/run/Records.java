@@ -5,6 +5,7 @@ import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.cli.simulate.PricedGroups;
+import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
@@ -18,8 +19,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.IntToLongFunction;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 
 /** Makes a run record out of what the ranks reported, or what was predicted. */
 public final class Records {
@@ -32,18 +33,56 @@ public final class Records {
             Hosts hosts,
             List<RankReport> reports,
             Verification verification) {
-        List<RankReport> members =
-                IntStream.range(0, reports.size())
-                        .filter(rank -> !problem.sitsOut(rank))
-                        .mapToObj(reports::get)
-                        .toList();
-        return new RunRecord(
+        return of(
                 problem(problem),
+                problem.flopsPerRank(),
+                problem.replicaGroups(),
+                rank -> problem.shards(rank).rows(problem.memberOf(rank)),
+                execution,
+                hosts,
+                reports,
+                verification);
+    }
+
+    /**
+     * Of any problem.
+     *
+     * @param rows of A on a rank
+     * @param reports by rank, those of ranks in no group included
+     */
+    public static RunRecord of(
+            RunRecord.Problem problem,
+            double flopsPerRank,
+            ReplicaGroups groups,
+            IntToLongFunction rows,
+            ExecutionSpec execution,
+            Hosts hosts,
+            List<RankReport> reports,
+            Verification verification) {
+        // Times start at the first one's, so that records do not tell how long a host is up.
+        long originNs =
+                reports.stream().mapToLong(report -> report.timeline().startNs()).min().orElse(0);
+        List<RankReport> members = new ArrayList<>();
+        List<RunRecord.Rank> ranks = new ArrayList<>();
+        for (int rank = 0; rank < reports.size(); rank++) {
+            int group = groups.groupOf(rank);
+            if (group < 0) {
+                continue;
+            }
+            RankReport report = reports.get(rank);
+            Timeline timeline = report.timeline().since(originNs);
+            members.add(report);
+            ranks.add(
+                    new RunRecord.Rank(
+                            rank, group, rows.applyAsLong(rank), report.chunkRows(), timeline));
+        }
+        return new RunRecord(
+                problem,
                 execution(execution, hosts, members),
                 views(members),
-                problem.flopsPerRank(),
+                flopsPerRank,
                 verification,
-                ranks(problem, reports),
+                ranks,
                 environment(),
                 null);
     }
@@ -121,7 +160,7 @@ public final class Records {
     }
 
     /** How reports came about. */
-    public static RunRecord.Execution execution(
+    private static RunRecord.Execution execution(
             ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
         RankReport first = reports.getFirst();
         return new RunRecord.Execution(
@@ -154,7 +193,7 @@ public final class Records {
     }
 
     /** The slowest rank's times of every round. */
-    public static Views views(List<RankReport> reports) {
+    private static Views views(List<RankReport> reports) {
         return new Views(
                 slowest(reports, ViewTimes::computeOnly),
                 slowest(reports, ViewTimes::commOnly),
@@ -175,29 +214,8 @@ public final class Records {
         return Samples.ofSlowest(reports.stream().map(RankReport::times).map(view).toList());
     }
 
-    /** Times start at the first rank's start, so that records do not tell how long a host is up. */
-    private static List<RunRecord.Rank> ranks(ProblemSpec problem, List<RankReport> reports) {
-        long originNs =
-                reports.stream().mapToLong(report -> report.timeline().startNs()).min().orElse(0);
-        List<RunRecord.Rank> ranks = new ArrayList<>();
-        for (int rank = 0; rank < reports.size(); rank++) {
-            if (problem.sitsOut(rank)) {
-                continue;
-            }
-            Timeline timeline = reports.get(rank).timeline();
-            ranks.add(
-                    new RunRecord.Rank(
-                            rank,
-                            problem.groupOf(rank),
-                            problem.shards(rank).rows(problem.memberOf(rank)),
-                            reports.get(rank).chunkRows(),
-                            timeline.since(originNs)));
-        }
-        return ranks;
-    }
-
     /** This process. */
-    public static RunRecord.Environment environment() {
+    private static RunRecord.Environment environment() {
         return new RunRecord.Environment(
                 Version.number(),
                 Runtime.version().toString(),
