@@ -21,7 +21,8 @@ public final class ChildProcess implements AutoCloseable {
     public static final long LIMIT_SECONDS = 180;
 
     /** The launcher script of this clone, which runs what this build has made. */
-    public static final Path SCRIPT = Path.of("..", "weft").toAbsolutePath().normalize();
+    public static final Path SCRIPT =
+            Path.of(System.getProperty("weft.home", ".."), "weft").toAbsolutePath().normalize();
 
     /** The least that a run can do, where a test looks at something else. */
     public static final String SMALL = "--gm 48 --gk 32 --gn 16 --algorithm ring --engine scalar ";
