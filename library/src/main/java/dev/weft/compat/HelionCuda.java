@@ -11,10 +11,9 @@ import java.util.Objects;
 /**
  * The Helion example's calls on GPUs, as {@link Helion} has them for the CPU: copy engines pull the
  * shards of A and write a word of progress after every chunk, while the tiles of one kernel wait
- * for the words of the rows that they read. A call that does both multiplies the rank's own rows
- * first, where they are. Every rank of the group calls, in the same order, each with a GPU, a
- * stream and a progress of its own. A and B are of any types and sizes; tensor cores multiply fp16
- * or bf16 whose rows start at multiples of 16 bytes, plain fp32 arithmetic the rest.
+ * for the words of the rows that they read. Every rank of the group calls, in the same order, each
+ * with a GPU, a stream and a progress of its own. A and B are of any types and sizes; tensor cores
+ * multiply fp16 or bf16 whose rows start at multiples of 16 bytes, plain fp32 arithmetic the rest.
  *
  * <p>A call queues its work behind what is on the caller's stream and returns: streams wait for
  * streams, the host for none of them. As in the example the ranks' hosts meet twice in a call. A
@@ -116,7 +115,6 @@ public final class HelionCuda {
                                     progress,
                                     splitsPerRank,
                                     group.rank(),
-                                    true,
                                     config)
                             .gatherAndLaunch(splitsPerRank, stream);
                 });
@@ -206,7 +204,7 @@ public final class HelionCuda {
         Objects.requireNonNull(progress, "progress");
         HelionDeviceShared shared = (HelionDeviceShared) aShared;
         return new HelionDeviceResult(
-                        shared, b, bTransposed, a, c, progress, splitsPerRank, rank, false, config)
+                        shared, b, bTransposed, a, c, progress, splitsPerRank, rank, config)
                 .launch(stream);
     }
 }

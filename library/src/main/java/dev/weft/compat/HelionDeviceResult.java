@@ -15,13 +15,13 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
     private final DeviceMatrix c;
     private final DeviceProgress progress;
     private final ProgressMatmul product;
-    private final boolean gathers;
 
     /** Null where the caller has supplied it. */
     private DeviceBuffer aMemory;
 
     private DeviceBuffer cMemory;
     private DeviceBuffer words;
+    private boolean gathers;
     private boolean closed;
 
     /**
@@ -29,8 +29,6 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
      * by {@link ProgressMatmul}.
      *
      * @param given gathered A, or null, as {@code givenC} and {@code told}, for memory of its own
-     * @param gathers whether the gather is queued too: then this rank's own rows are multiplied
-     *     first, where they are, as the others have yet to come
      */
     HelionDeviceResult(
             HelionDeviceShared shared,
@@ -41,10 +39,8 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
             DeviceProgress told,
             int splitsPerRank,
             int rank,
-            boolean gathers,
             Helion.Config config) {
         this.shared = shared;
-        this.gathers = gathers;
         shared.gpu().bind();
         int ranks = shared.group().size();
         long m = Math.multiplyExact(shared.rows(), (long) ranks);
@@ -78,7 +74,6 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
                                     progress,
                                     splitsPerRank,
                                     rank,
-                                    gathers,
                                     config));
         } catch (RuntimeException | Error e) {
             giveBack();
@@ -96,6 +91,7 @@ final class HelionDeviceResult implements HelionResult<DeviceMatrix> {
 
     /** Queues gather and product; what follows on {@code stream} finds all of gathered A. */
     HelionDeviceResult gatherAndLaunch(int splitsPerRank, GpuStream stream) {
+        gathers = true;
         return queued(
                 stream,
                 () -> {

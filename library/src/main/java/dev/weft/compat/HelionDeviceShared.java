@@ -36,11 +36,7 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
     private final List<DeviceBuffer> idle = new ArrayList<>();
     private boolean closed;
 
-    /**
-     * All that a prepared product depends on.
-     *
-     * @param gathers whether this rank's rows lie in its part, beside those that arrive
-     */
+    /** All that a prepared product depends on. */
     record Problem(
             DeviceMatrix a,
             DeviceMatrix b,
@@ -49,7 +45,6 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
             DeviceProgress progress,
             int splitsPerRank,
             int rank,
-            boolean gathers,
             Helion.Config config) {}
 
     /** Collective. */
@@ -137,7 +132,6 @@ final class HelionDeviceShared extends HelionShared<DeviceMatrix> {
                         problem.progress(),
                         problem.splitsPerRank(),
                         problem.rank(),
-                        problem.gathers() ? local() : null,
                         tiling);
         products.put(problem, product);
         return product;

@@ -13,7 +13,6 @@ import dev.weft.cuda.exec.RowRange;
 import dev.weft.cuda.exec.RowRange.Piece;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -53,19 +52,9 @@ class ProgressMatmulTest {
             long k = 1 + random.nextInt(30);
             int splits = splits(random, rows * k);
             int tileRows = 1 + random.nextInt(20);
-            boolean ownFirst = random.nextBoolean();
-            List<RowRange> ranges =
-                    new ArrayList<>(
-                            ProgressMatmul.ranges(
-                                    rows, k, ranks, splits, rank, ownFirst, tileRows));
+            List<RowRange> ranges = ProgressMatmul.ranges(rows, k, ranks, splits, rank, tileRows);
             int[] times = new int[(int) (rows * ranks)];
-            if (ownFirst && rows > 0) {
-                RowRange own = new RowRange(1, 0, rank * rows, rows, List.of(), false);
-                assertEquals(own, ranges.removeFirst(), "seed " + seed);
-                Arrays.fill(times, (int) (rank * rows), (int) ((rank + 1) * rows), 1);
-            }
             for (RowRange range : ranges) {
-                assertEquals(0, range.source());
                 assertEquals(range.sourceRow(), range.row());
                 for (long row = range.row(); row < range.row() + range.rows(); row++) {
                     times[(int) row]++;
@@ -115,14 +104,11 @@ class ProgressMatmulTest {
 
     @Test
     void splitsOfTheFirstShardAreMultipliedOneByOne() {
-        List<RowRange> ranges = ProgressMatmul.ranges(512, 64, 2, 2, 0, false, 128);
+        List<RowRange> ranges = ProgressMatmul.ranges(512, 64, 2, 2, 0, 128);
         assertEquals(List.of(512L, 768L, 0L), ranges.stream().map(RowRange::row).toList());
         assertEquals(2, ranges.getLast().pieces().size(), "each row waits for its own split");
         assertEquals(
                 List.of(2, 3, 0), ranges.stream().map(s -> s.pieces().getFirst().flag()).toList());
-        List<RowRange> meanwhile = ProgressMatmul.ranges(512, 64, 2, 2, 0, true, 128);
-        assertEquals(List.of(0L, 512L), meanwhile.stream().map(RowRange::row).toList());
-        assertEquals(2, meanwhile.getLast().pieces().size(), "the only shard that arrives");
     }
 
     @ParameterizedTest

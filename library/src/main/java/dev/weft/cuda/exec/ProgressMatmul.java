@@ -43,8 +43,6 @@ public final class ProgressMatmul implements AutoCloseable {
      * @param c [M, N], of the type that holds A's and B's, or fp32
      * @param splitsPerRank divides the elements of a shard
      * @param rank rows are taken from the shard after this rank's on, its own ones last
-     * @param own the rows of this rank where they are before all else: they are taken first then,
-     *     from there, and wait for nothing; or null
      * @param tiling one that the kernel for such operands has, or null for the best one
      */
     public ProgressMatmul(
@@ -57,7 +55,6 @@ public final class ProgressMatmul implements AutoCloseable {
             DeviceProgress progress,
             int splitsPerRank,
             int rank,
-            DeviceMatrix own,
             Tiling tiling) {
         int ranks = group.size();
         check(a, b, bTransposed, c);
@@ -85,7 +82,6 @@ public final class ProgressMatmul implements AutoCloseable {
                                 ranks,
                                 splitsPerRank,
                                 rank,
-                                own != null,
                                 kernel.shape().rows()),
                         c.cols(),
                         kernel.shape());
@@ -100,7 +96,7 @@ public final class ProgressMatmul implements AutoCloseable {
                     new GatedProduct(
                             kernel,
                             schedule,
-                            List.of(own == null ? List.of(a) : List.of(a, own)),
+                            List.of(List.of(a)),
                             b,
                             bTransposed,
                             c,
@@ -176,22 +172,11 @@ public final class ProgressMatmul implements AutoCloseable {
      * splits come, but never less than a tile at once; the others, which come while it is
      * multiplied, as a whole, so that columns of B are used for many rows while they are near.
      * Every row waits for its own splits only.
-     *
-     * @param ownFirst whether the rank's own rows lie in a second source and come before all others
      */
     public static List<RowRange> ranges(
-            long shardRows,
-            long k,
-            int ranks,
-            int splits,
-            int rank,
-            boolean ownFirst,
-            int tileRows) {
+            long shardRows, long k, int ranks, int splits, int rank, int tileRows) {
         List<RowRange> ranges = new ArrayList<>();
-        if (ownFirst && shardRows > 0) {
-            ranges.add(new RowRange(1, 0, rank * shardRows, shardRows, List.of(), false));
-        }
-        for (int step = 0; step < (ownFirst ? ranks - 1 : ranks); step++) {
+        for (int step = 0; step < ranks; step++) {
             int source = ProgressGather.source(rank, step, ranks);
             long base = source * shardRows;
             List<Piece> pieces = pieces(base, shardRows, k, splits, source * splits);
@@ -199,7 +184,7 @@ public final class ProgressMatmul implements AutoCloseable {
             for (Piece piece : pieces) {
                 long here = piece.firstRow() + piece.rows() - base;
                 long end =
-                        step == 0 && !ownFirst
+                        step == 0
                                 ? Math.min(shardRows, Math.ceilDiv(here, tileRows) * tileRows)
                                 : shardRows;
                 if (end > first) {
