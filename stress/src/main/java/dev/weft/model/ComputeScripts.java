@@ -71,7 +71,10 @@ final class ComputeScripts {
             return;
         }
         if (call.protocol().setting().summaries()) {
-            awaitCounter(script, source, block.firstChunk() + block.chunkCount() - 1);
+            // From the last chunk on; chunks may come by several lanes, each with its counter.
+            for (int c = block.chunkCount() - 1; c >= 0; c--) {
+                awaitCounter(script, source, block.firstChunk() + c);
+            }
         }
         // Flags would hide what is wrong with the counters.
         int flags = mutant == Mutant.COUNTER_FIRST ? 0 : block.chunkCount();
