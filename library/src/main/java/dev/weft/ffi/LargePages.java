@@ -32,8 +32,13 @@ public final class LargePages {
         long mapped = whole + PAGE_BYTES;
         long start = Mappings.map(mapped, Mappings.READ_WRITE);
         long first = Math.ceilDiv(start, PAGE_BYTES) * PAGE_BYTES;
-        Mappings.preferHugePages(first, whole);
-        return MemorySegment.ofAddress(first)
-                .reinterpret(bytes, arena, memory -> Mappings.unmap(start, mapped));
+        try {
+            Mappings.preferHugePages(first, whole);
+            return MemorySegment.ofAddress(first)
+                    .reinterpret(bytes, arena, memory -> Mappings.unmap(start, mapped));
+        } catch (RuntimeException | Error e) {
+            Mappings.unmap(start, mapped);
+            throw e;
+        }
     }
 }

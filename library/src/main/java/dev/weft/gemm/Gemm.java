@@ -68,7 +68,8 @@ public interface Gemm {
      *
      * @param a [any, K], rows from {@code aRow} on
      * @param b packed by this engine
-     * @param c [any, N] of any type, rows from {@code cRow} on are overwritten
+     * @param c [any, N] of any type, rows from {@code cRow} on are overwritten; it shares no memory
+     *     with A
      */
     void multiply(Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch);
 

@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.gemm.code.TileCode;
+import dev.weft.gemm.code.Tiles;
 import dev.weft.telemetry.Fallback;
 import java.util.Optional;
 
@@ -21,9 +22,9 @@ public final class Gemms {
      */
     public static Gemm auto() {
         if (MachineCode.MISSING == null) {
-            return MachineCode.ENGINE;
+            return new TiledGemm(MachineCode.TILES);
         }
-        Gemm other = vectorModulePresent() ? new TiledGemm(new VectorTiles()) : new ScalarGemm();
+        Gemm other = vectorModulePresent() ? new TiledGemm(Vectors.TILES) : new ScalarGemm();
         String slower = "engine " + other.name() + ", which is slower";
         Fallback.tell(slower, MachineCode.MISSING);
         return other;
@@ -40,7 +41,7 @@ public final class Gemms {
                 if (MachineCode.MISSING != null) {
                     throw new IllegalArgumentException("engine 'native': " + MachineCode.MISSING);
                 }
-                yield MachineCode.ENGINE;
+                yield new TiledGemm(MachineCode.TILES);
             }
             case "scalar" -> new ScalarGemm();
             case "vector" -> {
@@ -48,7 +49,7 @@ public final class Gemms {
                     throw new IllegalArgumentException(
                             "engine 'vector' needs module " + VECTOR_MODULE + ": " + HOW_TO_GET_IT);
                 }
-                yield new TiledGemm(new VectorTiles());
+                yield new TiledGemm(Vectors.TILES);
             }
             case "openblas" -> new OpenBlasGemm();
             default ->
@@ -67,25 +68,30 @@ public final class Gemms {
         return ModuleLayer.boot().findModule(VECTOR_MODULE).isPresent();
     }
 
+    /** Made once, where the module is there. */
+    private static final class Vectors {
+        static final Tiles TILES = new VectorTiles();
+    }
+
     /** Written when it is first needed, once for the process. */
     private static final class MachineCode {
-        static final Gemm ENGINE;
+        static final Tiles TILES;
 
         /** Why there is none, or null. */
         static final String MISSING;
 
         static {
-            Gemm engine = null;
+            Tiles tiles = null;
             String missing = null;
             try {
-                engine = new TiledGemm(TileCode.forThisMachine());
+                tiles = TileCode.forThisMachine();
             } catch (IllegalStateException e) {
-                missing = e.getMessage();
-            } catch (ExceptionInInitializerError e) {
+                missing = String.valueOf(e.getMessage());
+            } catch (LinkageError e) {
                 // Java forbids native calls.
-                missing = e.getCause().getMessage();
+                missing = String.valueOf(e.getCause() == null ? e : e.getCause().getMessage());
             }
-            ENGINE = engine;
+            TILES = tiles;
             MISSING = missing;
         }
     }

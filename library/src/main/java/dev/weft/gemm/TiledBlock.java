@@ -78,8 +78,7 @@ final class TiledBlock implements Scratch {
         TiledBlock own = Scratch.of(TiledBlock.class, scratch, tiles.name());
         if (own.tiles != tiles) {
             throw new IllegalArgumentException(
-                    "scratch of another engine: ask this one of %s for scratch"
-                            .formatted(tiles.name()));
+                    "scratch of another engine: ask engine %s for scratch".formatted(tiles.name()));
         }
         if (own.maxRows < rows || own.maxCols < cols) {
             throw new IllegalArgumentException(

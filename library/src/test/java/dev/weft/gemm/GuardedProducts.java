@@ -67,6 +67,8 @@ final class GuardedProducts {
             }
         }
         multiply(gemm, 5, 7, Blocking.DEPTH + 1, 0, false);
+        // Sums that go on in C itself, in whole tiles.
+        multiply(gemm, 2 * gemm.rowQuantum() + 1, 2 * panelCols + 1, Blocking.DEPTH + 1, 0, false);
     }
 
     /** Around the sizes at which an engine cuts work. */
@@ -86,12 +88,14 @@ final class GuardedProducts {
         DType out = variant / 3 % 2 == 0 ? DType.FP32 : dtype;
         boolean transposed = variant / 6 % 2 == 1;
         long gap = variant / 12 == 1 ? 3 : 0;
-        try (Arena arena = guarded(atStart)) {
+        // Scratch has an arena of its own: what it maps goes when that closes.
+        try (Arena arena = guarded(atStart);
+                Arena scratch = Arena.ofConfined()) {
             Matrix a = ones(arena, dtype, m, k, gap);
             Matrix b = transposed ? ones(arena, dtype, n, k, gap) : ones(arena, dtype, k, n, gap);
             Matrix c = matrix(arena, out, m, n, gap);
             PackedB packed = gemm.pack(b, transposed, arena);
-            gemm.multiply(a, 0, m, packed, c, 0, gemm.scratch(k, n, arena));
+            gemm.multiply(a, 0, m, packed, c, 0, gemm.scratch(k, n, scratch));
             require(c.get(0, 0) == out.round(k) && c.get(m - 1, n - 1) == out.round(k), c);
         }
     }

@@ -3,6 +3,7 @@ package dev.weft.gemm.code;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -30,7 +31,12 @@ record Processor(String arch, Set<String> features) {
                 cpuInfo.lines()
                         .filter(line -> line.matches("(flags|Features)\\s*:.*"))
                         .findFirst()
-                        .map(line -> Set.of(line.replaceFirst(".*:\\s*", "").split("\\s+")))
+                        .map(
+                                line ->
+                                        Set.copyOf(
+                                                List.of(
+                                                        line.replaceFirst(".*:\\s*", "")
+                                                                .split("\\s+"))))
                         .orElse(Set.of());
         return new Processor(arch, features);
     }
