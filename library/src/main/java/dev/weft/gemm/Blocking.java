@@ -35,10 +35,10 @@ record Blocking(int rows, int cols, long cacheBytes) {
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
     /** Packed rows fill half of the second-level cache; panels of B and sums pass the rest. */
-    static Blocking of(int tileRows, int packedTileFloats) {
+    static Blocking of(int tileRows) {
         long half = l2Bytes() / 2;
         // Rounded up: half of a cache is a power of two, and so are many shards.
-        long tiles = Math.ceilDiv(half, (long) packedTileFloats * Float.BYTES);
+        long tiles = Math.ceilDiv(half, (long) tileRows * DEPTH * Float.BYTES);
         long rows = Math.clamp(tiles * tileRows, tileRows, MOST_ROWS);
         return new Blocking(
                 property("weft.gemm.rows", (int) rows, 1 << 16),

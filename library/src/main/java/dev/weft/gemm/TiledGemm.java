@@ -20,7 +20,7 @@ final class TiledGemm implements Gemm {
     private final Blocking blocking;
 
     TiledGemm(Tiles tiles) {
-        this(tiles, Blocking.of(tiles.rows(), tiles.rows() * DEPTH));
+        this(tiles, Blocking.of(tiles.rows()));
     }
 
     TiledGemm(Tiles tiles, Blocking blocking) {

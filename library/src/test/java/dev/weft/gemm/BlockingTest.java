@@ -17,7 +17,7 @@ class BlockingTest {
     @Test
     void everyTileFits() {
         for (int tileRows : new int[] {1, 4, 12, 1000}) {
-            Blocking blocking = Blocking.of(tileRows, tileRows * Blocking.DEPTH);
+            Blocking blocking = Blocking.of(tileRows);
             assertTrue(blocking.rows() >= tileRows, tileRows + ": " + blocking);
             assertTrue(blocking.cols() >= 1, blocking.toString());
         }

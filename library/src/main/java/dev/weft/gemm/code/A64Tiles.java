@@ -148,7 +148,8 @@ final class A64Tiles {
         code.mov(COUNT, turns);
         Label again = code.label();
         for (int k = 0; k < step; k++) {
-            // Two sets of registers, so that the next loads need not wait for this step.
+            // A and the first vector of B take turns between two registers, so that the next
+            // loads need not wait for this step.
             int a = k % 2 == 0 ? 0 : 5;
             int firstB = k % 2 == 0 ? 2 : 7;
             for (int i = 0; i < rows / LANES; i++) {
