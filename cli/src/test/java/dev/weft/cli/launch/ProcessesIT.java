@@ -15,7 +15,6 @@ import dev.weft.cli.console.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
@@ -59,10 +58,6 @@ class ProcessesIT {
 
     private static List<ProcessHandle> ranks(ChildProcess command) {
         return command.process().children().toList();
-    }
-
-    private static boolean isJava(ProcessHandle process) {
-        return process.info().command().orElse("").endsWith("java");
     }
 
     private void assertSuccess(ChildProcess run) throws Exception {
@@ -199,13 +194,8 @@ class ProcessesIT {
     /** The deadline is far away: only the command can know. */
     @Test
     void aRankThatEndsBeforeItHasArrivedEndsTheRunAtOnce() throws Exception {
-        ChildProcess command = weft("-n 3 --deadline 60m " + SHORT).start();
-        // A process that is still being started as Java is none of the ranks yet.
-        command.await(() -> ranks(command).stream().filter(ProcessesIT::isJava).count() == 3);
-        ranks(command).stream()
-                .max(Comparator.comparingLong(ProcessHandle::pid))
-                .orElseThrow()
-                .destroyForcibly();
+        ChildProcess command = weft("-n 3 --deadline 60m " + ENDLESS).start();
+        command.awaitRank(2, () -> true).destroyForcibly();
         assertFailed("weft: rank 2 was ended by signal 9", command);
     }
 
