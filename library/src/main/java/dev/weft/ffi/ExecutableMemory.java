@@ -15,8 +15,8 @@ import java.lang.invoke.MethodHandle;
  * guard (64 KiB) | code, the rest of its last 64 KiB zero | guard
  * </pre>
  *
- * It stays for as long as the process: a function bound to it never outlives its code, and a call
- * need not keep it alive. Any thread may make, bind and call. Linux only.
+ * It stays for as long as the process: a function in it never outlives its code, and a call need
+ * not keep it alive. Any thread may make and call. Linux only.
  */
 @SuppressWarnings("restricted")
 public final class ExecutableMemory {
@@ -73,16 +73,10 @@ public final class ExecutableMemory {
     }
 
     /**
-     * The function that begins at byte {@code offset}. Calls to it do not leave Java as far as the
-     * collector knows, which waits for them: a call should take microseconds, not milliseconds.
-     * Addresses are passed as longs; the caller has checked that they hold what the code touches.
+     * The function that begins at byte {@code offset}, for handles that take it as an argument. A
+     * call that does not leave Java as far as the collector knows ({@code critical}) should take
+     * microseconds, not milliseconds: the collector waits for it.
      */
-    public MethodHandle bind(long offset, FunctionDescriptor type) {
-        return Linker.nativeLinker()
-                .downcallHandle(code.asSlice(offset), type, Linker.Option.critical(false));
-    }
-
-    /** The function that begins at byte {@code offset}, for handles that take it as an argument. */
     public MemorySegment entry(long offset) {
         return code.asSlice(offset);
     }

@@ -1,5 +1,6 @@
 package dev.weft.gemm;
 
+import dev.weft.gemm.code.Tiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,18 +10,12 @@ import java.nio.file.Path;
  * be set by a system property: {@code weft.gemm.depth}, {@code weft.gemm.rows}, {@code
  * weft.gemm.cols}. No size changes a bit of any product.
  *
+ * @param depth columns of A, and rows of B, that a kernel sums in one go
  * @param rows of A that are packed at a time
  * @param cols of C whose sums are kept between two depths
  * @param cacheBytes up to which a B is taken to stay in a near cache
  */
-record Blocking(int rows, int cols, long cacheBytes) {
-
-    /**
-     * Columns of A, and rows of B, that a kernel sums in one go. Measured at 2048 cubed with
-     * AVX-512 and 2 MiB of second-level cache, as a fraction of the best: 512 1.00, 384 0.98, 1024
-     * 0.96, 256 0.94. A prototype on Neoverse-N1 came to 512 as well.
-     */
-    static final int DEPTH = property("weft.gemm.depth", 512, 8192);
+record Blocking(int depth, int rows, int cols, long cacheBytes) {
 
     /** Rows are packed again for each. Measured with 504 rows: 2048 1.00, 1024 0.99, 512 0.96. */
     private static final int COLS = 2048;
@@ -35,12 +30,15 @@ record Blocking(int rows, int cols, long cacheBytes) {
     private static final Path CACHES = Path.of("/sys/devices/system/cpu/cpu0/cache");
 
     /** Packed rows fill half of the second-level cache; panels of B and sums pass the rest. */
-    static Blocking of(int tileRows) {
+    static Blocking of(Tiles tiles) {
         long half = l2Bytes() / 2;
+        int depth = property("weft.gemm.depth", tiles.depth(), 8192);
+        int tileRows = tiles.rows();
         // Rounded up: half of a cache is a power of two, and so are many shards.
-        long tiles = Math.ceilDiv(half, (long) tileRows * DEPTH * Float.BYTES);
-        long rows = Math.clamp(tiles * tileRows, tileRows, MOST_ROWS);
+        long count = Math.ceilDiv(half, tiles.tileBytes(depth));
+        long rows = Math.clamp(count * tileRows, tileRows, MOST_ROWS);
         return new Blocking(
+                depth,
                 property("weft.gemm.rows", (int) rows, 1 << 16),
                 property("weft.gemm.cols", COLS, 1 << 16),
                 half);

@@ -1,5 +1,6 @@
 package dev.weft.gemm;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -11,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 public interface Gemm {
 
     /**
-     * {@code neon}, {@code avx2} or {@code avx512} for machine code, {@code vector} with its width
-     * in bits, {@code scalar}, or {@code openblas}.
+     * {@code neon}, {@code avx2}, {@code avx512} or {@code amx} for machine code, {@code vector}
+     * with its width in bits, {@code scalar}, or {@code openblas}.
      */
     String name();
 
@@ -37,7 +38,20 @@ public interface Gemm {
     }
 
     /**
-     * Copies B into the layout that this engine reads, converted to fp32.
+     * Whether an element is the chain of one fused multiply-add per k, in order, in fp32. All such
+     * engines give the same bits, on any machine; the others have bits of their own.
+     */
+    default boolean chainsMultiplyAdds() {
+        return true;
+    }
+
+    /** Whether A and B may be of this type. C may be of any. */
+    default boolean multiplies(DType type) {
+        return true;
+    }
+
+    /**
+     * Copies B into the layout that this engine reads.
      *
      * @param b [K, N], or [N, K] where {@code transposed}
      */

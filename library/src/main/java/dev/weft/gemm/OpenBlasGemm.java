@@ -54,9 +54,14 @@ final class OpenBlasGemm implements Gemm {
     }
 
     @Override
+    public boolean chainsMultiplyAdds() {
+        return false;
+    }
+
+    @Override
     public long packedBytes(long k, long n) {
         requireSizes(k, n);
-        return PackedB.bytes(k, n, panelCols(n));
+        return PackedB.bytes(k, n, panelCols(n), DType.FP32);
     }
 
     /** One panel of all columns and one block of all rows: B as fp32, row after row. */
@@ -68,7 +73,7 @@ final class OpenBlasGemm implements Gemm {
                     "engine openblas: packed B must lie off the heap and aligned, not at "
                             + memory);
         }
-        return new PackedB(k, n, panelCols(n), Math.max(1, k), memory);
+        return new PackedB(k, n, panelCols(n), Math.max(1, k), DType.FP32, memory);
     }
 
     private static void requireSizes(long k, long n) {
@@ -92,7 +97,7 @@ final class OpenBlasGemm implements Gemm {
     public void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
         Gemm.check(a, aRow, rows, b, c, cRow);
-        b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), name());
+        b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, name());
         OpenBlasScratch own = OpenBlasScratch.of(scratch, b.k(), b.n());
         if (rows == 0 || b.n() == 0) {
             return;

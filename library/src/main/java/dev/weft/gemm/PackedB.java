@@ -1,12 +1,15 @@
 package dev.weft.gemm;
 
+import dev.weft.gemm.code.Tiles;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A matrix B as an engine reads it: fp32, cut along K into blocks of {@code blockDepth} and along N
- * into panels of {@code panelCols} columns, so that a kernel walks through memory without a jump.
- * Columns past N are zero.
+ * A matrix B as an engine reads it: fp32 or bf16, cut along K into blocks of {@code blockDepth} and
+ * along N into panels of {@code panelCols} columns, so that a kernel walks through memory without a
+ * jump. Columns past N are zero, and so are rows past K up to a step of bf16. In a panel of bf16
+ * elements lie as {@link Tiles} says, their bits as they are in B; in one of fp32 so:
  *
  * <pre>
  * block 0: panel 0: k = 0: column 0 .. panelCols-1
@@ -18,15 +21,18 @@ import java.lang.foreign.MemorySegment;
  * Lives as long as the memory it was packed into, which several ranks may share: then each packs a
  * part, and all read once every part is there. Any number of threads may read it.
  *
- * @param panels at least {@link #bytes(long, long, int)} of memory; zero, or packed before
+ * @param blockDepth a multiple of {@link Tiles#BF16_STEP} where the type is bf16
+ * @param type fp32, or bf16 for a B of bf16
+ * @param panels at least {@link #bytes(long, long, int, DType)} of memory; zero, or packed before
  */
-public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegment panels) {
+public record PackedB(
+        long k, long n, int panelCols, long blockDepth, DType type, MemorySegment panels) {
 
     /** A cache line, and the longest vector. */
     public static final long ALIGNMENT_BYTES = 64;
 
     public PackedB {
-        panels = panels.asSlice(0, bytes(k, n, panelCols));
+        panels = panels.asSlice(0, bytes(k, n, panelCols, type));
     }
 
     /**
@@ -35,14 +41,18 @@ public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegm
      * @param b [K, N], or [N, K] where {@code transposed}
      */
     public void fill(Matrix b, boolean transposed, int part, int parts) {
+        if (type == DType.BF16 && b.dtype() != DType.BF16) {
+            throw new IllegalArgumentException(
+                    "B is %s: an engine for bf16 packs bf16 only".formatted(b.describe()));
+        }
         long panelCount = Math.ceilDiv(n, panelCols);
         long from = panelCount * part / parts * panelCols;
         long to = Math.min(n, panelCount * (part + 1) / parts * panelCols);
-        PanelWriter writer = new PanelWriter(b, transposed, panels, panelCols);
+        PanelWriter writer = new PanelWriter(b, transposed, this);
         for (long fromK = 0; fromK < k; fromK += blockDepth) {
             long depth = Math.min(blockDepth, k - fromK);
             for (long fromCol = from; fromCol < to; fromCol += panelCols) {
-                long cols = Math.min(panelCols, n - fromCol);
+                int cols = (int) Math.min(panelCols, n - fromCol);
                 writer.write(fromK, depth, fromCol, cols, panelOffset(fromK, depth, fromCol));
             }
         }
@@ -55,22 +65,30 @@ public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegm
 
     /** Equal for copies of equal matrices that have the same bytes. */
     public long layout() {
-        return (long) panelCols << Integer.SIZE ^ blockDepth;
+        return ((long) panelCols << Byte.SIZE | type.ordinal()) << Integer.SIZE ^ blockDepth;
     }
 
     /** Where a panel starts, in the block of {@code depth} rows from {@code fromK} on. */
     long panelOffset(long fromK, long depth, long fromCol) {
-        return (fromK * paddedCols(n, panelCols) + fromCol * depth) * Float.BYTES;
+        long paddedDepth = Tiles.paddedDepth(type, depth);
+        return (fromK * paddedCols(n, panelCols) + fromCol * paddedDepth) * type.bytes();
     }
 
     /** Refuses a B that another engine has packed. */
-    void requireLayout(int cols, long depth, String engine) {
-        if (panelCols != cols || blockDepth != depth) {
+    void requireLayout(int cols, long depth, DType elements, String engine) {
+        if (panelCols != cols || blockDepth != depth || type != elements) {
             throw new IllegalArgumentException(
                     """
-                    B is packed in panels of %s columns and blocks of %s rows, engine %s reads \
-                    %s and %s: pack B with the engine that multiplies"""
-                            .formatted(panelCols, blockDepth, engine, cols, depth));
+                    B is packed as %s in panels of %s columns and blocks of %s rows, engine %s \
+                    reads %s, %s and %s: pack B with the engine that multiplies"""
+                            .formatted(
+                                    type.label(),
+                                    panelCols,
+                                    blockDepth,
+                                    engine,
+                                    elements.label(),
+                                    cols,
+                                    depth));
         }
     }
 
@@ -79,13 +97,15 @@ public record PackedB(long k, long n, int panelCols, long blockDepth, MemorySegm
     }
 
     /** Bytes of a packed [k, n]. */
-    static long bytes(long k, long n, int panelCols) {
+    static long bytes(long k, long n, int panelCols, DType type) {
         long paddedN = paddedCols(n, panelCols);
         try {
-            return Math.multiplyExact(Math.multiplyExact(k, paddedN), (long) Float.BYTES);
+            long elements = Math.multiplyExact(Tiles.paddedDepth(type, k), paddedN);
+            return Math.multiplyExact(elements, (long) type.bytes());
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException(
-                    "B of " + k + " x " + paddedN + " packed as fp32 does not fit 64-bit addresses",
+                    "B of %s x %s packed as %s does not fit 64-bit addresses"
+                            .formatted(k, paddedN, type.label()),
                     e);
         }
     }

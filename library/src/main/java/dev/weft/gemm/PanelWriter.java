@@ -1,34 +1,57 @@
 package dev.weft.gemm;
 
+import dev.weft.gemm.code.Tiles;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 
-/** Copies rectangles of B into panels, converted to fp32. For one thread. */
+/** Copies rectangles of B into panels, converted to fp32 or, a B of bf16, as it is. One thread. */
 final class PanelWriter {
 
     private static final ValueLayout.OfFloat FLOAT = RowConverter.FLOAT;
+    private static final ValueLayout.OfInt INT = RowConverter.INT;
+    private static final ValueLayout.OfShort SHORT = RowConverter.SHORT;
 
     /** Elements of a row at a time: with a panel's columns they fit a near cache. */
     private static final int PIECE = 64;
 
     private final Matrix b;
     private final boolean transposed;
+    private final DType type;
     private final MemorySegment panels;
-    private final long panelCols;
+    private final int panelCols;
     private final RowConverter converter = new RowConverter();
     private final float[] piece = new float[PIECE];
     private final MemorySegment pieceView = MemorySegment.ofArray(piece);
 
-    PanelWriter(Matrix b, boolean transposed, MemorySegment panels, long panelCols) {
+    /** Two rows of a panel of bf16, and what they make together. */
+    private final short[] even;
+
+    private final short[] odd;
+    private final int[] pairs;
+
+    PanelWriter(Matrix b, boolean transposed, PackedB packed) {
         this.b = b;
         this.transposed = transposed;
-        this.panels = panels;
-        this.panelCols = panelCols;
+        this.type = packed.type();
+        this.panels = packed.panels();
+        this.panelCols = packed.panelCols();
+        int pairCols = type == DType.BF16 ? panelCols : 0;
+        this.even = new short[pairCols];
+        this.odd = new short[pairCols];
+        this.pairs = new int[pairCols];
     }
 
     /** Writes B[fromK ..][fromCol ..] as one panel that starts at byte {@code start}. */
-    void write(long fromK, long depth, long fromCol, long cols, long start) {
+    void write(long fromK, long depth, long fromCol, int cols, long start) {
+        if (type == DType.BF16) {
+            for (long i = 0; i < depth; i += 2) {
+                writePairs(fromK + i, i + 1 < depth, fromCol, cols, start + at(i, 0));
+            }
+            return;
+        }
         if (!transposed) {
             for (long i = 0; i < depth; i++) {
                 converter.widen(b, fromK + i, fromCol, cols, panels, start + at(i, 0));
@@ -47,7 +70,34 @@ final class PanelWriter {
         }
     }
 
+    /** Rows k and, where there is such a row, k + 1, side by side; {@code to} is column 0's. */
+    private void writePairs(long k, boolean both, long fromCol, int cols, long to) {
+        if (transposed) {
+            for (int col = 0; col < cols; col++) {
+                long from = b.offset(fromCol + col, k);
+                pairs[col] =
+                        both
+                                ? b.data().get(INT, from)
+                                : Short.toUnsignedInt(b.data().get(SHORT, from));
+            }
+        } else {
+            MemorySegment.copy(b.data(), SHORT, b.offset(k, fromCol), even, 0, cols);
+            if (both) {
+                MemorySegment.copy(b.data(), SHORT, b.offset(k + 1, fromCol), odd, 0, cols);
+            } else {
+                Arrays.fill(odd, (short) 0);
+            }
+            for (int col = 0; col < cols; col++) {
+                pairs[col] = odd[col] << Short.SIZE | Short.toUnsignedInt(even[col]);
+            }
+        }
+        for (int col = 0; col < cols; col += Tiles.BF16_COLS) {
+            int count = Math.min(Tiles.BF16_COLS, cols - col);
+            MemorySegment.copy(pairs, col, panels, INT, to + at(0, col), count);
+        }
+    }
+
     private long at(long row, long col) {
-        return (row * panelCols + col) * Float.BYTES;
+        return Tiles.inPanel(type, panelCols, row, col);
     }
 }

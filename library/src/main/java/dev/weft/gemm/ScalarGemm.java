@@ -1,5 +1,6 @@
 package dev.weft.gemm;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -36,12 +37,12 @@ final class ScalarGemm implements Gemm {
 
     @Override
     public long packedBytes(long k, long n) {
-        return PackedB.bytes(k, n, COLS);
+        return PackedB.bytes(k, n, COLS, DType.FP32);
     }
 
     @Override
     public PackedB packed(long k, long n, MemorySegment memory) {
-        return new PackedB(k, n, COLS, Math.max(1, k), memory);
+        return new PackedB(k, n, COLS, Math.max(1, k), DType.FP32, memory);
     }
 
     @Override
@@ -53,7 +54,7 @@ final class ScalarGemm implements Gemm {
     public void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
         Gemm.check(a, aRow, rows, b, c, cRow);
-        b.requireLayout(COLS, Math.max(1, b.k()), name());
+        b.requireLayout(COLS, Math.max(1, b.k()), DType.FP32, name());
         ScalarScratch own = ScalarScratch.of(scratch, b.k());
         for (long row = 0; row < rows; row += ROWS) {
             long height = Math.min(ROWS, rows - row);

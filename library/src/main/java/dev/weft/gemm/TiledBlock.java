@@ -17,8 +17,6 @@ import java.lang.foreign.MemorySegment;
  */
 final class TiledBlock implements Scratch {
 
-    private static final int DEPTH = Blocking.DEPTH;
-
     /** Tiles per call at most: 16 of 8 x 12 x 512 take 40 us on Neoverse-N1, a collector's wait. */
     private static final int TILES_PER_CALL = 16;
 
@@ -28,6 +26,7 @@ final class TiledBlock implements Scratch {
     private final Tiles tiles;
     private final int tileRows;
     private final int tileCols;
+    private final int maxDepth;
     private final int maxRows;
     private final int maxCols;
     private final long sumPitch;
@@ -53,16 +52,22 @@ final class TiledBlock implements Scratch {
 
     private int directCols;
 
-    /** For blocks of up to {@code maxRows} x {@code maxCols}. */
-    TiledBlock(Tiles tiles, int maxRows, int maxCols, Arena arena) {
+    /**
+     * For blocks of up to {@code maxRows} x {@code maxCols}, summed {@code maxDepth} at a time.
+     *
+     * @param maxRows whole tiles
+     * @param maxCols whole panels
+     */
+    TiledBlock(Tiles tiles, int maxDepth, int maxRows, int maxCols, Arena arena) {
         this.tiles = tiles;
         this.tileRows = tiles.rows();
         this.tileCols = tiles.cols();
+        this.maxDepth = maxDepth;
         this.maxRows = maxRows;
         this.maxCols = maxCols;
         this.sumPitch = (long) maxCols * Float.BYTES + ROW_GAP_BYTES;
-        long tileBytes = (long) maxRows * DEPTH * Float.BYTES;
-        long stagingBytes = (long) tileRows * DEPTH * Float.BYTES;
+        long tileBytes = maxRows / tileRows * tiles.tileBytes(maxDepth);
+        long stagingBytes = (long) tileRows * maxDepth * Float.BYTES;
         long sumBytes = maxRows * sumPitch;
         MemorySegment memory =
                 LargePages.allocate(
@@ -74,9 +79,9 @@ final class TiledBlock implements Scratch {
     }
 
     /** The block behind {@code scratch}; refuses another engine's, or a smaller one. */
-    static TiledBlock of(Scratch scratch, Tiles tiles, int rows, int cols) {
+    static TiledBlock of(Scratch scratch, Tiles tiles, int depth, int rows, int cols) {
         TiledBlock own = Scratch.of(TiledBlock.class, scratch, tiles.name());
-        if (own.tiles != tiles) {
+        if (own.tiles != tiles || own.maxDepth != depth) {
             throw new IllegalArgumentException(
                     "scratch of another engine: ask engine %s for scratch".formatted(tiles.name()));
         }
@@ -106,7 +111,7 @@ final class TiledBlock implements Scratch {
         // Blocks of K, in order. A K of nothing still writes its zeros.
         long k = 0;
         do {
-            int depth = (int) Math.min(DEPTH, b.k() - k);
+            int depth = (int) Math.min(maxDepth, b.k() - k);
             for (int col = 0; col < width; col += tileCols) {
                 sumPanel(k, depth, col);
             }
@@ -114,13 +119,17 @@ final class TiledBlock implements Scratch {
         } while (k < b.k());
         narrow(0, directRows, directCols);
         narrow(directRows, height, 0);
+        // Scratch outlives operands.
+        this.a = null;
+        this.b = null;
+        this.c = null;
     }
 
     /** Tiles down the block, several per call. */
     private void sumPanel(long k, int depth, int col) {
         int cols = Math.min(tileCols, width - col);
         long panel = b.panelOffset(k, depth, cCol + col);
-        long tileBytes = (long) tileRows * depth * Float.BYTES;
+        long tileBytes = tiles.tileBytes(depth);
         int row = 0;
         while (row < height) {
             int rows = Math.min(tileRows, height - row);

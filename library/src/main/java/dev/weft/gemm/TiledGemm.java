@@ -1,6 +1,7 @@
 package dev.weft.gemm;
 
 import dev.weft.gemm.code.Tiles;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,18 +13,21 @@ import java.lang.foreign.MemorySegment;
  */
 final class TiledGemm implements Gemm {
 
-    private static final int DEPTH = Blocking.DEPTH;
-
     private final Tiles tiles;
     private final int tileRows;
     private final int tileCols;
     private final Blocking blocking;
 
     TiledGemm(Tiles tiles) {
-        this(tiles, Blocking.of(tiles.rows()));
+        this(tiles, Blocking.of(tiles));
     }
 
     TiledGemm(Tiles tiles, Blocking blocking) {
+        if (Tiles.paddedDepth(tiles.type(), blocking.depth()) != blocking.depth()) {
+            throw new IllegalArgumentException(
+                    "depth %s (property weft.gemm.depth): engine %s takes multiples of %s"
+                            .formatted(blocking.depth(), tiles.name(), Tiles.BF16_STEP));
+        }
         this.tiles = tiles;
         this.blocking = blocking;
         this.tileRows = tiles.rows();
@@ -52,26 +56,42 @@ final class TiledGemm implements Gemm {
     }
 
     @Override
+    public boolean chainsMultiplyAdds() {
+        return tiles.type() == DType.FP32;
+    }
+
+    @Override
+    public boolean multiplies(DType type) {
+        return tiles.type() == DType.FP32 || tiles.type() == type;
+    }
+
+    @Override
     public long packedBytes(long k, long n) {
-        return PackedB.bytes(k, n, tileCols);
+        return PackedB.bytes(k, n, tileCols, tiles.type());
     }
 
     @Override
     public PackedB packed(long k, long n, MemorySegment memory) {
-        return new PackedB(k, n, tileCols, DEPTH, memory);
+        return new PackedB(k, n, tileCols, blocking.depth(), tiles.type(), memory);
     }
 
     @Override
     public Scratch scratch(long k, long n, Arena arena) {
-        return new TiledBlock(tiles, (int) blockRows(), sumCols(n), arena);
+        return new TiledBlock(tiles, blocking.depth(), (int) blockRows(), sumCols(n), arena);
     }
 
     @Override
     public void multiply(
             Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
         Gemm.check(a, aRow, rows, b, c, cRow);
-        b.requireLayout(tileCols, DEPTH, name());
-        TiledBlock own = TiledBlock.of(scratch, tiles, (int) blockRows(), sumCols(b.n()));
+        if (!multiplies(a.dtype())) {
+            throw new IllegalArgumentException(
+                    "engine %s multiplies %s only: A is %s"
+                            .formatted(name(), tiles.type().label(), a.describe()));
+        }
+        int depth = blocking.depth();
+        b.requireLayout(tileCols, depth, tiles.type(), name());
+        TiledBlock own = TiledBlock.of(scratch, tiles, depth, (int) blockRows(), sumCols(b.n()));
         int blockRows = Blocking.even(rows, blocking.rowsFor(b, tileCols, tileRows), tileRows);
         int blockCols = Blocking.even(b.n(), blocking.cols(), tileCols);
         // Loops 1 and 2: blocks of C, each finished before the next begins.

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.fabric.ChildJvm;
 import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,6 +22,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
+@SuppressWarnings("restricted")
 class ExecutableMemoryTest {
 
     private static final FunctionDescriptor OF_TWO =
@@ -44,6 +46,10 @@ class ExecutableMemoryTest {
         return System.getProperty("os.arch");
     }
 
+    private static MethodHandle bind(ExecutableMemory memory, long entry) {
+        return Linker.nativeLinker().downcallHandle(memory.entry(entry), OF_TWO);
+    }
+
     private static byte[] code() {
         return HexFormat.of().parseHex(CODE.get(arch()));
     }
@@ -51,8 +57,8 @@ class ExecutableMemoryTest {
     @Test
     void codeIsCalledAtEachOfItsEntries() throws Throwable {
         ExecutableMemory memory = ExecutableMemory.of(code());
-        MethodHandle sum = memory.bind(0, OF_TWO);
-        MethodHandle second = memory.bind(8, OF_TWO);
+        MethodHandle sum = bind(memory, 0);
+        MethodHandle second = bind(memory, 8);
         for (long i = 0; i < 20_000; i++) {
             assertEquals(i + 7, (long) sum.invokeExact(i, 7L));
             assertEquals(i, (long) second.invokeExact(3L, i));
@@ -78,7 +84,7 @@ class ExecutableMemoryTest {
     private static void makeAndCall() {
         for (int i = 0; i < 20; i++) {
             try {
-                MethodHandle sum = ExecutableMemory.of(code()).bind(0, OF_TWO);
+                MethodHandle sum = bind(ExecutableMemory.of(code()), 0);
                 assertEquals(i + 5L, (long) sum.invokeExact((long) i, 5L));
             } catch (Throwable e) {
                 throw new AssertionError(e);
@@ -117,7 +123,7 @@ class ExecutableMemoryTest {
         byte[] large = new byte[200_000];
         int at = 150_000;
         System.arraycopy(code(), 0, large, at, code().length);
-        MethodHandle sum = ExecutableMemory.of(large).bind(at, OF_TWO);
+        MethodHandle sum = bind(ExecutableMemory.of(large), at);
         assertEquals(5L, (long) sum.invokeExact(2L, 3L));
     }
 

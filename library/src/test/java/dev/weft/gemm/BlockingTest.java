@@ -3,6 +3,9 @@ package dev.weft.gemm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.weft.gemm.code.Bf16Tiles;
+import dev.weft.gemm.code.Tiles;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class BlockingTest {
@@ -16,10 +19,11 @@ class BlockingTest {
 
     @Test
     void everyTileFits() {
-        for (int tileRows : new int[] {1, 4, 12, 1000}) {
-            Blocking blocking = Blocking.of(tileRows);
-            assertTrue(blocking.rows() >= tileRows, tileRows + ": " + blocking);
+        for (Tiles tiles : List.of(new VectorTiles(), new Bf16Tiles())) {
+            Blocking blocking = Blocking.of(tiles);
+            assertTrue(blocking.rows() >= tiles.rows(), tiles.name() + ": " + blocking);
             assertTrue(blocking.cols() >= 1, blocking.toString());
+            assertEquals(tiles.depth(), blocking.depth());
         }
     }
 }

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.fabric.ChildJvm;
 import dev.weft.ffi.GuardedMemory;
 import dev.weft.ffi.OpenBlas;
+import dev.weft.gemm.code.TileCode;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -24,18 +26,37 @@ class GuardProductsTest {
                             + " --add-modules=jdk.incubator.vector");
 
     @ParameterizedTest
-    @ValueSource(strings = {"scalar", "native", "vector", "openblas", "converters", "judges"})
+    @ValueSource(
+            strings = {"scalar", "native", "amx", "vector", "openblas", "converters", "judges"})
     void nothingBesideTheOperandsIsTouched(String work) {
         assumeTrue(
                 GuardedMemory.unavailable().isEmpty(),
                 () -> GuardedMemory.unavailable().orElseThrow());
-        assumeTrue(
-                !work.equals("openblas") || OpenBlas.unavailable().isEmpty(),
-                () -> "no OpenBLAS: " + OpenBlas.unavailable().orElseThrow());
+        Optional<String> missing = missing(work);
+        assumeTrue(missing.isEmpty(), missing::get);
         try (ChildJvm child = ChildJvm.start(GuardedProducts.class, TELL_WHERE, work)) {
             assertEquals(0, child.exitCode(), () -> String.join("\n", child.output()));
             int cases = Integer.parseInt(child.awaitLine("cases "));
             assertTrue(cases >= 300, cases + " cases of " + work);
+        }
+    }
+
+    /** Why there is no such engine here, or empty. */
+    private static Optional<String> missing(String work) {
+        return switch (work) {
+            case "native" -> Gemms.nativeUnavailable();
+            case "amx" -> amxMissing();
+            case "openblas" -> OpenBlas.unavailable().map(why -> "no OpenBLAS: " + why);
+            default -> Optional.empty();
+        };
+    }
+
+    private static Optional<String> amxMissing() {
+        try {
+            TileCode.amx();
+            return Optional.empty();
+        } catch (IllegalStateException e) {
+            return Optional.of(e.getMessage());
         }
     }
 }

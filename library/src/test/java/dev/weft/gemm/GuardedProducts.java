@@ -29,14 +29,15 @@ final class GuardedProducts {
     private GuardedProducts() {}
 
     /**
-     * @param args what to do: {@code scalar}, {@code native}, {@code vector}, {@code openblas},
-     *     {@code converters} or {@code judges}
+     * @param args what to do: {@code scalar}, {@code native}, {@code amx}, {@code vector}, {@code
+     *     openblas}, {@code converters} or {@code judges}
      */
     public static void main(String[] args) {
         GuardedProducts guarded = new GuardedProducts();
         switch (args[0]) {
             case "scalar" -> guarded.multiply(new ScalarGemm(), 4);
             case "native" -> guarded.multiply(TileCode.forThisMachine());
+            case "amx" -> guarded.multiply(TileCode.amx());
             case "vector" -> guarded.multiply(new VectorTiles());
             case "openblas" -> guarded.multiply(new OpenBlasGemm(), 16);
             case "converters" -> guarded.convert();
@@ -49,7 +50,7 @@ final class GuardedProducts {
     private void multiply(Tiles tiles) {
         multiply(new TiledGemm(tiles), tiles.cols());
         // So small that every loop turns, and that B is taken to be far.
-        multiply(new TiledGemm(tiles, new Blocking(13, 100, 1)), tiles.cols());
+        multiply(new TiledGemm(tiles, new Blocking(64, 13, 100, 1)), tiles.cols());
     }
 
     /** All shapes of the grid, each in some variants; every size meets every variant. */
@@ -66,9 +67,9 @@ final class GuardedProducts {
                 }
             }
         }
-        multiply(gemm, 5, 7, Blocking.DEPTH + 1, 0, false);
+        multiply(gemm, 5, 7, 513, 0, false);
         // Sums that go on in C itself, in whole tiles.
-        multiply(gemm, 2 * gemm.rowQuantum() + 1, 2 * panelCols + 1, Blocking.DEPTH + 1, 0, false);
+        multiply(gemm, 2 * gemm.rowQuantum() + 1, 2 * panelCols + 1, 513, 0, false);
     }
 
     /** Around the sizes at which an engine cuts work. */
@@ -84,7 +85,8 @@ final class GuardedProducts {
     }
 
     private void multiply(Gemm gemm, int m, int n, int k, int variant, boolean atStart) {
-        DType dtype = DType.values()[variant % 3];
+        DType any = DType.values()[variant % 3];
+        DType dtype = gemm.multiplies(any) ? any : DType.BF16;
         DType out = variant / 3 % 2 == 0 ? DType.FP32 : dtype;
         boolean transposed = variant / 6 % 2 == 1;
         long gap = variant / 12 == 1 ? 3 : 0;

@@ -5,9 +5,8 @@ import static dev.weft.gemm.code.A64Assembler.SP;
 import dev.weft.gemm.code.A64Assembler.Condition;
 import dev.weft.gemm.code.A64Assembler.Prefetch;
 import dev.weft.gemm.code.Assembler.Label;
+import dev.weft.gemm.code.TileCode.Argument;
 import dev.weft.tensor.DType;
-import java.util.EnumMap;
-import java.util.Map;
 
 /**
  * Writes the code for aarch64: tiles of 8 rows x 12 columns in 24 vector registers, the
@@ -23,6 +22,9 @@ final class A64Tiles {
     private static final int VECTOR_BYTES = 16;
     private static final int A_STEP = ROWS * Float.BYTES;
     private static final int B_STEP = COLS * Float.BYTES;
+
+    /** A panel of 12 columns then has 24 KiB. A prototype on Neoverse-N1 was best with it. */
+    private static final int DEPTH = 512;
 
     /** Columns of A per turn of the loop. */
     private static final int UNROLLED = 4;
@@ -52,18 +54,16 @@ final class A64Tiles {
 
     static TileCode.Written write() {
         A64Tiles tiles = new A64Tiles();
-        int[][] sums = new int[ROWS / LANES][COLS / LANES];
-        for (int i = 0; i < sums.length; i++) {
-            for (int j = 0; j < sums[i].length; j++) {
-                sums[i][j] = tiles.sum((i + 1) * LANES, j + 1);
-            }
-        }
-        Map<DType, Integer> packs = new EnumMap<>(DType.class);
-        for (DType type : DType.values()) {
-            packs.put(type, tiles.pack(type));
-        }
-        return new TileCode.Written(
-                "neon", ROWS, COLS, LANES, LANES, tiles.code.code(), sums, packs);
+        return TileCode.Written.of(
+                "neon",
+                ROWS,
+                COLS,
+                LANES,
+                LANES,
+                DEPTH,
+                tiles.code,
+                (rowSteps, vectors) -> tiles.sum(rowSteps * LANES, vectors),
+                tiles::pack);
     }
 
     /** Sums of {@code rows} x {@code vectors}; packed tiles and panels are as wide as ever. */
@@ -76,18 +76,18 @@ final class A64Tiles {
         }
         int arguments = 3;
         int offset = 4;
-        code.ldrX(offset, arguments, 0);
+        code.ldrX(offset, arguments, Argument.A_FROM.offset());
         code.add(A, A, offset, 0);
-        code.ldrX(offset, arguments, 8);
+        code.ldrX(offset, arguments, Argument.B_FROM.offset());
         code.add(PANEL, PANEL, offset, 0);
-        code.ldrX(offset, arguments, 16);
+        code.ldrX(offset, arguments, Argument.C_FROM.offset());
         code.add(SUMS, SUMS, offset, 0);
-        code.ldrX(REST, arguments, 24);
+        code.ldrX(REST, arguments, Argument.DEPTH.offset());
         code.lsr(TURNS, REST, 2);
         code.sub(REST, REST, TURNS, 2);
-        code.ldrX(RESUME, arguments, 40);
-        code.ldrX(TILES, arguments, 48);
-        code.ldrX(PITCH, arguments, 32);
+        code.ldrX(RESUME, arguments, Argument.RESUME.offset());
+        code.ldrX(TILES, arguments, Argument.COUNT.offset());
+        code.ldrX(PITCH, arguments, Argument.PITCH.offset());
 
         Label tile = code.label();
         code.mov(B, PANEL);
@@ -186,22 +186,22 @@ final class A64Tiles {
         code.align(64);
         final int start = code.position();
         int arguments = 3;
-        int target = 1;
+        int target = 2;
         int firstRow = 4;
         int pitch = 12;
         int rows = 13;
         int scratch = 14;
         int turns = 15;
         int rest = 16;
-        code.ldrX(scratch, arguments, 0);
+        code.ldrX(scratch, arguments, Argument.A_FROM.offset());
         code.add(firstRow, 0, scratch, 0);
-        code.ldrX(scratch, arguments, 8);
+        code.ldrX(scratch, arguments, Argument.C_FROM.offset());
         code.add(target, target, scratch, 0);
-        code.ldrX(rest, arguments, 16);
+        code.ldrX(rest, arguments, Argument.DEPTH.offset());
         code.lsr(turns, rest, 2);
         code.sub(rest, rest, turns, 2);
-        code.ldrX(pitch, arguments, 24);
-        code.ldrX(rows, arguments, 32);
+        code.ldrX(pitch, arguments, Argument.PITCH.offset());
+        code.ldrX(rows, arguments, Argument.COUNT.offset());
         for (int r = 1; r < ROWS; r++) {
             int row = firstRow + r;
             code.add(scratch, row - 1, pitch, 0);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -39,6 +40,14 @@ record Processor(String arch, Set<String> features) {
                                                                 .split("\\s+"))))
                         .orElse(Set.of());
         return new Processor(arch, features);
+    }
+
+    /** A feature of x86_64 that is wanted and not there, or empty. */
+    Optional<String> lacks(List<String> wanted) {
+        if (!arch.equals("amd64")) {
+            return Optional.of(wanted.getFirst() + ", it is " + arch);
+        }
+        return wanted.stream().filter(feature -> !features.contains(feature)).findFirst();
     }
 
     boolean hasAvx2() {

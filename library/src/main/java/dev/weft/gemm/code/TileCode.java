@@ -5,7 +5,9 @@ import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.weft.ffi.ExecutableMemory;
+import dev.weft.ffi.TileRegisters;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -14,6 +16,8 @@ import java.lang.invoke.MethodHandle;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.IntBinaryOperator;
+import java.util.function.ToIntFunction;
 
 /**
  * The innermost loops of a product in machine code for one kind of processor. Calls check that what
@@ -31,32 +35,96 @@ public final class TileCode implements Tiles {
                             FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, ADDRESS, ADDRESS),
                             Linker.Option.critical(false));
 
-    private final String name;
+    private final Written written;
     private final int rows;
     private final int cols;
-    private final int rowStep;
-    private final int colStep;
     private final MemorySegment[][] sums;
     private final Map<DType, MemorySegment> packs = new EnumMap<>(DType.class);
 
-    /** What a generator has written, and where in it each function begins. */
+    /**
+     * What a function finds in its arguments, each a long. The first three are bytes to add to the
+     * memory that it is called with. A pack has no B, and its C is the packed tile.
+     */
+    enum Argument {
+        A_FROM,
+        B_FROM,
+        C_FROM,
+        DEPTH,
+        /** Of rows of C, or of A in a pack. */
+        PITCH,
+        RESUME,
+        /** Tiles, or rows of A in a pack. */
+        COUNT;
+
+        int offset() {
+            return ordinal() * Long.BYTES;
+        }
+    }
+
+    /**
+     * What a generator has written, and where in it each function begins.
+     *
+     * @param type of what packed tiles and panels hold
+     * @param depth see {@link Tiles#depth}
+     * @param sums for each number of row steps, and column steps, that are wanted
+     */
     record Written(
             String name,
+            DType type,
             int rows,
             int cols,
             int rowStep,
             int colStep,
+            int depth,
             byte[] code,
             int[][] sums,
-            Map<DType, Integer> packs) {}
+            Map<DType, Integer> packs) {
+
+        /**
+         * With a sum for each part of a tile in steps, and a pack for each type.
+         *
+         * @param sum writes one for so many row steps and column steps
+         * @param pack writes one
+         */
+        static Written of(
+                String name,
+                int rows,
+                int cols,
+                int rowStep,
+                int colStep,
+                int depth,
+                Assembler code,
+                IntBinaryOperator sum,
+                ToIntFunction<DType> pack) {
+            int[][] sums = new int[rows / rowStep][cols / colStep];
+            for (int i = 0; i < sums.length; i++) {
+                for (int j = 0; j < sums[i].length; j++) {
+                    sums[i][j] = sum.applyAsInt(i + 1, j + 1);
+                }
+            }
+            Map<DType, Integer> packs = new EnumMap<>(DType.class);
+            for (DType type : DType.values()) {
+                packs.put(type, pack.applyAsInt(type));
+            }
+            return new Written(
+                    name,
+                    DType.FP32,
+                    rows,
+                    cols,
+                    rowStep,
+                    colStep,
+                    depth,
+                    code.code(),
+                    sums,
+                    packs);
+        }
+    }
 
     TileCode(Written written) {
+        this.written = written;
         ExecutableMemory memory = ExecutableMemory.of(written.code);
-        name = written.name;
         rows = written.rows;
         cols = written.cols;
-        rowStep = written.rowStep;
-        colStep = written.colStep;
         sums = new MemorySegment[written.sums.length][];
         for (int i = 0; i < sums.length; i++) {
             sums[i] = new MemorySegment[written.sums[i].length];
@@ -65,48 +133,75 @@ public final class TileCode implements Tiles {
             }
         }
         written.packs.forEach((type, offset) -> packs.put(type, memory.entry(offset)));
-        tryOut();
+        for (DType type : packs.keySet()) {
+            tryOut(type);
+        }
     }
 
     /**
-     * Multiplies one small tile and compares it with what it should be. A first call takes Java
-     * some milliseconds, which then are no part of a product, and code that a machine does not
-     * execute as it should is noticed before a result depends on it.
+     * Multiplies two small tiles, in two calls along k, and compares them with what they should be.
+     * A first call takes Java some milliseconds, which then are no part of a product, and code that
+     * a machine does not execute as it should is noticed before a result depends on it. Elements
+     * are whole numbers that every type holds, and sums of them are exact in any order.
      */
-    private void tryOut() {
-        int depth = 7;
+    private void tryOut(DType typeA) {
+        int depth = Tiles.BF16_STEP + 7;
+        int tail = 5;
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment a = arena.allocate(JAVA_FLOAT, (long) rows * depth);
-            MemorySegment packed = arena.allocate(JAVA_FLOAT, (long) rows * depth);
-            MemorySegment panel = arena.allocate(JAVA_FLOAT, (long) cols * depth);
-            MemorySegment sums = arena.allocate(JAVA_FLOAT, (long) rows * cols);
-            for (int k = 0; k < depth; k++) {
-                for (int row = 0; row < rows; row++) {
-                    a.setAtIndex(JAVA_FLOAT, (long) row * depth + k, row + k);
+            Matrix a = Matrix.allocate(arena, typeA, 2L * rows - 1, depth + tail);
+            MemorySegment panel = arena.allocate(2 * panelBytes(depth), 64);
+            for (int k = 0; k < depth + tail; k++) {
+                for (int row = 0; row < a.rows(); row++) {
+                    a.set(row, k, row + k);
                 }
+                int first = k < depth ? 0 : depth;
+                long from = first == 0 ? 0 : panelBytes(depth);
                 for (int col = 0; col < cols; col++) {
-                    panel.setAtIndex(JAVA_FLOAT, (long) k * cols + col, col - 2 * k);
+                    float value = col - 2 * k;
+                    long at = from + Tiles.inPanel(type(), cols, k - first, col);
+                    type().write(panel, at, value);
                 }
             }
+            MemorySegment packed = arena.allocate(2 * tileBytes(depth), 64);
+            MemorySegment found = arena.allocate(2L * rows * cols * Float.BYTES, 64);
             MemorySegment arguments = arena.allocate(ARGUMENT_BYTES, Long.BYTES);
-            long pitch = (long) cols * Float.BYTES;
-            pack(DType.FP32, a, 0, (long) depth * 4, rows, depth, packed, 0, arguments);
-            sum(false, packed, 0, 1, rows, depth, panel, 0, cols, sums, 0, pitch, arguments);
-            for (int row = 0; row < rows; row++) {
+            tryPart(a, 0, depth, packed, panel, 0, found, arguments);
+            tryPart(a, depth, tail, packed, panel, panelBytes(depth), found, arguments);
+            for (int row = 0; row < 2 * rows; row++) {
                 for (int col = 0; col < cols; col++) {
                     float expected = 0;
-                    for (int k = 0; k < depth; k++) {
-                        expected += (row + k) * (col - 2 * k);
+                    for (int k = 0; k < depth + tail; k++) {
+                        expected += (Math.min(row, 2 * rows - 2) + k) * (col - 2 * k);
                     }
-                    float found = sums.getAtIndex(JAVA_FLOAT, (long) row * cols + col);
-                    if (found != expected) {
+                    float sum = found.getAtIndex(JAVA_FLOAT, (long) row * cols + col);
+                    if (sum != expected) {
                         throw new IllegalStateException(
-                                "machine code for %s gave %s for %s at row %s, column %s of a tile"
-                                        .formatted(name, found, expected, row, col));
+                                "machine code for %s gave %s for %s at row %s, column %s of tiles"
+                                        .formatted(name(), sum, expected, row, col));
                     }
                 }
             }
         }
+    }
+
+    /** Two tiles, of which the second lacks a row, from column {@code k} of A on. */
+    private void tryPart(
+            Matrix a,
+            int k,
+            int depth,
+            MemorySegment packed,
+            MemorySegment panel,
+            long panelFrom,
+            MemorySegment sums,
+            MemorySegment arguments) {
+        long aPitch = a.rowPitch() * a.dtype().bytes();
+        for (int tile = 0; tile < 2; tile++) {
+            long from = a.offset((long) tile * rows, k);
+            long to = tile * tileBytes(depth);
+            pack(a.dtype(), a.data(), from, aPitch, rows - tile, depth, packed, to, arguments);
+        }
+        long pitch = (long) cols * Float.BYTES;
+        sum(k > 0, packed, 0, 2, rows, depth, panel, panelFrom, cols, sums, 0, pitch, arguments);
     }
 
     /**
@@ -131,9 +226,40 @@ public final class TileCode implements Tiles {
                         + (processor.arch().equals("amd64") ? " without" : ""));
     }
 
+    /**
+     * The code for bf16 by AMX, whose bits are its own.
+     *
+     * @throws IllegalStateException that says in one line why there is none
+     */
+    public static TileCode amx() {
+        Processor.here()
+                .lacks(X86AmxTiles.FEATURES)
+                .ifPresent(
+                        feature -> {
+                            throw new IllegalStateException(
+                                    "no AMX: this processor has no " + feature);
+                        });
+        TileRegisters.unavailable()
+                .ifPresent(
+                        reason -> {
+                            throw new IllegalStateException("no AMX: " + reason);
+                        });
+        return new TileCode(X86AmxTiles.write());
+    }
+
     @Override
     public String name() {
-        return name;
+        return written.name;
+    }
+
+    @Override
+    public DType type() {
+        return written.type;
+    }
+
+    @Override
+    public int depth() {
+        return written.depth;
     }
 
     @Override
@@ -148,7 +274,7 @@ public final class TileCode implements Tiles {
 
     @Override
     public int colStep() {
-        return colStep;
+        return written.colStep;
     }
 
     @Override
@@ -162,15 +288,20 @@ public final class TileCode implements Tiles {
             MemorySegment packed,
             long to,
             MemorySegment arguments) {
+        MemorySegment function = packs.get(type);
+        if (function == null) {
+            throw new IllegalArgumentException(
+                    "engine %s packs no %s".formatted(name(), type.label()));
+        }
         Objects.checkIndex(count - 1, rows);
         check(a, from, pitch, count, (long) depth * type.bytes());
-        check(packed, to, 0, 1, (long) depth * rows * Float.BYTES);
-        put(arguments, 0, from);
-        put(arguments, 1, to);
-        put(arguments, 2, depth);
-        put(arguments, 3, pitch);
-        put(arguments, 4, count);
-        call(packs.get(type), a, packed, packed, arguments);
+        checkTarget(packed, to, 0, 1, tileBytes(depth));
+        put(arguments, Argument.A_FROM, from);
+        put(arguments, Argument.C_FROM, to);
+        put(arguments, Argument.DEPTH, depth);
+        put(arguments, Argument.PITCH, pitch);
+        put(arguments, Argument.COUNT, count);
+        call(function, a, packed, packed, arguments);
     }
 
     @Override
@@ -188,33 +319,57 @@ public final class TileCode implements Tiles {
             long sumsFrom,
             long pitch,
             MemorySegment arguments) {
-        int rowSteps = Math.ceilDiv(rowCount, rowStep);
-        int colSteps = Math.ceilDiv(colCount, colStep);
-        long rowsWritten = (long) (tileCount - 1) * rows + (long) rowSteps * rowStep;
-        check(packed, aFrom, 0, 1, (long) tileCount * rows * depth * Float.BYTES);
-        check(panels, bFrom, 0, 1, (long) cols * depth * Float.BYTES);
-        check(sums, sumsFrom, pitch, rowsWritten, (long) colSteps * colStep * Float.BYTES);
-        put(arguments, 0, aFrom);
-        put(arguments, 1, bFrom);
-        put(arguments, 2, sumsFrom);
-        put(arguments, 3, depth);
-        put(arguments, 4, pitch);
-        put(arguments, 5, resume ? 1 : 0);
-        put(arguments, 6, tileCount);
+        if (tileCount > 1 && rowCount < rows) {
+            throw new IllegalArgumentException(
+                    "%s rows of %s tiles: expected all %s, or one tile"
+                            .formatted(rowCount, tileCount, rows));
+        }
+        int rowSteps = Math.ceilDiv(rowCount, written.rowStep);
+        int colSteps = Math.ceilDiv(colCount, written.colStep);
+        Objects.checkIndex(rowSteps - 1, this.sums.length);
+        Objects.checkIndex(colSteps - 1, this.sums[0].length);
+        long rowsWritten = (long) (tileCount - 1) * rows + (long) rowSteps * written.rowStep;
+        long rowBytes = (long) colSteps * written.colStep * Float.BYTES;
+        check(packed, aFrom, 0, 1, Math.multiplyExact(tileCount, tileBytes(depth)));
+        check(panels, bFrom, 0, 1, panelBytes(depth));
+        checkTarget(sums, sumsFrom, pitch, rowsWritten, rowBytes);
+        put(arguments, Argument.A_FROM, aFrom);
+        put(arguments, Argument.B_FROM, bFrom);
+        put(arguments, Argument.C_FROM, sumsFrom);
+        put(arguments, Argument.DEPTH, depth);
+        put(arguments, Argument.PITCH, pitch);
+        put(arguments, Argument.RESUME, resume ? 1 : 0);
+        put(arguments, Argument.COUNT, tileCount);
         call(this.sums[rowSteps - 1][colSteps - 1], packed, panels, sums, arguments);
+    }
+
+    private long panelBytes(int depth) {
+        return cols * Tiles.paddedDepth(type(), depth) * type().bytes();
+    }
+
+    private static void checkTarget(
+            MemorySegment memory, long from, long pitch, long count, long rowBytes) {
+        if (memory.isReadOnly()) {
+            throw new IllegalArgumentException("memory for results is read-only");
+        }
+        check(memory, from, pitch, count, rowBytes);
     }
 
     private static void check(
             MemorySegment memory, long from, long pitch, long count, long rowBytes) {
-        if (count < 1 || pitch < 0) {
-            throw new IllegalArgumentException(count + " rows, " + pitch + " bytes apart");
+        if (!memory.isNative()) {
+            throw new IllegalArgumentException("memory on the heap: expected memory off it");
+        }
+        if (count < 1 || pitch < 0 || rowBytes < 0) {
+            throw new IllegalArgumentException(
+                    "%s rows of %s bytes, %s bytes apart".formatted(count, rowBytes, pitch));
         }
         long bytes = Math.addExact(Math.multiplyExact(count - 1, pitch), rowBytes);
         Objects.checkFromIndexSize(from, bytes, memory.byteSize());
     }
 
-    private static void put(MemorySegment arguments, int index, long value) {
-        arguments.setAtIndex(JAVA_LONG, index, value);
+    private static void put(MemorySegment arguments, Argument argument, long value) {
+        arguments.set(JAVA_LONG, argument.offset(), value);
     }
 
     private static void call(

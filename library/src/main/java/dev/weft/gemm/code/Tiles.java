@@ -8,13 +8,30 @@ import java.lang.foreign.MemorySegment;
  * #sum} reads them, and that multiplies them with a panel of B. They have no state, and any thread
  * may call them.
  *
- * <p>A packed tile holds, for each k, one fp32 of each of its {@link #rows}; a panel of B one fp32
- * of each of its {@link #cols}. Sums are rows of fp32 anywhere off the heap, C itself for one.
+ * <p>Where the {@link #type} is fp32, a packed tile holds, for each k, one element of each of its
+ * {@link #rows}; a panel of B one of each of its {@link #cols}. Where it is bf16, both have steps
+ * of {@link #BF16_STEP} along k, zero where there is no such k:
+ *
+ * <pre>
+ * step of a packed tile: row 0: k = 0 .. 31
+ *                        row 1: ...
+ * step of a panel:       columns 0 .. 15: k = 0 and 1 of column 0, of column 1, ...
+ *                                         k = 2 and 3 of column 0, ...
+ *                        columns 16 .. 31: ...
+ * </pre>
+ *
+ * Sums are rows of fp32 anywhere off the heap, C itself for one.
  */
 public interface Tiles {
 
     /** Memory for the arguments of a thread's calls, more than there are registers for. */
     long ARGUMENT_BYTES = 8 * Long.BYTES;
+
+    /** The k that an instruction for bf16 sums at once; any cut along k is a multiple. */
+    int BF16_STEP = 32;
+
+    /** Columns of B that lie together in a step of bf16. */
+    int BF16_COLS = 16;
 
     /** Of the engine that multiplies with them. */
     String name();
@@ -24,6 +41,40 @@ public interface Tiles {
 
     /** Columns of B in a panel. */
     int cols();
+
+    /**
+     * Of what packed tiles and panels hold. A and B of other types are widened to fp32; bf16 holds
+     * only bf16, and sums as the processor does, not as a chain.
+     */
+    default DType type() {
+        return DType.FP32;
+    }
+
+    /** Columns of A, and rows of B, that are best summed in one call. */
+    default int depth() {
+        return 512;
+    }
+
+    /** Bytes of a packed tile. */
+    default long tileBytes(int depth) {
+        return rows() * paddedDepth(type(), depth) * type().bytes();
+    }
+
+    /** {@code depth} as panels and packed tiles have it. */
+    static long paddedDepth(DType type, long depth) {
+        long step = type == DType.BF16 ? BF16_STEP : 1;
+        return Math.multiplyExact(Math.ceilDiv(depth, step), step);
+    }
+
+    /** The byte of an element in a panel of {@code cols} columns. */
+    static long inPanel(DType type, int cols, long k, long col) {
+        if (type == DType.FP32) {
+            return (k * cols + col) * Float.BYTES;
+        }
+        long step = k / BF16_STEP * cols + col / BF16_COLS * BF16_COLS;
+        long pair = k % BF16_STEP / 2 * BF16_COLS + col % BF16_COLS;
+        return ((step * BF16_STEP / 2 + pair) * 2 + k % 2) * Short.BYTES;
+    }
 
     /** Of a tile that is not wanted whole, columns are written in multiples of this. */
     int colStep();
@@ -51,12 +102,13 @@ public interface Tiles {
 
     /**
      * Sums tiles that lie one after the other: for k = 0 .. depth-1 in this order, one fused
-     * multiply-add of each pair.
+     * multiply-add of each pair, or with bf16 step after step as the processor does.
      *
      * @param resume whether to go on from the sums that are there, instead of from +0
      * @param aFrom the byte in {@code packed} where the first tile begins
      * @param tileCount tiles, each a tile's rows further down in {@code sums}
-     * @param rowCount rows of a tile that are wanted; others may be written too
+     * @param rowCount rows of a tile that are wanted, all where there are several tiles; others may
+     *     be written too
      * @param colCount columns that are wanted; those up to the next step are written too
      * @param sumsFrom the byte in {@code sums} of the first tile's first element
      * @param pitch bytes from a row of {@code sums} to the next

@@ -3,9 +3,9 @@ package dev.weft.gemm.code;
 /**
  * Writes the instructions of x86_64 that kernels use. Registers are numbers: general ones as the
  * constants name them, of 64 bits, vector registers 0 to 15 of 256 bits (AVX2 and FMA) or 0 to 31
- * of 512 bits (AVX-512F), as the assembler was made for; methods that speak of four floats use the
- * first 128 bits of registers 0 to 15. Memory is a base register and an offset in bytes. For one
- * thread.
+ * of 512 bits (AVX-512F), as the assembler was made for, and tile registers 0 to 7 (AMX); methods
+ * that speak of four floats use the first 128 bits of registers 0 to 15. Memory is a base register
+ * and an offset in bytes. For one thread.
  */
 public final class X86Assembler extends Assembler {
 
@@ -28,7 +28,8 @@ public final class X86Assembler extends Assembler {
         NE(5),
         L(12),
         GE(13),
-        LE(14);
+        LE(14),
+        G(15);
 
         private final int code;
 
@@ -41,10 +42,16 @@ public final class X86Assembler extends Assembler {
     private static final int NONE = 0;
     private static final int P66 = 1;
     private static final int PF3 = 2;
+    private static final int PF2 = 3;
     private static final int MAP_0F = 1;
     private static final int MAP_0F38 = 2;
 
     private static final int FMADD231 = 0xB8;
+    private static final int BROADCAST = 1 << 4;
+    private static final int ZERO_OTHERS = 1 << 7;
+    private static final int WORDS = 1 << 7;
+    private static final int TILE_CONFIG = 0x49;
+    private static final int TILE_MEMORY = 0x4B;
 
     private final boolean wide;
 
@@ -82,7 +89,7 @@ public final class X86Assembler extends Assembler {
         if (!wide) {
             throw new IllegalArgumentException("vectors of 256 bits broadcast no operand");
         }
-        evex(MAP_0F38, P66, vector(d), vector(n), general(base) >> 3, 0, true);
+        evex(MAP_0F38, P66, vector(d), vector(n), general(base) >> 3, 0, BROADCAST);
         put(FMADD231);
         memory(d, base, offset, Float.BYTES);
     }
@@ -159,7 +166,103 @@ public final class X86Assembler extends Assembler {
         put(inRange("bits", bits, 0, 31));
     }
 
+    // Tile registers.
+
+    /** Sets up the tile registers as the 64 bytes at a label say. */
+    public void ldtilecfg(Label config) {
+        vex(MAP_0F38, NONE, 0, 0, 0, false);
+        put(TILE_CONFIG);
+        put(RBP); // without a mode: relative to the next instruction
+        distanceTo(config);
+    }
+
+    public void tilerelease() {
+        vex(MAP_0F38, NONE, 0, 0, 0, false);
+        put(TILE_CONFIG);
+        put(0xC0);
+    }
+
+    public void tilezero(int d) {
+        vex(MAP_0F38, PF2, tile(d), 0, 0, false);
+        put(TILE_CONFIG);
+        put(0xC0 | d << 3);
+    }
+
+    /** Loads a tile whose rows begin {@code pitch}, a register, apart. */
+    public void tileloadd(int d, int base, int pitch, int offset) {
+        tileMemory(PF2, d, base, pitch, offset);
+    }
+
+    public void tilestored(int base, int pitch, int offset, int s) {
+        tileMemory(PF3, s, base, pitch, offset);
+    }
+
+    /** d += n x m; rows of n have pairs of bf16 along k, rows of m are such pairs of columns. */
+    public void tdpbf16ps(int d, int n, int m) {
+        vex(MAP_0F38, PF3, tile(d), tile(m), 0, false);
+        put(0x5C);
+        put(0xC0 | d << 3 | tile(n));
+    }
+
+    private void tileMemory(int prefix, int t, int base, int pitch, int offset) {
+        if (general(pitch) == RSP) {
+            throw new IllegalArgumentException("the stack pointer is no pitch");
+        }
+        vex(MAP_0F38, prefix, tile(t), 0, pitch >> 3, general(base) >> 3, false);
+        put(TILE_MEMORY);
+        int mode = mode(base, offset, 1);
+        put(mode << 6 | t << 3 | RSP);
+        put((pitch & 7) << 3 | base & 7);
+        offset(mode, offset, 1);
+    }
+
+    // Masks.
+
+    /** mask = the lower 32 bits of s. */
+    public void kmov32(int mask, int s) {
+        vex(MAP_0F, PF2, mask(mask), 0, general(s) >> 3, false);
+        put(0x92);
+        put(0xC0 | mask << 3 | s & 7);
+    }
+
+    /** d = the 16-bit values in memory whose bits of the mask are set, 0 for the others. */
+    public void loadMasked16(int d, int mask, int base, int offset) {
+        if (!wide || mask(mask) == 0) {
+            throw new IllegalArgumentException("only vectors of 512 bits have masks, 1 to 7");
+        }
+        int base3 = general(base) >> 3;
+        evex(MAP_0F, PF2 | WORDS, vector(d), 0, base3, 0, ZERO_OTHERS | mask);
+        put(0x6F);
+        memory(d, base, offset, 64);
+    }
+
+    /** d = the lowest bits of s, 32 bits of them at most, as many as the lowest byte of n says. */
+    public void bzhi32(int d, int s, int n) {
+        vex(MAP_0F38, NONE, general(d), general(n), general(s) >> 3, false);
+        put(0xF5);
+        put(0xC0 | (d & 7) << 3 | s & 7);
+    }
+
     // General registers.
+
+    /** d = value, its sign extended. */
+    public void movImm(int d, int value) {
+        rexW(0, d);
+        put(0xC7);
+        put(0xC0 | d & 7);
+        put32(value);
+    }
+
+    public void shl(int d, int bits) {
+        rexW(0, d);
+        put(0xC1);
+        put(0xC0 | 4 << 3 | d & 7);
+        put(inRange("bits", bits, 0, 63));
+    }
+
+    public void andImm(int d, int value) {
+        immediate(4, d, value);
+    }
 
     public void mov(int d, int s) {
         twoRegisters(0x89, d, s);
@@ -240,6 +343,13 @@ public final class X86Assembler extends Assembler {
         put(0x90);
     }
 
+    /** Bytes that are no instructions. */
+    public void data(byte[] bytes) {
+        for (byte one : bytes) {
+            put(one);
+        }
+    }
+
     private void distanceTo(Label label) {
         branchTo(label);
         put32(0);
@@ -260,7 +370,7 @@ public final class X86Assembler extends Assembler {
             int map, int prefix, int opcode, int d, int n, int base, int offset, boolean one) {
         int high = general(base) >> 3;
         if (wide) {
-            evex(map, prefix, vector(d), vector(n), high, 0, false);
+            evex(map, prefix, vector(d), vector(n), high, 0, 0);
         } else {
             vex(map, prefix, vector(d), vector(n), high, true);
         }
@@ -270,7 +380,7 @@ public final class X86Assembler extends Assembler {
 
     private void vectorRegisters(int map, int prefix, int opcode, int d, int n, int m) {
         if (wide) {
-            evex(map, prefix, vector(d), vector(n), m >> 3 & 1, vector(m) >> 4, false);
+            evex(map, prefix, vector(d), vector(n), m >> 3 & 1, vector(m) >> 4, 0);
         } else {
             vex(map, prefix, vector(d), vector(n), vector(m) >> 3, true);
         }
@@ -295,22 +405,30 @@ public final class X86Assembler extends Assembler {
     }
 
     /** Two or three bytes: the upper bits of registers are inverted. */
-    private void vex(int map, int prefix, int reg, int n, int high, boolean bits256) {
+    private void vex(int map, int prefix, int reg, int n, int baseHigh, boolean bits256) {
+        vex(map, prefix, reg, n, 0, baseHigh, bits256);
+    }
+
+    private void vex(
+            int map, int prefix, int reg, int n, int indexHigh, int baseHigh, boolean bits256) {
         int rest = (~n & 15) << 3 | (bits256 ? 4 : 0) | prefix;
         int regHigh = ~reg >> 3 & 1;
-        if (map == MAP_0F && high == 0) {
+        if (map == MAP_0F && indexHigh == 0 && baseHigh == 0) {
             put(0xC5);
             put(regHigh << 7 | rest);
             return;
         }
         put(0xC4);
-        put(regHigh << 7 | 1 << 6 | (high ^ 1) << 5 | map);
+        put(regHigh << 7 | (indexHigh ^ 1) << 6 | (baseHigh ^ 1) << 5 | map);
         put(rest);
     }
 
-    /** Four bytes for 512 bits: the upper bits of registers are inverted. */
-    private void evex(
-            int map, int prefix, int reg, int n, int rmBit3, int rmBit4, boolean broadcast) {
+    /**
+     * Four bytes for 512 bits: the upper bits of registers are inverted.
+     *
+     * @param more bits of the last byte: {@link #BROADCAST}, or a mask
+     */
+    private void evex(int map, int prefix, int reg, int n, int rmBit3, int rmBit4, int more) {
         put(0x62);
         put(
                 (~reg >> 3 & 1) << 7
@@ -319,7 +437,7 @@ public final class X86Assembler extends Assembler {
                         | (~reg >> 4 & 1) << 4
                         | map);
         put((~n & 15) << 3 | 4 | prefix);
-        put(2 << 5 | (broadcast ? 1 << 4 : 0) | (~n >> 4 & 1) << 3);
+        put(2 << 5 | (~n >> 4 & 1) << 3 | more);
     }
 
     private void rexW(int reg, int base) {
@@ -367,6 +485,14 @@ public final class X86Assembler extends Assembler {
         } else if (mode == 2) {
             put32(offset);
         }
+    }
+
+    private static int tile(int number) {
+        return inRange("tile register", number, 0, 7);
+    }
+
+    private static int mask(int number) {
+        return inRange("mask", number, 0, 7);
     }
 
     private int vector(int number) {

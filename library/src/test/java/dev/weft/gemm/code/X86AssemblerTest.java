@@ -51,7 +51,50 @@ class X86AssemblerTest {
                     "vfmadd231ps zmm%d, zmm%d, DWORD PTR %s{1to16}",
                     a -> a.vfmadd231psBroadcast(d, n, base, offset), d, n, at(base, offset));
         }
+        masks();
+        tiles();
         table.check("avx512.txt", () -> new X86Assembler(512));
+    }
+
+    private void masks() {
+        for (int i = 0; i < OFFSETS.length; i++) {
+            int base = BASES[i % BASES.length];
+            int offset = OFFSETS[i];
+            int d = 11 * i % 32;
+            int mask = 1 + i % 7;
+            add(
+                    "vmovdqu16 zmm%d{k%d}{z}, ZMMWORD PTR %s",
+                    a -> a.loadMasked16(d, mask, base, offset), d, mask, at(base, offset));
+        }
+        add("kmovd k1, esi", a -> a.kmov32(1, X86Assembler.RSI));
+        add("kmovd k6, r10d", a -> a.kmov32(6, X86Assembler.R10));
+        add("bzhi esi, esi, eax", a -> a.bzhi32(6, 6, 0));
+        add("bzhi r9d, edx, r11d", a -> a.bzhi32(9, 2, 11));
+        add("bzhi ecx, r8d, edi", a -> a.bzhi32(1, 8, 7));
+    }
+
+    private void tiles() {
+        add("ldtilecfg [rip]", X86AssemblerTest::loadConfigBehind);
+        add("tilerelease", X86Assembler::tilerelease);
+        for (int i = 0; i < 8; i++) {
+            int d = i;
+            int n = (i + 3) % 8;
+            int m = (i + 5) % 8;
+            add("tilezero tmm%d", a -> a.tilezero(d), d);
+            add("tdpbf16ps tmm%d, tmm%d, tmm%d", a -> a.tdpbf16ps(d, n, m), d, n, m);
+            int base = BASES[i % BASES.length];
+            int pitch = new int[] {1, 9, 5, 3, 12, 13, 15, 0}[i];
+            int offset = OFFSETS[i];
+            String memory = at(base, offset).replaceFirst("(\\w+)", "$1+" + NAMES[pitch] + "*1");
+            add("tileloadd tmm%d, %s", a -> a.tileloadd(d, base, pitch, offset), d, memory);
+            add("tilestored %s, tmm%d", a -> a.tilestored(base, pitch, offset, d), memory, d);
+        }
+    }
+
+    private static void loadConfigBehind(X86Assembler code) {
+        Assembler.Label config = new Assembler.Label();
+        code.ldtilecfg(config);
+        code.place(config);
     }
 
     private void vectors(String name, String size, int last) {
@@ -125,6 +168,9 @@ class X86AssemblerTest {
         add("add %s, %d", a -> a.addImm(d, value), one, value);
         add("sub %s, %d", a -> a.subImm(d, value), one, value);
         add("cmp %s, %d", a -> a.cmpImm(d, value), one, value);
+        add("and %s, %d", a -> a.andImm(d, value), one, value);
+        add("mov %s, %d", a -> a.movImm(d, value), one, value);
+        add("shl %s, %d", a -> a.shl(d, 4 * d), one, 4 * d);
         add("dec %s", a -> a.dec(d), one);
         add("push %s", a -> a.push(d), one);
         add("pop %s", a -> a.pop(d), one);
@@ -147,6 +193,11 @@ class X86AssemblerTest {
         refused(
                 "vectors of 256 bits broadcast no operand",
                 () -> code.vfmadd231psBroadcast(0, 0, 0, 0));
+        refused("tile register 8: expected 0 to 7", () -> code.tdpbf16ps(0, 8, 0));
+        refused("the stack pointer is no pitch", () -> code.tileloadd(0, 0, X86Assembler.RSP, 0));
+        refused(
+                "only vectors of 512 bits have masks, 1 to 7",
+                () -> code.loadMasked16(0, 1, X86Assembler.RAX, 0));
         refused("vectors of 128 bits: expected 256 or 512", () -> new X86Assembler(128));
     }
 

@@ -5,9 +5,11 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.GuardedMemory;
+import dev.weft.ffi.TileRegisters;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -21,6 +23,7 @@ import java.util.concurrent.TimeUnit;
  * Runs kernels for x86_64: in this process where it is one, otherwise in a program under qemu. Both
  * put each operand right before a page that nobody may touch.
  */
+@SuppressWarnings("restricted")
 final class X86Machine {
 
     private static final boolean NATIVE = System.getProperty("os.arch").equals("amd64");
@@ -35,7 +38,7 @@ final class X86Machine {
     static Optional<String> unavailable(String feature) {
         if (NATIVE) {
             return Processor.here().features().contains(feature)
-                    ? Optional.empty()
+                    ? feature.startsWith("amx") ? TileRegisters.unavailable() : Optional.empty()
                     : Optional.of("this processor has no " + feature);
         }
         if (!feature.equals("avx2")) {
@@ -65,8 +68,8 @@ final class X86Machine {
             byte[] code, int entry, byte[] a, byte[] b, byte[] c, byte[] arguments) {
         try (GuardedMemory memory = new GuardedMemory(GuardedMemory.Flush.WITH_END)) {
             MemorySegment result = copy(memory, c);
-            ExecutableMemory.of(code)
-                    .bind(entry, KERNEL)
+            Linker.nativeLinker()
+                    .downcallHandle(ExecutableMemory.of(code).entry(entry), KERNEL)
                     .invokeExact(
                             copy(memory, a).address(),
                             copy(memory, b).address(),

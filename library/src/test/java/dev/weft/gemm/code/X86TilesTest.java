@@ -125,8 +125,10 @@ class X86TilesTest {
                         bytes(new float[expected.length]),
                         0,
                         0,
+                        0,
                         depth,
                         (long) pitch * type.bytes(),
+                        0,
                         count);
         assertArrayEquals(bytes(expected), found, () -> type + ", " + count + " x " + depth);
     }
