@@ -1,6 +1,6 @@
-"""One fp32 product per line of input, by NumPy or PyTorch, stepped by weft bench.
+"""One product per line of input, by NumPy or PyTorch, stepped by weft bench.
 
-    product_peer.py numpy|torch M N K THREADS
+    product_peer.py numpy|torch M N K THREADS fp32|bf16
 
 Answers "ready NAME VERSION" first, then every line: "s" with the nanoseconds of one product,
 "c" with the product's weighted sum. The environment limits the threads.
@@ -34,17 +34,24 @@ def main():
         import torch
 
         torch.set_num_threads(threads)
-        left, right, target = torch.from_numpy(a), torch.from_numpy(b), torch.from_numpy(c)
+        dtype = torch.bfloat16 if sys.argv[6] == "bf16" else torch.float32
+        left, right, target = (torch.from_numpy(x).to(dtype) for x in (a, b, c))
         print("ready PyTorch", torch.__version__, flush=True)
 
         def product():
             torch.matmul(left, right, out=target)
+
+        def result():
+            return target.float().numpy()
 
     else:
         print("ready NumPy", np.__version__, flush=True)
 
         def product():
             np.matmul(a, b, out=c)
+
+        def result():
+            return c
 
     for line in sys.stdin:
         if line.startswith("s"):
@@ -53,7 +60,7 @@ def main():
             print(time.perf_counter_ns() - start, flush=True)
         elif line.startswith("c"):
             rows, cols = values(3, m).astype(np.float64), values(4, n).astype(np.float64)
-            print(repr(float(rows @ (c.astype(np.float64) @ cols))), flush=True)
+            print(repr(float(rows @ (result().astype(np.float64) @ cols))), flush=True)
 
 
 main()

@@ -109,7 +109,11 @@ final class FusedCase implements BenchCase {
             peer.takeNs();
             String peerName = mpi.kind().label() + " + " + library.name();
             MadeUpData.requireSame(
-                    peerName, shape, MadeUpData.checksum(weft.product()), peer.checksum());
+                    peerName,
+                    shape,
+                    DType.FP32,
+                    MadeUpData.checksum(weft.product()),
+                    peer.checksum());
             Interleaved.Outcome outcome =
                     new Interleaved(Interleaved.Effort.of(settings.quick()))
                             .measure(

@@ -23,7 +23,11 @@ final class ProductCase implements BenchCase {
                     Shape.cube(1024),
                     Shape.cube(2048),
                     new Shape(512, 1024, 4096),
-                    new Shape(2048, 1024, 2048));
+                    new Shape(2048, 1024, 2048),
+                    new Shape(4096, 8, 4096),
+                    new Shape(4096, 16, 4096),
+                    new Shape(4096, 64, 4096),
+                    new Shape(256, 512, 32768));
 
     private static final List<Shape> QUICK_SHAPES =
             List.of(Shape.cube(256), new Shape(192, 256, 320));
@@ -72,13 +76,16 @@ final class ProductCase implements BenchCase {
             turns.addOpenBlas(openBlas);
         }
         for (String module : python) {
-            turns.addPython(module, settings.folder());
+            turns.addPython(module, DType.FP32, settings.folder());
         }
         // Narrow inputs are looked at with the fewest and the most threads.
         boolean edge = threads == 1 || threads == settings.cores();
         if (edge && shape.m() == shape.n() && shape.m() == shape.k()) {
             turns.addWeft(DType.FP16);
             turns.addWeft(DType.BF16);
+            if (python.contains("torch")) {
+                turns.addPython("torch", DType.BF16, settings.folder());
+            }
         }
         if (Gemms.nativeUnavailable().isEmpty()) {
             turns.addPeak();

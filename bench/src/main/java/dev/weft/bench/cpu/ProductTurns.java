@@ -17,6 +17,7 @@ import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +28,6 @@ import java.util.Map;
  */
 final class ProductTurns implements AutoCloseable {
 
-    private static final int WEFT = 0;
     private static final int NONE = -1;
 
     private final Shape shape;
@@ -35,10 +35,12 @@ final class ProductTurns implements AutoCloseable {
     private final Resources opened = new Resources();
     private final List<Interleaved.Turn> turns = new ArrayList<>();
     private final List<Comparison> comparisons = new ArrayList<>();
-    private Operands operands;
-    private WeftRanks weft;
+    private final Map<DType, Weft> weft = new EnumMap<>(DType.class);
     private FmaPeak peak;
     private int peakTurn = NONE;
+
+    /** Weft with inputs of one type. */
+    private record Weft(Operands operands, WeftRanks ranks, int turn) {}
 
     /** A row to come: one turn's speed over another's. */
     private record Comparison(String types, String peer, int faster, int other) {}
@@ -54,30 +56,40 @@ final class ProductTurns implements AutoCloseable {
         WeftRanks ranks =
                 opened.add(new WeftRanks(1, own, false, op -> op.computeWorkers(threads)));
         ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
-        if (weft == null) {
-            operands = own;
-            weft = ranks;
-        } else {
-            comparisons.add(new Comparison(type.label(), "weft fp32", turns.size(), WEFT));
+        if (type != DType.FP32) {
+            comparisons.add(
+                    new Comparison(
+                            type.label(), "weft fp32", turns.size(), weft.get(DType.FP32).turn));
         }
+        weft.put(type, new Weft(own, ranks, turns.size()));
         turns.add(() -> ranks.takeNs(View.PIPELINED));
     }
 
     void addOpenBlas(OpenBlasLibrary library) {
+        Weft fp32 = weft.get(DType.FP32);
         OpenBlasProduct product =
-                opened.add(new OpenBlasProduct(library, operands.a(), operands.b(), threads));
-        comparisons.add(new Comparison("fp32", library.name(), WEFT, turns.size()));
+                opened.add(
+                        new OpenBlasProduct(
+                                library, fp32.operands.a(), fp32.operands.b(), threads));
+        comparisons.add(new Comparison("fp32", library.name(), fp32.turn, turns.size()));
         turns.add(product::takeNs);
     }
 
-    void addPython(String module, Path folder) throws IOException, InterruptedException {
+    /** Beside Weft with inputs of the same type, which was added before. */
+    void addPython(String module, DType type, Path folder)
+            throws IOException, InterruptedException {
         Path program = Programs.source(PythonProduct.PROGRAM, folder);
         PythonProduct product =
-                opened.add(new PythonProduct(module, program, folder, shape, threads));
+                opened.add(new PythonProduct(module, program, folder, shape, type, threads));
         product.takeNs();
+        Weft own = weft.get(type);
         MadeUpData.requireSame(
-                product.name(), shape, MadeUpData.checksum(weft.product()), product.checksum());
-        comparisons.add(new Comparison("fp32", product.name(), WEFT, turns.size()));
+                product.name(),
+                shape,
+                type,
+                MadeUpData.checksum(own.ranks.product()),
+                product.checksum());
+        comparisons.add(new Comparison(type.label(), product.name(), own.turn, turns.size()));
         turns.add(product::takeNs);
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.bench.measure;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.stream.LongStream;
 
@@ -59,20 +60,24 @@ public final class MadeUpData {
     }
 
     /**
-     * How far the sums of two right fp32 products may lie apart. Rounding errors are independent
-     * and a hundred times smaller; one element that is another's moves the sum by more.
+     * How far the sums of two right products may lie apart. Rounding errors are independent. Those
+     * of fp32 are a hundred times smaller, and one element that is another's moves the sum by more.
+     * A product rounded to bf16 has its sum fifteen times nearer.
      */
-    public static double tolerance(Shape shape) {
-        return EPS32 * shape.k() * Math.sqrt((double) shape.m() * shape.n());
+    public static double tolerance(Shape shape, DType type) {
+        double elements = (double) shape.m() * shape.n();
+        return type == DType.FP32
+                ? EPS32 * shape.k() * Math.sqrt(elements)
+                : 0x1p-14 * Math.sqrt(elements * shape.k());
     }
 
     /** Ends the bench where the sums say that one of the products is wrong. */
-    public static void requireSame(String who, Shape shape, double weft, double peer) {
+    public static void requireSame(String who, Shape shape, DType type, double weft, double peer) {
         // Not "> tolerance": a NaN must count as wrong.
-        if (!(Math.abs(weft - peer) <= tolerance(shape))) {
+        if (!(Math.abs(weft - peer) <= tolerance(shape, type))) {
             throw new IllegalStateException(
                     "%s and Weft differ at %s: weighted sums of the product %s and %s, expected within %s"
-                            .formatted(who, shape, peer, weft, tolerance(shape)));
+                            .formatted(who, shape, peer, weft, tolerance(shape, type)));
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.weft.bench.peers;
 
 import dev.weft.bench.measure.Shape;
+import dev.weft.tensor.DType;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -16,12 +17,22 @@ public final class PythonProduct implements AutoCloseable {
     private final String name;
 
     /**
-     * @param module {@code numpy} or {@code torch}
+     * @param module {@code numpy}, which has fp32 alone, or {@code torch}
+     * @param type of A, B and the product: fp32 or bf16
      */
-    public PythonProduct(String module, Path program, Path folder, Shape shape, int threads)
+    public PythonProduct(
+            String module, Path program, Path folder, Shape shape, DType type, int threads)
             throws IOException, InterruptedException {
         List<String> command =
-                Stream.of("python3", program, module, shape.m(), shape.n(), shape.k(), threads)
+                Stream.of(
+                                "python3",
+                                program,
+                                module,
+                                shape.m(),
+                                shape.n(),
+                                shape.k(),
+                                threads,
+                                type.label())
                         .map(String::valueOf)
                         .toList();
         process = SteppedProcess.started(module, command, environment(threads), folder);

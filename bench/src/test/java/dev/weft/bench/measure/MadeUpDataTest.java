@@ -32,17 +32,17 @@ class MadeUpDataTest {
             Matrix c = new Float64Oracle(a, b, false).golden(0, shape.m(), arena, rows -> {});
             ProductCheck.require("golden", a, b, c);
             double right = MadeUpData.checksum(c);
-            MadeUpData.requireSame("itself", shape, right, right);
+            MadeUpData.requireSame("itself", shape, DType.FP32, right, right);
             c.set(31, 17, c.get(31, 18));
             double wrong = MadeUpData.checksum(c);
             var failure =
                     assertThrows(
                             IllegalStateException.class,
-                            () -> MadeUpData.requireSame("peer", shape, right, wrong));
+                            () -> MadeUpData.requireSame("peer", shape, DType.FP32, right, wrong));
             assertTrue(failure.getMessage().contains("70 x 50 x 90"), failure.getMessage());
             assertThrows(
                     IllegalStateException.class,
-                    () -> MadeUpData.requireSame("peer", shape, right, Double.NaN));
+                    () -> MadeUpData.requireSame("peer", shape, DType.FP32, right, Double.NaN));
             assertThrows(IllegalStateException.class, () -> ProductCheck.require("wrong", a, b, c));
         }
     }
