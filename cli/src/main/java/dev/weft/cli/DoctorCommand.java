@@ -43,6 +43,7 @@ final class DoctorCommand extends WeftCommand {
         line("Caches", caches());
         line("Memory", memory());
         line("Product engine", engine());
+        line("  for bf16", bf16Engine());
         line("Waiting", Futex.unavailable().map(why -> "polling: " + why).orElse("futex"));
         line("Shared memory", sharedMemory());
         line("MPI", Mpi.unavailable().map(DoctorCommand::missing).orElseGet(DoctorCommand::mpi));
@@ -54,10 +55,16 @@ final class DoctorCommand extends WeftCommand {
     }
 
     private static String engine() {
-        String name = Gemms.auto().name();
+        String name = Gemms.portable().name();
         return Gemms.nativeUnavailable()
                 .map(why -> name + ", slower than machine code: " + why)
                 .orElse(name + ", machine code for this processor");
+    }
+
+    private static String bf16Engine() {
+        return Gemms.amxUnavailable()
+                .map(why -> "the same: " + why)
+                .orElse("amx, machine code for this processor");
     }
 
     private void line(String label, String value) {

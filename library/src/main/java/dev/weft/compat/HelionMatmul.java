@@ -28,7 +28,7 @@ final class HelionMatmul {
     private final int splits;
     private final int rank;
     private final Fabric group;
-    private final Gemm engine = Gemms.auto();
+    private final Gemm engine;
     private final long blockRows;
     private final long blockCols;
     private final AtomicInteger next = new AtomicInteger();
@@ -57,6 +57,7 @@ final class HelionMatmul {
         this.splits = splits;
         this.rank = rank;
         this.group = progress.group();
+        this.engine = Gemms.auto(a.dtype(), b.dtype());
         this.blockRows = config == null ? engine.blockRows() : config.blockM();
         this.blockCols = config == null ? c.cols() : Math.min(c.cols(), config.blockN());
         for (long col = 0; col < c.cols(); col += blockCols) {

@@ -28,21 +28,24 @@ public interface Gemm {
         return 1L << 20;
     }
 
-    /**
-     * Whether a row's product has the same bits in whatever call and with whatever other rows it is
-     * computed. Where not, only the float64 bound is promised, and a pipelined product may differ
-     * from an unfused one in its last bits.
-     */
-    default boolean sameBitsForAnyRows() {
-        return true;
+    /** What an engine promises of the bits of its products. */
+    enum Bits {
+        /**
+         * Each element is the chain of fused multiply-adds over k in order, in fp32: the same on
+         * every machine, and in whatever call and with whatever other rows it is computed.
+         */
+        PORTABLE,
+        /**
+         * The same in whatever call and with whatever other rows, but only with this engine: it
+         * adds in an order of its own.
+         */
+        OWN,
+        /** None; only the float64 bound holds. */
+        NONE
     }
 
-    /**
-     * Whether an element is the chain of one fused multiply-add per k, in order, in fp32. All such
-     * engines give the same bits, on any machine; the others have bits of their own.
-     */
-    default boolean chainsMultiplyAdds() {
-        return true;
+    default Bits bits() {
+        return Bits.PORTABLE;
     }
 
     /** Whether A and B may be of this type. C may be of any. */

@@ -3,7 +3,10 @@ package dev.weft.gemm;
 import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.telemetry.Fallback;
+import dev.weft.tensor.DType;
+import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * Chooses an engine. Any thread may call it. The vector engine's class is loaded only after the
@@ -11,57 +14,100 @@ import java.util.Optional;
  */
 public final class Gemms {
 
+    /** Of all engines, and of the choices among them. */
+    public static final List<String> NAMES =
+            List.of("auto", "portable", "native", "amx", "vector", "scalar", "openblas");
+
     private static final String VECTOR_MODULE = "jdk.incubator.vector";
     private static final String HOW_TO_GET_IT = "start Java with --add-modules " + VECTOR_MODULE;
 
     private Gemms() {}
 
+    /** The fastest engine for operands of these types: AMX for bf16, where it is here. */
+    public static Gemm auto(DType a, DType b) {
+        boolean bf16 = a == DType.BF16 && b == DType.BF16;
+        return bf16 && Amx.CODE.missing == null ? new TiledGemm(Amx.CODE.tiles) : portable();
+    }
+
     /**
-     * Machine code where there is some for this machine; else, which is logged, the vector engine,
-     * or the scalar one where Java lacks the Vector API.
+     * The fastest engine whose bits are the same on every machine: machine code where there is some
+     * for this machine; else, which is logged, the vector engine, or the scalar one where Java
+     * lacks the Vector API.
      */
-    public static Gemm auto() {
-        if (MachineCode.MISSING == null) {
-            return new TiledGemm(MachineCode.TILES);
+    public static Gemm portable() {
+        if (Fp32.CODE.missing == null) {
+            return new TiledGemm(Fp32.CODE.tiles);
         }
         Gemm other = vectorModulePresent() ? new TiledGemm(Vectors.TILES) : new ScalarGemm();
         String slower = "engine " + other.name() + ", which is slower";
-        Fallback.tell(slower, MachineCode.MISSING);
+        Fallback.tell(slower, Fp32.CODE.missing);
         return other;
     }
 
     /**
-     * The engine called {@code auto}, {@code native}, {@code vector}, {@code scalar} or {@code
-     * openblas}; the last is never taken by itself, since it does not promise bits.
+     * The engine called {@code auto}, {@code portable}, {@code native}, {@code amx}, {@code
+     * vector}, {@code scalar} or {@code openblas}; the last is never taken by itself, since it does
+     * not promise bits.
+     *
+     * @param a the type of A, and {@code b} that of B; refused where the engine does not take them
      */
+    public static Gemm byName(String name, DType a, DType b) {
+        Gemm engine =
+                switch (name) {
+                    case "auto" -> auto(a, b);
+                    case "portable" -> portable();
+                    case "native" -> Fp32.CODE.engine(name);
+                    case "amx" -> Amx.CODE.engine(name);
+                    case "scalar" -> new ScalarGemm();
+                    case "vector" -> {
+                        if (!vectorModulePresent()) {
+                            throw new IllegalArgumentException(
+                                    "engine 'vector' needs module "
+                                            + VECTOR_MODULE
+                                            + ": "
+                                            + HOW_TO_GET_IT);
+                        }
+                        yield new TiledGemm(Vectors.TILES);
+                    }
+                    case "openblas" -> new OpenBlasGemm();
+                    default -> throw unknown(name);
+                };
+        if (!engine.multiplies(a) || !engine.multiplies(b)) {
+            throw new IllegalArgumentException(
+                    "engine '%s' does not multiply %s with %s: it takes bf16 alone"
+                            .formatted(name, a.label(), b.label()));
+        }
+        return engine;
+    }
+
+    /** The same for operands of fp32, or where their type makes no difference. */
     public static Gemm byName(String name) {
-        return switch (name) {
-            case "auto" -> auto();
-            case "native" -> {
-                if (MachineCode.MISSING != null) {
-                    throw new IllegalArgumentException("engine 'native': " + MachineCode.MISSING);
-                }
-                yield new TiledGemm(MachineCode.TILES);
-            }
-            case "scalar" -> new ScalarGemm();
-            case "vector" -> {
-                if (!vectorModulePresent()) {
-                    throw new IllegalArgumentException(
-                            "engine 'vector' needs module " + VECTOR_MODULE + ": " + HOW_TO_GET_IT);
-                }
-                yield new TiledGemm(Vectors.TILES);
-            }
-            case "openblas" -> new OpenBlasGemm();
-            default ->
-                    throw new IllegalArgumentException(
-                            "unknown engine '%s': expected auto, native, vector, scalar or openblas"
-                                    .formatted(name));
+        return byName(name, DType.FP32, DType.FP32);
+    }
+
+    /** What to throw for a name that is none of {@link #NAMES}. */
+    public static IllegalArgumentException unknown(String name) {
+        return new IllegalArgumentException(
+                "unknown engine '%s': expected one of %s"
+                        .formatted(name, String.join(", ", NAMES)));
+    }
+
+    /** An engine with the bits of the one that has this {@link Gemm#name}. */
+    public static Gemm withBitsOf(String engine) {
+        return switch (engine) {
+            case "amx", "openblas" -> byName(engine, DType.BF16, DType.BF16);
+            default -> portable();
         };
     }
 
     /** Why there is no machine code for this machine, or empty where there is. */
     public static Optional<String> nativeUnavailable() {
-        return Optional.ofNullable(MachineCode.MISSING);
+        return Optional.ofNullable(Fp32.CODE.missing);
+    }
+
+    /** Why this machine does not multiply bf16 with AMX, or empty where it does. */
+    public static Optional<String> amxUnavailable() {
+        return Optional.ofNullable(Amx.CODE.missing);
     }
 
     private static boolean vectorModulePresent() {
@@ -73,26 +119,37 @@ public final class Gemms {
         static final Tiles TILES = new VectorTiles();
     }
 
-    /** Written when it is first needed, once for the process. */
-    private static final class MachineCode {
-        static final Tiles TILES;
+    /** Machine code, written when it is first needed, once for the process. */
+    private static final class Fp32 {
+        static final MachineCode CODE = MachineCode.of(TileCode::forThisMachine);
+    }
 
-        /** Why there is none, or null. */
-        static final String MISSING;
+    private static final class Amx {
+        static final MachineCode CODE = MachineCode.of(TileCode::amx);
+    }
 
-        static {
-            Tiles tiles = null;
-            String missing = null;
+    /**
+     * @param missing why there is none, else null
+     */
+    private record MachineCode(Tiles tiles, String missing) {
+
+        static MachineCode of(Supplier<Tiles> writer) {
             try {
-                tiles = TileCode.forThisMachine();
+                return new MachineCode(writer.get(), null);
             } catch (IllegalStateException e) {
-                missing = String.valueOf(e.getMessage());
+                return new MachineCode(null, String.valueOf(e.getMessage()));
             } catch (LinkageError e) {
                 // Java forbids native calls.
-                missing = String.valueOf(e.getCause() == null ? e : e.getCause().getMessage());
+                Throwable cause = e.getCause() == null ? e : e.getCause();
+                return new MachineCode(null, String.valueOf(cause.getMessage()));
             }
-            TILES = tiles;
-            MISSING = missing;
+        }
+
+        Gemm engine(String name) {
+            if (missing != null) {
+                throw new IllegalArgumentException("engine '" + name + "': " + missing);
+            }
+            return new TiledGemm(tiles);
         }
     }
 }

@@ -49,13 +49,8 @@ final class OpenBlasGemm implements Gemm {
     }
 
     @Override
-    public boolean sameBitsForAnyRows() {
-        return false;
-    }
-
-    @Override
-    public boolean chainsMultiplyAdds() {
-        return false;
+    public Bits bits() {
+        return Bits.NONE;
     }
 
     @Override

@@ -56,8 +56,8 @@ final class TiledGemm implements Gemm {
     }
 
     @Override
-    public boolean chainsMultiplyAdds() {
-        return tiles.type() == DType.FP32;
+    public Bits bits() {
+        return tiles.type() == DType.FP32 ? Bits.PORTABLE : Bits.OWN;
     }
 
     @Override

@@ -5,11 +5,11 @@
  * <p>Invariant, on which every bitwise guarantee of Weft rests: each element of the product is the
  * chain of fused multiply-adds over k = 0 .. K-1 in fp32, starting from +0, whatever the blocking,
  * the vector width and the number of rows in a call; the result is rounded once to the output type.
- * Library engines (OpenBLAS) keep to no such chain and promise the float64 bound alone: {@link
- * dev.weft.gemm.Gemm#sameBitsForAnyRows}.
+ * AMX adds in an order of its own, which is the same for any rows. Library engines (OpenBLAS)
+ * promise the float64 bound alone: {@link dev.weft.gemm.Gemm.Bits}.
  *
  * <pre>{@code
- * Gemm engine = Gemms.auto();
+ * Gemm engine = Gemms.auto(a.dtype(), b.dtype());
  * PackedB packed = engine.pack(b, false, arena);
  * Scratch scratch = engine.scratch(b.rows(), b.cols(), arena);
  * engine.multiply(a, 0, a.rows(), packed, c, 0, scratch);

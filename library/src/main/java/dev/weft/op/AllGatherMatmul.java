@@ -138,7 +138,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
 
     @Override
     public boolean sameBitsForAnyRows() {
-        return engine.sameBitsForAnyRows();
+        return engine.bits() != Gemm.Bits.NONE;
     }
 
     @Override

@@ -25,6 +25,7 @@ import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
@@ -56,7 +57,11 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     @Override
     public AllGatherMatmulBuilder engine(String name) {
-        return engine(Gemms.byName(name));
+        if (!Gemms.NAMES.contains(name)) {
+            throw Gemms.unknown(name);
+        }
+        this.gemm = null;
+        return super.engine(name);
     }
 
     /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
@@ -92,7 +97,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
         agree(wanted);
-        Gemm engine = gemm == null ? Gemms.auto() : gemm;
+        Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
@@ -122,6 +127,38 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             new OperatorResources(arena, regions).close();
             throw e;
         }
+    }
+
+    /** One that ranks on unlike machines can all have, where it was left to Weft. Collective. */
+    private Gemm agreedEngine(Description wanted) {
+        String name = wanted.engine() == null ? "auto" : wanted.engine();
+        DType aType = wanted.aType();
+        // One engine for all right-hand sides: it must take the type of each.
+        DType bType =
+                sides.stream()
+                        .map(side -> side.matrix().dtype())
+                        .filter(type -> type != aType)
+                        .findFirst()
+                        .orElse(aType);
+        Gemm own = gemm == null ? Gemms.byName(name, aType, bType) : gemm;
+        return agreedEngine(fabric, own, gemm == null && name.equals("auto"));
+    }
+
+    /**
+     * @param free whether another one may be taken
+     */
+    static Gemm agreedEngine(Fabric fabric, Gemm own, boolean free) {
+        long bits = own.bits().ordinal();
+        if (Arrays.stream(fabric.exchange(bits)).allMatch(other -> other == bits)) {
+            return own;
+        }
+        Gemm common = free ? Gemms.portable() : own;
+        new Agreement(fabric)
+                .on(
+                        "the engine's bits (0 the same on every machine, 1 those of AMX, 2 any)",
+                        common.bits().ordinal())
+                .settle();
+        return common;
     }
 
     private AutoChoice.Choice<AllGatherMatmul> choose(Planning planning, Prepared prepared) {

@@ -118,8 +118,16 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     }
 
     /**
-     * The name of what multiplies, by default the best there is: on the CPU {@code vector}, {@code
-     * scalar} or {@code openblas}, on a GPU {@code gated} or {@code cublas}.
+     * The name of what multiplies: on a GPU {@code gated} or {@code cublas}; on the CPU
+     *
+     * <ul>
+     *   <li>{@code auto}, the default: AMX for bf16 where every rank's machine has it, else {@code
+     *       portable};
+     *   <li>{@code portable}: the fastest whose bits are the same on every machine;
+     *   <li>{@code native} (machine code), {@code vector} or {@code scalar}: one of those;
+     *   <li>{@code amx}: bf16 alone, with bits of its own;
+     *   <li>{@code openblas}, which promises no bits.
+     * </ul>
      */
     public B engine(String name) {
         this.engine = name;

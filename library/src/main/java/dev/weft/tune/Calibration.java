@@ -10,13 +10,17 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 
 /**
  * Measures what products, copies and signals cost on this machine while all its cores are busy. It
@@ -44,22 +48,25 @@ public final class Calibration implements AutoCloseable {
      */
     private static final double IN_A_CALL = 0.75;
 
-    private final Gemm gemm;
+    private final Function<DType, Gemm> engines;
     private final Effort effort;
     private final ProbeBuffers buffers;
     private final CopyProbe copies;
     private final long endNs;
     private final Map<DType, ProductProbe> products = new EnumMap<>(DType.class);
     private final List<Transport> transports = new ArrayList<>();
-    private double operationsPerNs;
 
     /** What one round has measured of copies and signals. */
     private record Transport(
             double aloneGbps, double togetherGbps, double transferUs, double wakeUs) {}
 
-    /** Warms the engine up, for two thirds of the time that {@code effort} allows at most. */
-    public Calibration(Gemm gemm, Set<DType> aTypes, Effort effort) {
-        this.gemm = gemm;
+    /**
+     * Warms engines up, for two thirds of the time that {@code effort} allows at most.
+     *
+     * @param engines what multiplies an A of a type
+     */
+    public Calibration(Function<DType, Gemm> engines, Set<DType> aTypes, Effort effort) {
+        this.engines = engines;
         this.effort = effort;
         long mostNs = effort.mostPerType().toNanos();
         this.endNs = System.nanoTime() + aTypes.size() * mostNs;
@@ -67,10 +74,12 @@ public final class Calibration implements AutoCloseable {
         this.copies = new CopyProbe(threads, effort.bufferBytes());
         this.buffers = new ProbeBuffers(threads, effort.bufferBytes());
         try {
-            operationsPerNs = operationsPerNs();
+            Map<String, Double> speeds = new HashMap<>();
             for (DType type : aTypes) {
-                ProductProbe probe =
-                        new ProductProbe(gemm, type, buffers, effort.inners(), operationsPerNs);
+                Gemm gemm = engines.apply(type);
+                double speed =
+                        speeds.computeIfAbsent(gemm.name(), name -> operationsPerNs(gemm, type));
+                ProductProbe probe = new ProductProbe(gemm, type, buffers, effort.inners(), speed);
                 probe.warmUp(effort.heartbeat(), mostNs * 2 / 3);
                 products.put(type, probe);
             }
@@ -81,13 +90,13 @@ public final class Calibration implements AutoCloseable {
     }
 
     /** Measures this machine, with all ranks on one host, for all types of A. */
-    public static Machine measure(Gemm gemm, Effort effort) {
-        return measure(gemm, EnumSet.allOf(DType.class), effort);
+    public static Machine measure(Function<DType, Gemm> engines, Effort effort) {
+        return measure(engines, EnumSet.allOf(DType.class), effort);
     }
 
-    /** Measures this machine for the given engine and types of A. */
-    public static Machine measure(Gemm gemm, Set<DType> aTypes, Effort effort) {
-        try (Calibration calibration = new Calibration(gemm, aTypes, effort)) {
+    /** Measures this machine for the given engines and types of A. */
+    public static Machine measure(Function<DType, Gemm> engines, Set<DType> aTypes, Effort effort) {
+        try (Calibration calibration = new Calibration(engines, aTypes, effort)) {
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
                 calibration.forget();
                 calibration.round(calibration::isOver);
@@ -109,7 +118,7 @@ public final class Calibration implements AutoCloseable {
     /** Whether products were far slower than when warm: such a model would mislead for long. */
     private boolean isDisturbed() {
         return products.values().stream()
-                .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * operationsPerNs);
+                .anyMatch(probe -> probe.fit().costs().gflops() < LEAST_OF_WARM * probe.speed());
     }
 
     /** Drops all rounds. */
@@ -150,6 +159,7 @@ public final class Calibration implements AutoCloseable {
             costs.put(probe.getKey(), fitted.costs());
             blockUs = Math.max(blockUs, fitted.blockUs());
         }
+        Gemm gemm = engines.apply(products.keySet().iterator().next());
         int cores = Runtime.getRuntime().availableProcessors();
         double alone = IN_A_CALL * median(Transport::aloneGbps);
         double wakeUs = median(Transport::wakeUs);
@@ -167,7 +177,7 @@ public final class Calibration implements AutoCloseable {
                         true);
         return new Machine(
                 Machines.HERE,
-                description(gemm),
+                description(engines),
                 List.of("measured on the machine itself"),
                 new CoreEngine(cores, cores, costs, blockUs, gemm.rowQuantum(), gemm.blockRows()),
                 new Machine.Memory(0, 2.0 * gemm.cacheBytes() / (1 << 20)),
@@ -184,16 +194,21 @@ public final class Calibration implements AutoCloseable {
     }
 
     /** Identifies a model: another engine or number of cores is another machine. */
-    static String description(Gemm gemm) {
-        return Runtime.getRuntime().availableProcessors() + " cores, engine " + gemm.name();
+    static String description(Function<DType, Gemm> engines) {
+        String names =
+                Arrays.stream(DType.values())
+                        .map(type -> engines.apply(type).name())
+                        .distinct()
+                        .collect(Collectors.joining(" and "));
+        return Runtime.getRuntime().availableProcessors() + " cores, engine " + names;
     }
 
     /** The approximate speed of the engine, once its kernels are compiled. */
-    private double operationsPerNs() {
+    private double operationsPerNs(Gemm gemm, DType type) {
         try (Arena arena = Arena.ofConfined()) {
             long rows = gemm.blockRows();
-            Matrix a = Matrix.allocate(arena, DType.FP32, rows, WARM_K);
-            Matrix b = Matrix.allocate(arena, DType.FP32, WARM_K, WARM_N);
+            Matrix a = Matrix.allocate(arena, type, rows, WARM_K);
+            Matrix b = Matrix.allocate(arena, type, WARM_K, WARM_N);
             Matrix c = Matrix.allocate(arena, DType.FP32, rows, WARM_N);
             var packed = gemm.pack(b, false, arena);
             var scratch = gemm.scratch(WARM_K, WARM_N, arena);

@@ -1,6 +1,7 @@
 package dev.weft.tune;
 
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
@@ -16,6 +17,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -29,7 +31,7 @@ public final class HostModel {
     private static final ReentrantLock IN_PROCESS = new ReentrantLock();
 
     /** Guarded by the lock. */
-    private static final Map<String, Machine> BY_ENGINE = new HashMap<>();
+    private static final Map<String, Machine> BY_DESCRIPTION = new HashMap<>();
 
     private HostModel() {}
 
@@ -37,15 +39,17 @@ public final class HostModel {
     public static Machine machine(Gemm gemm, DType aType, Runnable heartbeat) {
         awaitTurn(heartbeat);
         try {
-            Machine known = BY_ENGINE.get(gemm.name());
+            Function<DType, Gemm> engines = engines(gemm, aType);
+            String description = Calibration.description(engines);
+            Machine known = BY_DESCRIPTION.get(description);
             Machine model =
                     knowing(
                             aType,
-                            known == null ? stored(Machines.herePath(), gemm) : known,
+                            known == null ? stored(Machines.herePath(), description) : known,
                             () ->
                                     Calibration.measure(
-                                            gemm, EnumSet.of(aType), Effort.quick(heartbeat)));
-            BY_ENGINE.put(gemm.name(), model);
+                                            engines, EnumSet.of(aType), Effort.quick(heartbeat)));
+            BY_DESCRIPTION.put(description, model);
             return model;
         } finally {
             IN_PROCESS.unlock();
@@ -88,9 +92,19 @@ public final class HostModel {
                         engine.blockRows()));
     }
 
-    /** The model in a file; null if there is none for this engine and number of cores. */
-    public static Machine stored(Path file, Gemm gemm) {
-        return stored(file, Calibration.description(gemm));
+    /**
+     * The engines of the model that tells what an engine costs for an A of a type: those that auto
+     * takes, one for each type, if it is one of them.
+     */
+    public static Function<DType, Gemm> engines(Gemm gemm, DType aType) {
+        return Gemms.auto(aType, aType).name().equals(gemm.name())
+                ? type -> Gemms.auto(type, type)
+                : type -> gemm;
+    }
+
+    /** The model in a file; null if there is none for these engines and this number of cores. */
+    public static Machine stored(Path file, Function<DType, Gemm> engines) {
+        return stored(file, Calibration.description(engines));
     }
 
     static Machine stored(Path file, String description) {

@@ -33,6 +33,7 @@ final class ProductProbe {
     private final Gemm gemm;
     private final DType aType;
     private final ProbeBuffers buffers;
+    private final double speed;
     private final List<Shape> shapes = new ArrayList<>();
     private final List<double[]> rounds = new ArrayList<>();
 
@@ -57,6 +58,7 @@ final class ProductProbe {
         this.gemm = gemm;
         this.aType = aType;
         this.buffers = buffers;
+        this.speed = speed;
         long quantum = gemm.rowQuantum();
         long tall = gemm.blockRows();
         for (long[] inner : inners) {
@@ -69,6 +71,11 @@ final class ProductProbe {
                 }
             }
         }
+    }
+
+    /** About what the engine does in a nanosecond. */
+    double speed() {
+        return speed;
     }
 
     /** Runs rounds that do not count, for a while and then until they get no faster. */
@@ -121,7 +128,7 @@ final class ProductProbe {
                 }
             }
             try (Arena arena = Arena.ofShared()) {
-                Matrix b = Matrix.allocate(arena, DType.FP32, shape.k(), shape.n());
+                Matrix b = Matrix.allocate(arena, aType, shape.k(), shape.n());
                 PackedB packed = gemm.pack(b, false, arena);
                 double expected = rounds.isEmpty() ? SHAPE_NS : rounds.getLast()[i];
                 int calls = (int) Math.clamp(SHAPE_NS / expected, 3, MOST_CALLS);

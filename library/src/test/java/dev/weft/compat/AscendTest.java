@@ -51,7 +51,7 @@ class AscendTest {
         Matrix b = Matrix.allocate(arena, DType.FP16, 96, 24);
         new NormalData(4, 0).fill(a);
         new NormalData(4, 1).fill(b);
-        Gemm gemm = Gemms.auto();
+        Gemm gemm = Gemms.auto(a.dtype(), b.dtype());
         PackedB packed = gemm.pack(b, false, arena);
         Matrix unfused = Matrix.allocate(arena, DType.FP32, a.rows(), 24);
         gemm.multiply(a, 0, a.rows(), packed, unfused, 0, gemm.scratch(96, 24, arena));

@@ -84,7 +84,7 @@ record FgccProblem(Matrix a, Matrix b, Shards rows, Shards cols, long seed) {
     /** Bit for bit the product of one thread; of a large one the sampled rows. */
     void assertBitwise(Matrix product, int rank) {
         try (Arena arena = Arena.ofConfined()) {
-            Gemm gemm = Gemms.auto();
+            Gemm gemm = Gemms.auto(a.dtype(), b.dtype());
             PackedB packed = gemm.pack(rhs(rank), false, arena);
             DType out = DType.promote(a.dtype(), b.dtype());
             Matrix unfused = Matrix.allocate(arena, out, a.rows(), packed.n());

@@ -37,7 +37,7 @@ class HelionTest {
 
     /** One single-threaded product of the whole A. */
     private static Matrix unfused(Arena arena, Matrix a, Matrix b, boolean transposed) {
-        Gemm gemm = Gemms.auto();
+        Gemm gemm = Gemms.auto(a.dtype(), b.dtype());
         PackedB packed = gemm.pack(b, transposed, arena);
         DType type = DType.promote(a.dtype(), b.dtype());
         Matrix c = Matrix.allocate(arena, type, a.rows(), packed.n());

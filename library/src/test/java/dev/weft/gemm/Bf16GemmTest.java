@@ -38,8 +38,7 @@ class Bf16GemmTest {
     void saysWhatItIs() {
         assertEquals(tiles().name(), gemm().name());
         assertEquals(32, gemm().rowQuantum());
-        assertFalse(gemm().chainsMultiplyAdds());
-        assertTrue(gemm().sameBitsForAnyRows());
+        assertEquals(Gemm.Bits.OWN, gemm().bits());
         assertTrue(gemm().multiplies(DType.BF16));
         assertFalse(gemm().multiplies(DType.FP16));
     }

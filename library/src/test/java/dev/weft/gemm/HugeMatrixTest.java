@@ -34,7 +34,7 @@ class HugeMatrixTest {
             Matrix a = repeatedNormal(arena, DType.FP16, rows, k);
             assertTrue(a.rows() * a.cols() > INT_LIMIT);
             Matrix b = normal(arena, DType.FP32, k, n, new Random(42));
-            Gemm gemm = Gemms.auto();
+            Gemm gemm = Gemms.portable();
             Matrix c = GemmCases.product(gemm, arena, a, b, false, DType.FP32);
             long atLimit = INT_LIMIT / k;
             for (long row : new long[] {0, 1, atLimit / 2, atLimit - 1, atLimit, rows - 1}) {
@@ -56,7 +56,7 @@ class HugeMatrixTest {
         assumeMemory(6 * k * (n + 64) + (1L << 30));
         try (Arena arena = Arena.ofShared()) {
             Matrix b = repeatedNormal(arena, DType.BF16, k, n);
-            Gemm gemm = Gemms.auto();
+            Gemm gemm = Gemms.portable();
             PackedB packed = gemm.pack(b, false, arena);
             assertTrue(packed.bytes() > 4 * INT_LIMIT);
             Matrix a = normal(arena, DType.BF16, 3, k, new Random(43));

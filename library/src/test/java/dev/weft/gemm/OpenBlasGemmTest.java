@@ -9,7 +9,6 @@ import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
 import static dev.weft.gemm.GemmCases.productOf16Threads;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -68,8 +67,8 @@ class OpenBlasGemmTest {
     void goesByNameAndPromisesNoBits() {
         assertInstanceOf(OpenBlasGemm.class, Gemms.byName("openblas"));
         assertEquals("openblas", gemm.name());
-        assertFalse(gemm.sameBitsForAnyRows());
-        assertTrue(new ScalarGemm().sameBitsForAnyRows());
+        assertEquals(Gemm.Bits.NONE, gemm.bits());
+        assertEquals(Gemm.Bits.PORTABLE, new ScalarGemm().bits());
     }
 
     @Test

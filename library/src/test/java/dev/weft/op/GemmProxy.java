@@ -11,13 +11,18 @@ import java.util.function.LongConsumer;
 /**
  * An engine with something that happens before and after each product.
  *
+ * @param bits what it says of its bits
  * @param before given the row of C from which on the product is
  * @param after given that row and the number of rows
  */
-record GemmProxy(Gemm engine, LongConsumer before, Products after) implements Gemm {
+record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) implements Gemm {
 
     interface Products {
         void done(long firstRow, long rows);
+    }
+
+    GemmProxy(Gemm engine, LongConsumer before, Products after) {
+        this(engine, engine.bits(), before, after);
     }
 
     GemmProxy(Gemm engine, Runnable before) {

@@ -145,7 +145,12 @@ final class MpiRank {
         new NormalData(number, 77).fill(a);
         Matrix unfused =
                 Problem.unfused(
-                        Gemms.auto(), arena, a, problem.b(), problem.transposed(), problem.out());
+                        Gemms.auto(a.dtype(), problem.b().dtype()),
+                        arena,
+                        a,
+                        problem.b(),
+                        problem.transposed(),
+                        problem.out());
         return new Problem(
                 problem.shards(), a, problem.b(), problem.transposed(), problem.out(), unfused);
     }

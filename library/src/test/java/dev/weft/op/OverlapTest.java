@@ -95,7 +95,7 @@ class OverlapTest {
                             AtomicReference<RankPlan> plan = new AtomicReference<>();
                             GemmProxy engine =
                                     new GemmProxy(
-                                            Gemms.auto(),
+                                            Gemms.portable(),
                                             row -> watch.productStarts(rank, (int) (row / M)),
                                             (row, rows) ->
                                                     watch.multiplied(rank, (int) (row / M), rows));

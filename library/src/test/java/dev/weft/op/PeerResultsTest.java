@@ -74,7 +74,7 @@ class PeerResultsTest {
                                 Matrix b = problems.getFirst().get(peer).b();
                                 Matrix expected =
                                         Problem.unfused(
-                                                dev.weft.gemm.Gemms.auto(),
+                                                dev.weft.gemm.Gemms.auto(a.dtype(), b.dtype()),
                                                 Arena.ofAuto(),
                                                 a,
                                                 b,

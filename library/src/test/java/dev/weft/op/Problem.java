@@ -40,7 +40,12 @@ record Problem(Shards shards, Matrix a, Matrix b, boolean transposed, DType out,
         new NormalData(seed, 0).fill(a);
         new NormalData(seed, 1).fill(b);
         return new Problem(
-                shards, a, b, transposed, out, unfused(Gemms.auto(), arena, a, b, transposed, out));
+                shards,
+                a,
+                b,
+                transposed,
+                out,
+                unfused(Gemms.auto(a.dtype(), b.dtype()), arena, a, b, transposed, out));
     }
 
     /** One single-threaded product of the whole A. */

@@ -37,7 +37,7 @@ class SharedBTest {
     }
 
     private static void checkRank(Transport fabric, Arena arena, Matrix b, boolean shared) {
-        checkRank(fabric, arena, b, shared, Gemms.auto());
+        checkRank(fabric, arena, b, shared, Gemms.portable());
     }
 
     private static void checkRank(
@@ -97,7 +97,7 @@ class SharedBTest {
     /** As many bytes, but other panels: read with the wrong layout it would be a wrong product. */
     @Test
     void enginesWithOtherLayoutsDoNotShare() {
-        Gemm vector = Gemms.auto();
+        Gemm vector = Gemms.portable();
         Gemm scalar = Gemms.byName("scalar");
         Arena arena = Arena.ofAuto();
         Matrix b = Matrix.allocate(arena, DType.FP32, 37, 192);

@@ -35,7 +35,7 @@ class SummaryTest {
                     int rank = fabric.rank();
                     GemmProxy engine =
                             new GemmProxy(
-                                    Gemms.auto(),
+                                    Gemms.portable(),
                                     row -> {},
                                     (row, rows) -> {
                                         if (rank == 0) {

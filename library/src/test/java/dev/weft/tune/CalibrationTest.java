@@ -32,7 +32,7 @@ class CalibrationTest {
                         1,
                         Duration.ofSeconds(2),
                         beats::incrementAndGet);
-        Machine machine = Calibration.measure(gemm, least);
+        Machine machine = Calibration.measure(type -> gemm, least);
         CoreEngine engine = assertInstanceOf(CoreEngine.class, machine.engine());
         assertEquals(Runtime.getRuntime().availableProcessors(), engine.cores());
         assertEquals(gemm.rowQuantum(), engine.rowQuantum());
@@ -59,21 +59,21 @@ class CalibrationTest {
                         Integer.MAX_VALUE,
                         Duration.ofMillis(1),
                         () -> {});
-        Machine machine =
-                Calibration.measure(Gemms.byName("scalar"), EnumSet.of(DType.FP32), endless);
+        Gemm scalar = Gemms.byName("scalar");
+        Machine machine = Calibration.measure(type -> scalar, EnumSet.of(DType.FP32), endless);
         assertTrue(machine.engine().knows(DType.FP32));
     }
 
     @Test
     void theMachineIsMeasuredOnceForAnEngine() {
-        Gemm gemm = Gemms.auto();
+        Gemm gemm = Gemms.portable();
         Machine first = HostModel.machine(gemm, DType.FP32, () -> {});
         assertSame(first, HostModel.machine(gemm, DType.FP32, () -> {}));
     }
 
     @Test
     void aTypeThatWasNotMeasuredIsAddedAndTheOthersStay() {
-        Gemm gemm = Gemms.auto();
+        Gemm gemm = Gemms.portable();
         CoreEngine before = (CoreEngine) HostModel.machine(gemm, DType.FP32, () -> {}).engine();
         CoreEngine after = (CoreEngine) HostModel.machine(gemm, DType.BF16, () -> {}).engine();
         assertTrue(after.knows(DType.BF16));

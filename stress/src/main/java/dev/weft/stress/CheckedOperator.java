@@ -19,8 +19,9 @@ import java.util.SplittableRandom;
 
 /**
  * One rank's part of an operator with a random problem, every result of which is compared bit for
- * bit with the unfused product of the scalar engine. A changes from call to call: its contents
- * repeat every five calls, buffers every two, so that whatever stays from an earlier call shows.
+ * bit with the unfused product of the scalar engine, or of AMX where that multiplies. A changes
+ * from call to call: its contents repeat every five calls, buffers every two, so that whatever
+ * stays from an earlier call shows.
  */
 final class CheckedOperator implements AutoCloseable {
 
@@ -72,14 +73,15 @@ final class CheckedOperator implements AutoCloseable {
         long data = random.nextLong();
         Matrix b = Matrix.allocate(arena, bType, transposed ? n : k, transposed ? k : n);
         new NormalData(data, CONTENTS).fill(b);
-        Gemm scalar = Gemms.byName("scalar");
-        PackedB packed = scalar.pack(b, transposed, arena);
+        Gemm auto = Gemms.auto(aType, bType);
+        Gemm reference = auto.bits() == Gemm.Bits.PORTABLE ? Gemms.byName("scalar") : auto;
+        PackedB packed = reference.pack(b, transposed, arena);
         for (int i = 0; i < CONTENTS; i++) {
             a[i] = Matrix.allocate(arena, aType, shards.totalRows(), k);
             new NormalData(data, i).fill(a[i]);
             unfused[i] = Matrix.allocate(arena, out, shards.totalRows(), n);
-            scalar.multiply(
-                    a[i], 0, a[i].rows(), packed, unfused[i], 0, scalar.scratch(k, n, arena));
+            reference.multiply(
+                    a[i], 0, a[i].rows(), packed, unfused[i], 0, reference.scratch(k, n, arena));
             fabric.worked();
         }
         boolean pingPong = algorithm == Algorithm.RING && random.nextInt(3) == 0;

@@ -185,7 +185,7 @@ public final class CpuCommand extends DeviceBench {
             throws IOException {
         Map<String, Object> machine = BenchRecord.host();
         machine.put("coresUsed", used);
-        machine.put("engine", Gemms.byName(WeftRanks.engine()).name());
+        machine.put("engine", Gemms.portable().name());
         machine.put("figures", figures);
         return machine;
     }

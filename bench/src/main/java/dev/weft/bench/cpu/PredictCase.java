@@ -56,7 +56,9 @@ final class PredictCase implements BenchCase {
             PredictMeasurement measured;
             try (Calibration current =
                     new Calibration(
-                            Gemms.auto(), EnumSet.of(run.dtype()), effort(settings.quick()))) {
+                            type -> Gemms.auto(type, type),
+                            EnumSet.of(run.dtype()),
+                            effort(settings.quick()))) {
                 measured = measure(run, current, settings.quick());
                 machine = current.machine();
             }

@@ -54,7 +54,6 @@ final class WeftRanks implements AutoCloseable {
                                         .a(shards, a.dtype())
                                         .b(columns(operands.b(), rank, fabric.size()))
                                         .output(DType.FP32)
-                                        .engine(engine())
                                         .pinWorkers())
                         .prepare();
         Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
@@ -62,11 +61,6 @@ final class WeftRanks implements AutoCloseable {
         operator.call(shard);
         operator.call(shard);
         return operator;
-    }
-
-    /** Weft's own: a bound library would be compared with itself. */
-    static String engine() {
-        return "auto";
     }
 
     /** A rank's columns; the last rank also has what does not come out even. */

@@ -72,7 +72,7 @@ final class HelionCall<M> implements SourceCall<M> {
                 () -> Helion.matmulWithProgress(aOut, shared, b, true, ready, splits, rank);
         Calls<Matrix> calls =
                 new Calls<>(
-                        Gemms.auto().name(),
+                        Gemms.auto(run.type(), run.type()).name(),
                         shared,
                         () -> Helion.allGatherMatmul(group, shared, b, true, aOut, ready, splits),
                         () -> Helion.copyEngineAllGatherWithProgress(aOut, shared, ready, splits),

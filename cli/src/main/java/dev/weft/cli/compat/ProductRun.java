@@ -203,7 +203,7 @@ record ProductRun(
     private Matrix reference(Matrix a, Matrix b, Matrix ofOperator, Arena own) {
         return source.mode.cuda() || ownB
                 ? ofOperator
-                : judge(a).unfused(Gemms.auto(), a, b, ofOperator.dtype(), own);
+                : judge(a).unfused(Gemms.auto(a.dtype(), b.dtype()), a, b, ofOperator.dtype(), own);
     }
 
     private ProductJudge judge(Matrix a) {

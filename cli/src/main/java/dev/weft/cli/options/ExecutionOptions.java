@@ -17,8 +17,6 @@ import picocli.CommandLine.Option;
 /** The options that say how a problem is run. */
 public final class ExecutionOptions {
 
-    private static final List<String> CPU_ENGINES =
-            List.of("auto", "native", "vector", "scalar", "openblas");
     private static final List<String> GPU_ENGINES = List.of("auto", "gated", "cublas");
 
     @Option(
@@ -58,10 +56,13 @@ public final class ExecutionOptions {
             names = "--engine",
             paramLabel = "NAME",
             description =
-                    "Product engine. On the CPU: auto, native, vector, scalar or openblas, which must be"
-                            + " installed and promises the float64 bound but not the bits of the"
-                            + " unfused product. With -r cuda: auto, gated or cublas, which promises"
-                            + " the bound likewise; auto is gated (default: ${DEFAULT-VALUE}).")
+                    "Product engine. On the CPU: portable, the fastest whose bits are the same on"
+                            + " every machine; native (machine code), vector or scalar, one of"
+                            + " those; amx, for bf16 alone, with bits of its own; openblas, which"
+                            + " must be installed and promises the float64 bound but no bits; auto"
+                            + " is amx for bf16 where every rank has it, else portable. With -r"
+                            + " cuda: auto, gated or cublas, which promises the bound alone; auto"
+                            + " is gated (default: ${DEFAULT-VALUE}).")
     String engine = "auto";
 
     @Option(
@@ -181,8 +182,8 @@ public final class ExecutionOptions {
     }
 
     private String engine(boolean cuda) {
-        List<String> here = cuda ? GPU_ENGINES : CPU_ENGINES;
-        List<String> there = cuda ? CPU_ENGINES : GPU_ENGINES;
+        List<String> here = cuda ? GPU_ENGINES : Gemms.NAMES;
+        List<String> there = cuda ? Gemms.NAMES : GPU_ENGINES;
         if (!here.contains(engine)) {
             throw new UsageException(
                     "--engine '%s': expected one of %s with --run-mode %s (%s with %s)",
@@ -195,8 +196,6 @@ public final class ExecutionOptions {
         if (cuda) {
             return engine.equals("auto") ? "gated" : engine;
         }
-        // Made here once, so that a missing library is told before any file is written.
-        Gemms.byName(engine);
         return engine;
     }
 

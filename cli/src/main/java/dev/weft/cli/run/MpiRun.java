@@ -164,7 +164,7 @@ final class MpiRun {
                 Heartbeat.during(
                         world,
                         () ->
-                                steps.verifier(inputs, alike, progress)
+                                steps.verifier(inputs, report, alike, progress)
                                         .verify(
                                                 all(exact, rank, end),
                                                 all(equal, rank, end),

@@ -20,6 +20,7 @@ import dev.weft.cli.verify.Verifier;
 import dev.weft.cli.view.LivePage;
 import dev.weft.fabric.World;
 import dev.weft.files.TemporaryFiles;
+import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
@@ -56,7 +57,7 @@ record RunSteps(
     }
 
     Verification verify(Inputs inputs, List<RankReport> reports, Progress progress) {
-        return verifier(inputs, areAlike(reports), progress)
+        return verifier(inputs, reports.getFirst(), areAlike(reports), progress)
                 .verify(
                         reports.stream().allMatch(RankReport::gatheredExact),
                         reports.stream().allMatch(RankReport::keptEqual),
@@ -112,12 +113,17 @@ record RunSteps(
     }
 
     /**
+     * @param report of one of them
      * @param alike whether all ranks run on the same kind of device
      */
-    Verifier verifier(Inputs inputs, boolean alike, Progress progress) {
+    Verifier verifier(Inputs inputs, RankReport report, boolean alike, Progress progress) {
         if (!execution.cuda()) {
+            // All ranks have agreed on the bits of one.
             return Verifier.withEngine(
-                    inputs.operands(), inputs.folder(), execution.engine(), progress);
+                    inputs.operands(),
+                    inputs.folder(),
+                    Gemms.withBitsOf(report.engine()),
+                    progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
         Promise promise =
@@ -133,6 +139,9 @@ record RunSteps(
         if (execution.cuda()) {
             CudaRules.check(problem, execution);
             CudaRules.tryOut(problem, execution);
+        } else {
+            // A missing library, or types that the engine does not take, before a file is written.
+            engine(problem);
         }
         if (predicts()) {
             // What the machine cannot do is refused now, not after everything was measured.
@@ -258,13 +267,17 @@ record RunSteps(
                         && problem.largestGroup() > 1
                         && problem.m() > 0;
         if (chooses) {
-            StoredModel.storeIfMissing(Gemms.byName(execution.engine()), problem.aType(), heartbeat)
+            StoredModel.storeIfMissing(engine(problem), problem.aType(), heartbeat)
                     .ifPresent(
                             file ->
                                     console.info(
                                             "Measured this machine for auto, kept in %s; ./weft calibrate does it more thoroughly"
                                                     .formatted(file)));
         }
+    }
+
+    private Gemm engine(ProblemSpec problem) {
+        return Gemms.byName(execution.engine(), problem.aType(), problem.bType());
     }
 
     List<RankReport> launch(Inputs inputs, Progress progress, RoundListener listener)

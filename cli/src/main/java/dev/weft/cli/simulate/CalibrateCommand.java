@@ -5,6 +5,7 @@ import static dev.weft.report.Text.text;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.console.WeftCommand;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
@@ -18,6 +19,9 @@ import dev.weft.tune.Effort;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.function.Function;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -43,8 +47,7 @@ public final class CalibrateCommand extends WeftCommand {
             names = "--engine",
             paramLabel = "NAME",
             defaultValue = "auto",
-            description =
-                    "Product engine: auto, native, vector, scalar or openblas (default: ${DEFAULT-VALUE}).")
+            description = "Product engine, as of run (default: ${DEFAULT-VALUE}).")
     String engine;
 
     @Option(names = "--quick", description = "Some seconds instead of half a minute.")
@@ -71,17 +74,18 @@ public final class CalibrateCommand extends WeftCommand {
             throw new UsageException(
                     "--output " + output + ": expected a file in a folder that can be written to");
         }
-        Gemm gemm;
-        try {
-            gemm = Gemms.byName(engine);
-        } catch (IllegalArgumentException | IllegalStateException e) {
-            throw new UsageException(e.getMessage());
-        }
+        OptionValues.oneOf("--engine", engine, Gemms.NAMES.toArray(String[]::new));
+        boolean amx = engine.equals("amx");
+        DType any = amx ? DType.BF16 : DType.FP32;
+        Gemm named = Gemms.byName(engine, any, any);
+        Function<DType, Gemm> engines =
+                type -> engine.equals("auto") ? Gemms.auto(type, type) : named;
+        Set<DType> types = amx ? EnumSet.of(DType.BF16) : EnumSet.allOf(DType.class);
         Console console = console(false);
         console.print("Measuring...");
         Machine machine =
                 Calibration.measure(
-                        gemm, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
+                        engines, types, quick ? Effort.quick(() -> {}) : Effort.thorough(() -> {}));
         if (output == null) {
             MachineFile.writeCached(machine, file);
         } else {
@@ -95,14 +99,17 @@ public final class CalibrateCommand extends WeftCommand {
     private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
         console.line("Engine", machine.description());
-        for (DType type : DType.values()) {
-            CoreEngine.Costs costs = cores.costs().get(type);
-            console.line(
-                    "A of " + type.label(),
-                    text(
-                            "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
-                            costs.gflops(), costs.rowNs(), costs.bNs(), costs.outNs()));
-        }
+        cores.costs()
+                .forEach(
+                        (type, costs) ->
+                                console.line(
+                                        "A of " + type.label(),
+                                        text(
+                                                "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
+                                                costs.gflops(),
+                                                costs.rowNs(),
+                                                costs.bNs(),
+                                                costs.outNs())));
         console.line(
                 "Cores",
                 text("%d, which do the work of %.2f together", cores.cores(), cores.capacity()));

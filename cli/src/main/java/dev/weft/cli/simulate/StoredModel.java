@@ -22,6 +22,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -45,25 +46,30 @@ public final class StoredModel {
      * @return where it was stored; nothing if it was there, or could not be stored
      */
     public static Optional<Path> storeIfMissing(Gemm gemm, DType aType, Runnable heartbeat) {
+        Function<DType, Gemm> engines = HostModel.engines(gemm, aType);
         return storeIfMissing(
                 Machines.herePath().toAbsolutePath(),
-                gemm,
+                engines,
                 aType,
                 () -> {
                     Effort effort = Effort.quick(heartbeat).within(MOST);
                     return HostModel.knowing(
                             aType,
-                            HostModel.stored(Machines.herePath(), gemm),
-                            () -> Calibration.measure(gemm, EnumSet.of(aType), effort));
+                            HostModel.stored(Machines.herePath(), engines),
+                            () -> Calibration.measure(engines, EnumSet.of(aType), effort));
                 },
                 heartbeat);
     }
 
     static Optional<Path> storeIfMissing(
-            Path path, Gemm gemm, DType aType, Supplier<Machine> measuring, Runnable heartbeat) {
+            Path path,
+            Function<DType, Gemm> engines,
+            DType aType,
+            Supplier<Machine> measuring,
+            Runnable heartbeat) {
         try {
             Path file = PrivateFiles.cache(path.getParent()).resolve(path.getFileName());
-            if (!isMissing(file, gemm, aType)) {
+            if (!isMissing(file, engines, aType)) {
                 return Optional.empty();
             }
             try (FileChannel lock =
@@ -74,7 +80,7 @@ public final class StoredModel {
                             LinkOption.NOFOLLOW_LINKS)) {
                 await(lock, heartbeat);
                 // Whoever had the lock before may have stored it.
-                if (!isMissing(file, gemm, aType)) {
+                if (!isMissing(file, engines, aType)) {
                     return Optional.empty();
                 }
                 MachineFile.writeCached(measuring.get(), file);
@@ -89,8 +95,8 @@ public final class StoredModel {
     }
 
     /** A model of this machine for another engine is not overwritten. */
-    private static boolean isMissing(Path file, Gemm gemm, DType aType) {
-        Machine stored = HostModel.stored(file, gemm);
+    private static boolean isMissing(Path file, Function<DType, Gemm> engines, DType aType) {
+        Machine stored = HostModel.stored(file, engines);
         return stored == null ? !isOfAnotherEngine(file) : !stored.engine().knows(aType);
     }
 

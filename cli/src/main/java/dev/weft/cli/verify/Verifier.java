@@ -6,7 +6,6 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.gemm.Gemm;
-import dev.weft.gemm.Gemms;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
@@ -58,10 +57,10 @@ public final class Verifier {
 
     /** For outputs of the CPU. */
     public static Verifier withEngine(
-            Operands operands, DataFolder folder, String engine, Progress progress) {
-        Gemm gemm = Gemms.byName(engine);
-        Promise promise = gemm.sameBitsForAnyRows() ? Promise.BITWISE : Promise.FLOAT64_BOUND;
-        return new Verifier(operands, folder, gemm, promise, progress);
+            Operands operands, DataFolder folder, Gemm engine, Progress progress) {
+        boolean promised = engine.bits() != Gemm.Bits.NONE;
+        Promise promise = promised ? Promise.BITWISE : Promise.FLOAT64_BOUND;
+        return new Verifier(operands, folder, engine, promise, progress);
     }
 
     /** For outputs that the ranks have compared with their own unfused products. */

@@ -8,6 +8,8 @@ import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.data.FolderLock;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.view.Summary;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.report.Verification;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -40,6 +42,15 @@ public final class VerifyCommand extends WeftCommand {
     String outDtype;
 
     @Option(
+            names = "--engine",
+            paramLabel = "NAME",
+            description =
+                    "What makes the product that the outputs must equal bit for bit: portable for"
+                            + " bf16 outputs of a machine without AMX, amx for those of one with it,"
+                            + " auto for this machine's (default: ${DEFAULT-VALUE}).")
+    String engine = "auto";
+
+    @Option(
             names = "--loose",
             description =
                     "Pass on golden and float64 alone: for outputs of another program, of engine"
@@ -51,6 +62,7 @@ public final class VerifyCommand extends WeftCommand {
 
     @Override
     public Integer call() throws IOException {
+        OptionValues.oneOf("--engine", engine, Gemms.NAMES.toArray(String[]::new));
         DataFolder folder =
                 DataFolder.existing(
                         dataDir,
@@ -59,9 +71,10 @@ public final class VerifyCommand extends WeftCommand {
         try (Arena arena = Arena.ofShared();
                 FolderLock lock = new FolderLock(dataDir)) {
             lock.takeToRead();
+            Gemm gemm = Gemms.byName(engine, folder.spec().aType(), folder.spec().bType());
             Verification found =
                     Verifier.withEngine(
-                                    folder.open(arena), folder, "auto", Progress.forTerminal(quiet))
+                                    folder.open(arena), folder, gemm, Progress.forTerminal(quiet))
                             .verify(null, true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());

@@ -59,7 +59,7 @@ class StoredModelTest {
     }
 
     private Optional<Path> store(Supplier<Machine> measuring) {
-        return StoredModel.storeIfMissing(file(), ENGINE, DType.FP32, measuring, () -> {});
+        return StoredModel.storeIfMissing(file(), type -> ENGINE, DType.FP32, measuring, () -> {});
     }
 
     @Test
