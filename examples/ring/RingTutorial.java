@@ -86,13 +86,13 @@ Timeline ring(Fabric fabric, Matrix rows, Matrix columns, Matrix expected) {
         Timeline fastest = null;
         long bestNs = Long.MAX_VALUE;
         for (int call = 0; call < 50; call++) {
+            fabric.barrier();
             Matrix c = ring.call(rows); // [R, m, N_local]: slot s is the rows of rank s times columns
             if (!c.bitwiseEquals(expected)) {
                 throw new IllegalStateException("rank " + fabric.rank() + " differs");
             }
             Timeline timeline = ring.operator().lastResult().timeline();
-            // A call takes as long as its slowest rank; all ranks come to the same answer here.
-            long ns = Arrays.stream(fabric.exchange(timeline.elapsedNs())).max().orElseThrow();
+            long ns = slowest(fabric, timeline.elapsedNs());
             fastest = ns < bestNs ? timeline : fastest;
             bestNs = Math.min(bestNs, ns);
         }
@@ -107,12 +107,17 @@ void measure(Fabric fabric, Operator<Matrix> operator) {
         long bestNs = Long.MAX_VALUE;
         for (int call = 0; call < 20; call++) {
             fabric.barrier();
-            bestNs = Math.min(bestNs, operator.callInPlace(view).elapsedNs());
+            bestNs = Math.min(bestNs, slowest(fabric, operator.callInPlace(view).elapsedNs()));
         }
         if (fabric.rank() == 0) {
             IO.println(String.format(Locale.ROOT, "%-12s %7.3f ms", view, bestNs / 1e6));
         }
     }
+}
+
+/** A call takes as long as its slowest rank. Every rank gets the same answer. */
+long slowest(Fabric fabric, long ns) {
+    return Arrays.stream(fabric.exchange(ns)).max().orElseThrow();
 }
 
 /** Two lines for each rank, its permutes and its products, coloured by whose rows they are. */
