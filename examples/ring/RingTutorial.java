@@ -156,7 +156,7 @@ String draw(List<Timeline> timelines) {
         }
     }
     lines.add(text(110, 250, "0", "black"));
-    lines.add(text(880, 250, String.format(Locale.ROOT, "%.2f ms", (end - start) / 1e6), "black"));
+    lines.add(text(855, 250, String.format(Locale.ROOT, "%.2f ms", (end - start) / 1e6), "black"));
     lines.add("</svg>");
     return String.join("\n", lines) + "\n";
 }
