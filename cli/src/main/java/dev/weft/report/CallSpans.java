@@ -28,6 +28,9 @@ public final class CallSpans {
     /** A rank by its group and its number there. */
     private record Member(int group, int rank) {}
 
+    /** Rows of a source that a rank multiplies. */
+    private record Rows(int rank, int source) {}
+
     /** What the worker of a track does. */
     public enum TrackKind {
         CALLER,
@@ -165,6 +168,25 @@ public final class CallSpans {
         return ranks.size() == members
                 && spans.stream()
                         .noneMatch(span -> span.kind() == Timeline.Kind.TRANSFER && span.to() < 0);
+    }
+
+    /** How often every row is multiplied, each time with another part of the columns. */
+    double columnParts() {
+        long multiplied = 0;
+        Map<Rows, Long> ends = new HashMap<>();
+        for (RankSpans rank : ranks) {
+            for (Timeline.Track track : rank.tracks()) {
+                for (Timeline.Span span : track.spans()) {
+                    if (span.kind() == Timeline.Kind.COMPUTE) {
+                        multiplied += span.rows();
+                        Rows source = new Rows(rank.rank(), span.source());
+                        ends.merge(source, span.firstRow() + span.rows(), Math::max);
+                    }
+                }
+            }
+        }
+        long rows = ends.values().stream().mapToLong(end -> end).sum();
+        return rows == 0 ? 1 : (double) multiplied / rows;
     }
 
     public int size() {

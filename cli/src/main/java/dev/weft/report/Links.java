@@ -42,6 +42,8 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
      * @param bytesPerRow of A
      */
     public static Links of(CallSpans call, SpanDependencies releases, double bytesPerRow) {
+        // However many workers read a row, each for its part of the columns.
+        double bytesPerRead = bytesPerRow / call.columnParts();
         List<Link> moved = new ArrayList<>();
         List<Link> read = new ArrayList<>();
         for (int i = 0; i < call.size(); i++) {
@@ -51,7 +53,7 @@ public record Links(int ranks, boolean inPlace, List<Link> links) {
                 long ns = span.endNs() - span.startNs();
                 moved.add(new Link(releases.senderOf(i), span.to(), span.bytes(), 1, ns));
             } else if (span.kind() == Kind.COMPUTE && span.source() != rank) {
-                long bytes = Math.round(span.rows() * bytesPerRow);
+                long bytes = Math.round(span.rows() * bytesPerRead);
                 read.add(new Link(span.source(), rank, bytes, 1, 0));
             }
         }

@@ -125,7 +125,7 @@ public final class PageJson {
         json.writeNumberField("unitNs", columns.unitNs());
         json.writeNumberField("spanCount", call.size());
         RecordJson.field(json, "bytesPerRow", run.bytesPerRow());
-        RecordJson.field(json, "flopsPerRow", run.flopsPerRow());
+        RecordJson.field(json, "flopsPerRow", run.flopsPerRow() / run.call().columnParts());
         RecordJson.field(json, "ranks", call.ranks().stream().map(Rank::of).toList());
         columns.write(json);
         RecordJson.field(json, "critical", run.analysis().critical());

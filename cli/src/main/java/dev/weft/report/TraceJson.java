@@ -27,7 +27,7 @@ public final class TraceJson {
 
     private TraceJson(CallSpans call, double flopsPerRow, JsonGenerator json) {
         this.call = call;
-        this.flopsPerRow = flopsPerRow;
+        this.flopsPerRow = flopsPerRow / call.columnParts();
         this.arrows = new TraceArrows(call);
         this.json = json;
     }

@@ -20,7 +20,10 @@ public interface Gemm {
     /** Rows are computed in multiples of this without waste. */
     int rowQuantum();
 
-    /** Rows per {@link #multiply} from which on the engine runs at its full rate. */
+    /** Columns are computed in multiples of this without waste; where ranges of them may begin. */
+    int colQuantum();
+
+    /** Rows per call from which on the engine runs at its full rate. */
     long blockRows();
 
     /** A packed B of up to so many bytes stays in a near cache between two products. */
@@ -80,18 +83,47 @@ public interface Gemm {
     /** Working memory for one thread and products of up to [any, k] with [k, n]. */
     Scratch scratch(long k, long n, Arena arena);
 
+    /** Computes {@code rows} rows of C from as many rows of A, all columns of them. */
+    default void multiply(
+            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
+        multiply(a, aRow, rows, b, 0, b.n(), c, cRow, scratch);
+    }
+
     /**
-     * Computes {@code rows} rows of C from as many rows of A. Allocates nothing on the heap.
+     * Computes {@code rows} rows of C from as many rows of A, and of these {@code cols} columns.
+     * Several threads may compute columns of the same rows. Where {@link #sameBitsForAnyRows}, the
+     * bits of an element do not depend on the columns that it is computed with, either. Allocates
+     * nothing on the heap.
      *
      * @param a [any, K], rows from {@code aRow} on
      * @param b packed by this engine
-     * @param c [any, N] of any type, rows from {@code cRow} on are overwritten; it shares no memory
-     *     with A
+     * @param firstCol a multiple of {@link #colQuantum}
+     * @param cols up to N, or a multiple of {@link #colQuantum}
+     * @param c [any, N] of any type, rows from {@code cRow} and columns from {@code firstCol} on
+     *     are overwritten; it shares no memory with A
      */
-    void multiply(Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch);
+    void multiply(
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch);
 
     /** Refuses operands that do not fit each other; shared by all engines. */
-    static void check(Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow) {
+    static void check(
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            int colQuantum,
+            Matrix c,
+            long cRow) {
         if (a.cols() != b.k() || c.cols() != b.n()) {
             throw new IllegalArgumentException(
                     "cannot multiply %s by a packed [%s, %s] into %s"
@@ -101,6 +133,13 @@ public interface Gemm {
             throw new IllegalArgumentException(
                     "%s rows from row %s of %s into row %s of %s lie outside"
                             .formatted(rows, aRow, a.describe(), cRow, c.describe()));
+        }
+        boolean inside = firstCol >= 0 && cols >= 0 && firstCol <= b.n() - cols;
+        boolean whole = cols % colQuantum == 0 || firstCol + cols == b.n();
+        if (!inside || firstCol % colQuantum != 0 || !whole) {
+            throw new IllegalArgumentException(
+                    "%s columns from column %s of %s: expected multiples of %s, or up to the last"
+                            .formatted(cols, firstCol, b.n(), colQuantum));
         }
     }
 }

@@ -18,6 +18,9 @@ final class OpenBlasGemm implements Gemm {
     /** The height of OpenBLAS's AVX-512 tiles. */
     private static final int ROW_QUANTUM = 16;
 
+    /** A cache line of fp32. */
+    private static final int COL_QUANTUM = 16;
+
     /** OpenBLAS packs B anew in every call, which this many rows make cheap. */
     private static final int BLOCK_ROWS = 256;
 
@@ -41,6 +44,11 @@ final class OpenBlasGemm implements Gemm {
     @Override
     public int rowQuantum() {
         return ROW_QUANTUM;
+    }
+
+    @Override
+    public int colQuantum() {
+        return COL_QUANTUM;
     }
 
     @Override
@@ -90,15 +98,23 @@ final class OpenBlasGemm implements Gemm {
 
     @Override
     public void multiply(
-            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, c, cRow);
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch) {
+        Gemm.check(a, aRow, rows, b, firstCol, cols, COL_QUANTUM, c, cRow);
         b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, name());
         OpenBlasScratch own = OpenBlasScratch.of(scratch, b.k(), b.n());
-        if (rows == 0 || b.n() == 0) {
+        if (rows == 0 || cols == 0) {
             return;
         }
         if (b.k() == 0) {
-            fillWithZeros(c, cRow, rows);
+            fillWithZeros(c.block(cRow, rows, firstCol, cols));
             return;
         }
         boolean readsInPlace = isNativeFp32(a);
@@ -108,7 +124,17 @@ final class OpenBlasGemm implements Gemm {
             for (long row = 0; row < rows; row += block) {
                 int height = (int) Math.min(block, rows - row);
                 multiplyBlock(
-                        a, aRow + row, readsInPlace, height, b, c, cRow + row, writesInPlace, own);
+                        a,
+                        aRow + row,
+                        readsInPlace,
+                        height,
+                        b,
+                        firstCol,
+                        (int) cols,
+                        c,
+                        cRow + row,
+                        writesInPlace,
+                        own);
             }
         } finally {
             // Addresses keep no memory of an automatic arena alive.
@@ -125,6 +151,8 @@ final class OpenBlasGemm implements Gemm {
             boolean readsInPlace,
             int height,
             PackedB b,
+            long firstCol,
+            int cols,
             Matrix c,
             long cRow,
             boolean writesInPlace,
@@ -139,18 +167,18 @@ final class OpenBlasGemm implements Gemm {
         }
         OpenBlas.sgemm(
                 height,
-                n,
+                cols,
                 k,
-                readsInPlace ? address(a, aRow) : address(own.rows()),
+                readsInPlace ? address(a, aRow, 0) : address(own.rows()),
                 readsInPlace ? (int) a.rowPitch() : k,
-                address(b.panels()),
+                address(b.panels()) + firstCol * Float.BYTES,
                 n,
-                writesInPlace ? address(c, cRow) : address(own.sums()),
-                writesInPlace ? (int) c.rowPitch() : n);
+                writesInPlace ? address(c, cRow, firstCol) : address(own.sums()),
+                writesInPlace ? (int) c.rowPitch() : cols);
         if (!writesInPlace) {
             for (int i = 0; i < height; i++) {
-                long at = (long) i * n * Float.BYTES;
-                own.converter().narrow(own.sums(), at, n, c, cRow + i, 0);
+                long at = (long) i * cols * Float.BYTES;
+                own.converter().narrow(own.sums(), at, cols, c, cRow + i, firstCol);
             }
         }
     }
@@ -163,8 +191,8 @@ final class OpenBlasGemm implements Gemm {
                 && matrix.rowPitch() <= Integer.MAX_VALUE;
     }
 
-    private static long address(Matrix matrix, long row) {
-        return address(matrix.data()) + matrix.offset(row, 0);
+    private static long address(Matrix matrix, long row, long col) {
+        return address(matrix.data()) + matrix.offset(row, col);
     }
 
     /** Reads one byte: closed memory must end in an exception, not in native code. */
@@ -173,8 +201,8 @@ final class OpenBlasGemm implements Gemm {
         return data.address();
     }
 
-    private static void fillWithZeros(Matrix c, long firstRow, long rows) {
-        for (long row = firstRow; row < firstRow + rows; row++) {
+    private static void fillWithZeros(Matrix c) {
+        for (long row = 0; row < c.rows(); row++) {
             for (long col = 0; col < c.cols(); col++) {
                 c.set(row, col, 0f);
             }

@@ -31,6 +31,11 @@ final class ScalarGemm implements Gemm {
     }
 
     @Override
+    public int colQuantum() {
+        return COLS;
+    }
+
+    @Override
     public long blockRows() {
         return 8 * ROWS;
     }
@@ -52,8 +57,16 @@ final class ScalarGemm implements Gemm {
 
     @Override
     public void multiply(
-            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, c, cRow);
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch) {
+        Gemm.check(a, aRow, rows, b, firstCol, cols, COLS, c, cRow);
         b.requireLayout(COLS, Math.max(1, b.k()), DType.FP32, name());
         ScalarScratch own = ScalarScratch.of(scratch, b.k());
         for (long row = 0; row < rows; row += ROWS) {
@@ -61,7 +74,7 @@ final class ScalarGemm implements Gemm {
             for (long i = 0; i < height; i++) {
                 widenRow(a, aRow + row + i, own.rows(), i * b.k() * Float.BYTES);
             }
-            for (long col = 0; col < b.n(); col += COLS) {
+            for (long col = firstCol; col < firstCol + cols; col += COLS) {
                 sumTile(own, b, b.panelOffset(0, b.k(), col));
                 storeTile(own.sums(), c, cRow + row, height, col);
             }

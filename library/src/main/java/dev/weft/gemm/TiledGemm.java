@@ -44,6 +44,11 @@ final class TiledGemm implements Gemm {
         return tileRows;
     }
 
+    @Override
+    public int colQuantum() {
+        return tileCols;
+    }
+
     /** Fewer rows would read B more often than the caches like (see {@link Blocking}). */
     @Override
     public long blockRows() {
@@ -82,8 +87,16 @@ final class TiledGemm implements Gemm {
 
     @Override
     public void multiply(
-            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, c, cRow);
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch) {
+        Gemm.check(a, aRow, rows, b, firstCol, cols, tileCols, c, cRow);
         if (!multiplies(a.dtype())) {
             throw new IllegalArgumentException(
                     "engine %s multiplies %s only: A is %s"
@@ -91,14 +104,15 @@ final class TiledGemm implements Gemm {
         }
         int depth = blocking.depth();
         b.requireLayout(tileCols, depth, tiles.type(), name());
-        TiledBlock own = TiledBlock.of(scratch, tiles, depth, (int) blockRows(), sumCols(b.n()));
+        TiledBlock own = TiledBlock.of(scratch, tiles, depth, (int) blockRows(), sumCols(cols));
         int blockRows = Blocking.even(rows, blocking.rowsFor(b, tileCols, tileRows), tileRows);
-        int blockCols = Blocking.even(b.n(), blocking.cols(), tileCols);
+        int blockCols = Blocking.even(cols, blocking.cols(), tileCols);
+        long endCol = firstCol + cols;
         // Loops 1 and 2: blocks of C, each finished before the next begins.
         for (long row = 0; row < rows; row += blockRows) {
             int height = (int) Math.min(blockRows, rows - row);
-            for (long col = 0; col < b.n(); col += blockCols) {
-                int width = (int) Math.min(blockCols, b.n() - col);
+            for (long col = firstCol; col < endCol; col += blockCols) {
+                int width = (int) Math.min(blockCols, endCol - col);
                 own.multiply(a, aRow + row, b, c, cRow + row, col, height, width);
             }
         }

@@ -81,7 +81,8 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         for (int r = 0; r < starts.length; r++) {
             starts[r] = Awaited.of(Awaited.START, r).within(1);
         }
-        Workspace workspace = Workspace.of(plan(), fabric, memory, settings.summaries());
+        Workspace workspace =
+                Workspace.of(plan(), fabric, memory, settings.summaries(), settings.columnParts());
         this.state = workspace.state();
         this.releases = workspace.releases();
         this.report =
@@ -190,7 +191,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         state.call = begin(view);
         state.view = view;
         state.gatheredNs = 0;
-        for (AtomicInteger next : state.nextBlock) {
+        for (AtomicInteger next : state.nextPiece) {
             next.set(0);
         }
         releases.begin(state.call, view);

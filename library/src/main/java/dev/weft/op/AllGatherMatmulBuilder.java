@@ -15,6 +15,7 @@ import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
@@ -32,10 +33,14 @@ import java.util.Objects;
 /** Describes an {@link AllGatherMatmul}. */
 public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGatherMatmulBuilder> {
 
+    /** For measuring: into how many parts columns are cut; 0 leaves it to Weft. */
+    private static final int COLUMN_PARTS = Integer.getInteger("weft.column.parts", 0);
+
     private final Transport fabric;
     private final List<RightHandSide> sides = new ArrayList<>();
     private Gemm gemm;
     private boolean pinned;
+    private int columnParts = COLUMN_PARTS;
 
     private record RightHandSide(Matrix matrix, boolean transposed) {}
 
@@ -67,6 +72,12 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
     AllGatherMatmulBuilder engine(Gemm engine) {
         this.gemm = engine;
+        return this;
+    }
+
+    /** Cuts the columns of every product into so many parts, which workers take one by one. */
+    AllGatherMatmulBuilder columnParts(int parts) {
+        this.columnParts = parts;
         return this;
     }
 
@@ -104,7 +115,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             List<Product> products = products(wanted, engine, arena, regions);
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
-            Planning planning = Planning.of(fabric, engine, wanted, workers);
+            Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
             Prepared prepared = new Prepared(wanted, engine, products, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
@@ -226,9 +237,18 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         summaries,
                         wanted.wants(Feature.SHARED),
                         workers,
+                        columnParts(plan, wanted, workers),
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
                         rowGather(plan, wanted)),
                 new OperatorResources(arena, List.copyOf(regions)));
+    }
+
+    private int columnParts(RankPlan plan, Description wanted, int workers) {
+        int programs = plan.programs();
+        int ofProgram = Math.max(1, workers / programs);
+        return columnParts > 0
+                ? columnParts
+                : Cut.columnParts(plan.chunks(), programs, ofProgram, wanted.columns());
     }
 
     private static ArrivalPlace landing(RankPlan plan, Description wanted) {

@@ -24,12 +24,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
  * Takes row blocks in consumption order, waits for the chunks that cover them, and multiplies. Own
  * rows need no wait, so that compute starts at once. Several workers of a program share its order:
- * each takes the next block that nobody has. The programs of a rank go on side by side.
+ * each takes the next block that nobody has, or, where columns are cut into parts, the next block's
+ * next part. So whoever waits for rows waits for the first that are missing, and all that others
+ * wait for with released buffers is done or under way. The programs of a rank go on side by side.
  */
 final class ComputeWorker extends Worker {
 
@@ -45,7 +48,12 @@ final class ComputeWorker extends Worker {
     private final boolean keepGathered;
     private final Scratch scratch;
     private final RowBlock[] order;
-    private final AtomicInteger nextBlock;
+    private final AtomicInteger nextPiece;
+    private final int columnParts;
+
+    /** By product: where the parts of its columns begin, and N. */
+    private final long[][] firstCols;
+
     private final Arrivals arrivals;
     private final Transfer[] lastArrivals;
     private final Awaited[] starts;
@@ -76,7 +84,12 @@ final class ComputeWorker extends Worker {
                 plan.consumption().stream()
                         .filter(block -> block.program() == program)
                         .toArray(RowBlock[]::new);
-        this.nextBlock = state.nextBlock[program];
+        this.nextPiece = state.nextPiece[program];
+        this.columnParts = workspace.columnParts();
+        this.firstCols =
+                products.stream()
+                        .map(product -> firstCols(product.b().n(), gemm, columnParts))
+                        .toArray(long[][]::new);
         this.arrivals = workspace.arrivals();
         this.lastArrivals =
                 plan.arrivals().stream().flatMap(ComputeWorker::lasts).toArray(Transfer[]::new);
@@ -94,21 +107,28 @@ final class ComputeWorker extends Worker {
                 : "compute-%d of program-%d".formatted(index / programs, index % programs);
     }
 
+    private static long[] firstCols(long n, Gemm gemm, int parts) {
+        long quanta = Math.ceilDiv(n, gemm.colQuantum());
+        return LongStream.rangeClosed(0, parts)
+                .map(part -> Math.min(n, quanta * part / parts * gemm.colQuantum()))
+                .toArray();
+    }
+
     private static long stepRows(Workspace workspace) {
         return workspace.summaries().active() ? 0 : workspace.plan().pacing().stepRows();
     }
 
-    /** Two waits and a product per block, a wait per lane or peer; in steps, one per chunk too. */
+    /** Two waits and a product per piece, a wait per lane or peer; in steps, one per chunk too. */
     private static int spans(Workspace workspace) {
         RankPlan plan = workspace.plan();
         long stepRows = stepRows(workspace);
-        int spans =
-                plan.ranks() + (int) plan.arrivals().stream().flatMap(ComputeWorker::lasts).count();
+        int spans = 0;
         for (RowBlock block : plan.consumption()) {
             spans += 3;
             spans += stepRows > 0 ? block.chunkCount() + (int) (block.rows() / stepRows) + 1 : 0;
         }
-        return spans;
+        long lasts = plan.arrivals().stream().flatMap(ComputeWorker::lasts).count();
+        return spans * workspace.columnParts() + plan.ranks() + (int) lasts;
     }
 
     int index() {
@@ -125,18 +145,18 @@ final class ComputeWorker extends Worker {
         if (state.view == View.COMM_ONLY) {
             return;
         }
-        for (int i = nextBlock.getAndIncrement();
-                i < order.length;
-                i = nextBlock.getAndIncrement()) {
-            RowBlock block = order[i];
+        int pieces = order.length * columnParts;
+        for (int i = nextPiece.getAndIncrement(); i < pieces; i = nextPiece.getAndIncrement()) {
+            RowBlock block = order[i / columnParts];
+            int part = i % columnParts;
             boolean arrives = state.view == View.PIPELINED && block.source() != plan.rank();
             if (arrives && stepRows > 0) {
-                multiplyAsItArrives(block);
+                multiplyAsItArrives(block, part);
             } else {
                 if (arrives) {
                     awaitRows(block);
                 }
-                multiply(block.source(), block.firstRow(), block.rows());
+                multiply(block.source(), block.firstRow(), block.rows(), part);
             }
             releases.used(block.source());
         }
@@ -166,7 +186,7 @@ final class ComputeWorker extends Worker {
     }
 
     /** Multiplies what is there of a block while the rest is on its way, where that is late. */
-    private void multiplyAsItArrives(RowBlock block) {
+    private void multiplyAsItArrives(RowBlock block, int part) {
         int source = block.source();
         int end = block.firstChunk() + block.chunkCount();
         long done = 0;
@@ -179,7 +199,7 @@ final class ComputeWorker extends Worker {
                             ? block.rows() - done
                             : (completeRows(block, c) - done) / quantum * quantum;
             if (last || ready >= stepRows && !hasCome(source, c + 1)) {
-                multiply(source, block.firstRow() + done, ready);
+                multiply(source, block.firstRow() + done, ready, part);
                 done += ready;
             }
         }
@@ -252,7 +272,7 @@ final class ComputeWorker extends Worker {
     }
 
     /** {@code blockRow}, the first one, is relative to the shard of {@code source}. */
-    private void multiply(int source, long blockRow, long rowCount) {
+    private void multiply(int source, long blockRow, long rowCount, int part) {
         long start = System.nanoTime();
         long productRow = plan.chunks().shards().firstRow(source) + blockRow;
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
@@ -262,7 +282,8 @@ final class ComputeWorker extends Worker {
                         : memory.landing(plan.rank(), arrivals.slot(source), state.call);
         long firstRow = blockRow + (fromShard ? 0 : memory.landingRow(source));
         boolean isThere = source == plan.rank() && memory.shardsLand();
-        if (keepGathered && fromShard && !isThere && state.view == View.PIPELINED) {
+        boolean keeps = keepGathered && fromShard && !isThere && part == 0;
+        if (keeps && state.view == View.PIPELINED) {
             memory.gathered(plan.rank(), state.call)
                     .copyBlock(
                             rows,
@@ -275,11 +296,14 @@ final class ComputeWorker extends Worker {
         }
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);
+            long firstCol = firstCols[p][part];
             gemm.multiply(
                     rows,
                     firstRow,
                     rowCount,
                     product.b(),
+                    firstCol,
+                    firstCols[p][part + 1] - firstCol,
                     product.c(state.call),
                     productRow,
                     scratch);

@@ -20,19 +20,38 @@ import java.util.List;
  * engines differ between unlike hosts, the first rank's count for all.
  *
  * @param workers threads that multiply
+ * @param rowTakers of these, those that share rows; others share columns with them
  */
 record Planning(
-        Transport fabric, Description wanted, int workers, int rowQuantum, long mostBlockRows) {
+        Transport fabric,
+        Description wanted,
+        int workers,
+        int rowTakers,
+        int rowQuantum,
+        long mostBlockRows) {
 
-    /** Collective. */
-    static Planning of(Transport fabric, Gemm gemm, Description wanted, int workers) {
+    /**
+     * Collective.
+     *
+     * @param columnParts that the caller wants; 0 leaves it to Weft
+     */
+    static Planning of(
+            Transport fabric, Gemm gemm, Description wanted, int workers, int columnParts) {
         Agreement agreement = new Agreement(fabric);
+        int quantum = gemm.rowQuantum();
+        long mostRows = gemm.blockRows();
+        int takers =
+                columnParts > 0
+                        ? Math.max(1, workers / columnParts)
+                        : Cut.rowTakers(
+                                wanted.shards(), workers, wanted.columns(), quantum, mostRows);
         return new Planning(
                 fabric,
                 wanted,
                 (int) agreement.ofFirst(workers),
-                (int) agreement.ofFirst(gemm.rowQuantum()),
-                agreement.ofFirst(gemm.blockRows()));
+                (int) agreement.ofFirst(takers),
+                (int) agreement.ofFirst(quantum),
+                agreement.ofFirst(mostRows));
     }
 
     List<RankPlan> plans(Candidate candidate) {
@@ -44,7 +63,8 @@ record Planning(
     }
 
     private List<RankPlan> plans(PlanWriter writer, Cut rows, int lanes) {
-        int takers = Math.max(lanes, workers);
+        // What a sequential operator's lanes share are chunks.
+        int takers = writer == Algorithm.SEQUENTIAL ? rowTakers : Math.max(lanes, rowTakers);
         long blockRows = Cut.blockRows(wanted.shards(), takers, rowQuantum, mostBlockRows);
         Chunks chunks = rows.chunks(wanted.shards(), wanted.k(), rowQuantum, blockRows);
         return agreed(writer.plans(chunks, lanes, fabric.hosts()));

@@ -8,6 +8,7 @@ import dev.weft.fabric.transport.RowGather;
  * @param keepGathered whether gathered A is left for the caller
  * @param summaries whether row blocks wait for their lane's counter before they look at flags
  * @param sharedResults whether peers may read products and gathered A
+ * @param columnParts pieces in which workers take a row block, each with some of the columns
  * @param pinning where compute workers run
  * @param rowGather the fabric's all-gather, where it takes the place of the lanes; else null
  */
@@ -16,5 +17,6 @@ record Settings(
         boolean summaries,
         boolean sharedResults,
         int computeWorkers,
+        int columnParts,
         Pinning pinning,
         RowGather rowGather) {}

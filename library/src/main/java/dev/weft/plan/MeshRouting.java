@@ -11,15 +11,17 @@ import java.util.List;
  * permutation and no host is addressed by two.
  *
  * <p>With at least one lane per peer host, every peer has the same number of lanes, each of them a
- * contiguous range of segments. With fewer lanes the peers are dealt to them in turn.
+ * contiguous range of segments, or of chunks. With fewer lanes the peers are dealt to them in turn.
  *
  * <p>A mesh of ranks is one in which every rank has a host of its own. Where its owners push with
  * fewer lanes than peers, {@link DealtMesh} takes this one's place.
  *
  * @param hosts two or more
  * @param lanes as {@link #lanes(int, int)} gives them
+ * @param byChunks whether lanes may share a segment, where nobody waits for single segments
  */
-record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) implements Routing {
+record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator, boolean byChunks)
+        implements Routing {
 
     /** The lanes of which use can be made: a multiple of the peers, or fewer than those. */
     static int lanes(int hosts, int requested) {
@@ -93,14 +95,15 @@ record MeshRouting(Chunks chunks, Hosts hosts, int lanes, Initiator initiator) i
     }
 
     private void addSegments(List<Hop> hops, int owner, int to, int share) {
-        int end = firstSegmentOfShare(owner, share + 1);
-        for (int segment = firstSegmentOfShare(owner, share); segment < end; segment++) {
-            hops.add(new Hop(owner, to, owner, segment));
+        int end = firstOfShare(owner, share + 1);
+        for (int i = firstOfShare(owner, share); i < end; i++) {
+            hops.add(byChunks ? Hop.ofChunk(owner, to, i) : new Hop(owner, to, owner, i));
         }
     }
 
-    private int firstSegmentOfShare(int source, int share) {
-        return Math.toIntExact((long) chunks.segments(source) * share / lanesPerPeer());
+    private int firstOfShare(int source, int share) {
+        int count = byChunks ? chunks.count(source) : chunks.segments(source);
+        return Math.toIntExact((long) count * share / lanesPerPeer());
     }
 
     /** The host that lies {@code distance} hosts after that of {@code rank}. */

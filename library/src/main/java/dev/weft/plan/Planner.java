@@ -126,8 +126,9 @@ final class Planner {
         return switch (algorithm) {
             case RING -> RingRouting.oneWay(chunks, hosts, lanes);
             case BIDIRECTIONAL_RING -> RingRouting.bothWays(chunks, hosts, lanes);
-            case MESH_PUSH -> new MeshRouting(chunks, hosts, lanes, Initiator.SENDER);
-            case MESH_PULL, SEQUENTIAL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER);
+            case MESH_PUSH -> new MeshRouting(chunks, hosts, lanes, Initiator.SENDER, false);
+            case MESH_PULL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER, false);
+            case SEQUENTIAL -> new MeshRouting(chunks, hosts, lanes, Initiator.RECEIVER, true);
             case AUTO, DIRECT -> throw new AssertionError(algorithm);
         };
     }

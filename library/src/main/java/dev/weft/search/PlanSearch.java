@@ -221,7 +221,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         }
         int lanes = problem.lanes() > 0 ? problem.lanes() : lanes(algorithm);
         Cut own = hasOwnKernel() && !cut.givesRows() ? kernelCut() : cut;
-        Chunks chunks = algorithm.cut(chunks(own, lanes));
+        Chunks chunks = algorithm.cut(chunks(algorithm, own, lanes));
         int most = IntStream.range(0, problem.ranks()).map(chunks::count).max().orElseThrow();
         return Candidate.of(algorithm, own, most, lanes);
     }
@@ -288,13 +288,25 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** A candidate's chunks. */
     public Chunks chunks(Candidate candidate) {
-        return candidate.algorithm().cut(chunks(candidate.cut(), candidate.lanes()));
+        PlanWriter writer = candidate.algorithm();
+        return writer.cut(chunks(writer, candidate.cut(), candidate.lanes()));
     }
 
-    private Chunks chunks(Cut cut, int lanes) {
+    private Chunks chunks(PlanWriter writer, Cut cut, int lanes) {
         Engine engine = machine.engine();
         Shards shards = problem.shards();
-        int takers = engine instanceof CoreEngine ? Math.max(lanes, computeWorkers()) : lanes;
+        int takers = lanes;
+        if (engine instanceof CoreEngine cores) {
+            int workers = computeWorkers();
+            int ofRows =
+                    Cut.rowTakers(
+                            shards,
+                            workers,
+                            problem.columns(),
+                            cores.rowQuantum(),
+                            cores.blockRows());
+            takers = writer == Algorithm.SEQUENTIAL ? ofRows : Math.max(lanes, ofRows);
+        }
         long quantum = engine.rowQuantum();
         return cut.chunks(
                 shards,

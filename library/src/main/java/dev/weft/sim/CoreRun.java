@@ -3,11 +3,15 @@ package dev.weft.sim;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.cut.Cut;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Multiplies on a {@link CoreEngine}: the rank's workers take row blocks in turn. */
+/**
+ * Multiplies on a {@link CoreEngine}: the rank's workers take row blocks in turn, or parts of their
+ * columns.
+ */
 final class CoreRun extends ProductRun {
 
     private final CoreEngine engine;
@@ -16,6 +20,9 @@ final class CoreRun extends ProductRun {
 
     /** Rows that are worth a product of their own while others are late; 0 for none. */
     private final long stepRows;
+
+    /** Pieces in which workers take a row block. */
+    private final int columnParts;
 
     CoreRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
@@ -26,6 +33,9 @@ final class CoreRun extends ProductRun {
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
         int count = scenario.workers() > 0 ? scenario.workers() : Math.max(1, engine.cores() / own);
         int programs = rank.plan.programs();
+        int ofProgram = Math.max(1, count / programs);
+        this.columnParts =
+                Cut.columnParts(scenario.chunks(), programs, ofProgram, scenario.columns());
         List<Blocks> blocks = IntStream.range(0, programs).mapToObj(Blocks::new).toList();
         for (int i = 0; i < Math.max(programs, count); i++) {
             int program = i % programs;
@@ -52,14 +62,15 @@ final class CoreRun extends ProductRun {
         return simulation.startNs + totalNs / workers.size();
     }
 
-    /** What one core takes for {@code rows} rows of {@code source}. */
-    private double workNs(int source, long rows) {
+    /** What one core takes for {@code rows} rows of {@code source} and a part of the columns. */
+    private double workNs(int source, long rows, int part) {
         Scenario scenario = simulation.scenario;
         long k = scenario.chunks().cols();
         double work = 0;
         for (long n : scenario.columns()) {
             boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
-            work += engine.productNs(scenario.aType(), rows, k, n, far);
+            long cols = n * (part + 1) / columnParts - n * part / columnParts;
+            work += engine.productNs(scenario.aType(), rows, k, cols, far);
         }
         RankPlan plan = rank.plan;
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
@@ -67,24 +78,40 @@ final class CoreRun extends ProductRun {
         if (scenario.keepGathered()
                 && fromShard
                 && copyGbps > 0
+                && part == 0
                 && simulation.view == SimulatedView.PIPELINED) {
             work += (double) rows * k * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;
     }
 
-    /** The blocks of a program, which its workers take in turn. */
+    /** The blocks of a program, which its workers take in turn, piece by piece. */
     private final class Blocks {
 
         private final List<RowBlock> order;
+
+        /** By block. */
+        private final int[] donePieces;
+
         private int next;
 
         Blocks(int program) {
             this.order = ordered(program);
+            this.donePieces = new int[order.size()];
         }
 
-        RowBlock take() {
-            return next < order.size() ? order.get(next++) : null;
+        /** The number of a piece: block after block, and within a block by parts; or -1. */
+        int take() {
+            return next < order.size() * columnParts ? next++ : -1;
+        }
+
+        RowBlock block(int piece) {
+            return order.get(piece / columnParts);
+        }
+
+        /** Whether it was the last of its block. */
+        boolean isLast(int piece) {
+            return ++donePieces[piece / columnParts] == columnParts;
         }
     }
 
@@ -93,6 +120,7 @@ final class CoreRun extends ProductRun {
 
         private final String track;
         private final Blocks blocks;
+        private int piece;
         private RowBlock block;
         private int chunk;
         private long doneRows;
@@ -115,9 +143,10 @@ final class CoreRun extends ProductRun {
             }
         }
 
-        /** Takes the next block that nobody has. */
+        /** Takes the next piece that nobody has. */
         private void take() {
-            block = blocks.take();
+            piece = blocks.take();
+            block = piece < 0 ? null : blocks.block(piece);
             if (block != null) {
                 chunk = 0;
                 doneRows = 0;
@@ -175,7 +204,7 @@ final class CoreRun extends ProductRun {
         private void multiply(long count) {
             rows = count;
             beganNs = simulation.events.now();
-            double workNs = workNs(block.source(), count);
+            double workNs = workNs(block.source(), count, piece % columnParts);
             totalNs += workNs;
             pathNs = Math.max(pathNs, earliestNs + workNs);
             simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
@@ -188,7 +217,9 @@ final class CoreRun extends ProductRun {
             doneRows += rows;
             rank.busyUntil(now);
             if (chunk == block.chunkCount()) {
-                rank.used(block.source());
+                if (blocks.isLast(piece)) {
+                    rank.used(block.source());
+                }
                 take();
             } else {
                 proceed();

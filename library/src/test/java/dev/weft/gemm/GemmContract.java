@@ -114,6 +114,39 @@ abstract class GemmContract {
     }
 
     @Test
+    void columnsCutInAnyWayGiveTheSameBitsAndTouchNothingElse() {
+        Random seeds = new Random(22);
+        Gemm gemm = gemm();
+        for (int i = 0; i < 40; i++) {
+            long seed = seeds.nextLong();
+            Random random = new Random(seed);
+            int rows = 1 + random.nextInt(3 * gemm.rowQuantum());
+            int k = 1 + random.nextInt(2 * blockDepth());
+            int n = 1 + random.nextInt(9 * panelCols());
+            DType type = DType.values()[random.nextInt(DType.values().length)];
+            DType out = DType.values()[random.nextInt(DType.values().length)];
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = normal(arena, type, rows, k, random);
+                Matrix b = normalB(arena, type, k, n, false, random);
+                Matrix whole = product(gemm, arena, a, b, false, out);
+                PackedB packed = gemm.pack(b, false, arena);
+                Matrix c = normal(arena, out, rows, n, n + 3, random);
+                Matrix expected = Matrix.allocate(arena, out, rows, n);
+                expected.copyFrom(c);
+                for (int from = 0; from < n; ) {
+                    int panels = random.nextInt(5);
+                    int cols = Math.min(n - from, panels * gemm.colQuantum());
+                    Scratch scratch = gemm.scratch(k, cols, arena);
+                    gemm.multiply(a, 0, rows, packed, from, cols, c, 0, scratch);
+                    expected.copyBlock(whole, 0, from, 0, from, rows, cols);
+                    from += cols;
+                    assertSame(expected, c, "up to column " + from + ", seed " + seed);
+                }
+            }
+        }
+    }
+
+    @Test
     void viewsMayStartAtAnyByteAndLieOnTheHeap() {
         Random random = new Random(15);
         int k = 37;

@@ -39,6 +39,13 @@ class GemmRefusalsTest {
                 assertRefused(() -> gemm.multiply(a, 0, -1, b, c, 0, scratch), "-1 rows");
                 assertRefused(
                         () -> gemm.multiply(a, Long.MAX_VALUE, 2, b, c, 0, scratch), "outside");
+                for (long[] cols :
+                        new long[][] {{-4, 4}, {0, -1}, {0, 6}, {1, 4}, {0, 1}, {1L << 62, 1}}) {
+                    assertRefused(
+                            () -> gemm.multiply(a, 0, 4, b, cols[0], cols[1], c, 0, scratch),
+                            "%d columns from column %d of 5: expected multiples of %d"
+                                    .formatted(cols[1], cols[0], gemm.colQuantum()));
+                }
             }
         }
     }

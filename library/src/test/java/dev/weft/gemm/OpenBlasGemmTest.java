@@ -90,6 +90,28 @@ class OpenBlasGemmTest {
     }
 
     @Test
+    void columnsInPartsAreExactOnIntegers() {
+        Random random = new Random(38);
+        for (DType type : DType.values()) {
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = integers(arena, type, 19, 40, random);
+                Matrix b = integers(arena, DType.FP32, 40, 70, random);
+                Matrix c = integers(arena, DType.FP32, 19, 70, 75, random);
+                Matrix expected = Matrix.allocate(arena, DType.FP32, 19, 70);
+                expected.copyFrom(c);
+                Matrix whole = naive(arena, a, b, false, DType.FP32);
+                PackedB packed = gemm.pack(b, false, arena);
+                Scratch scratch = gemm.scratch(40, 70, arena);
+                for (int[] part : new int[][] {{32, 16}, {48, 22}, {0, 32}}) {
+                    gemm.multiply(a, 0, 19, packed, part[0], part[1], c, 0, scratch);
+                    expected.copyBlock(whole, 0, part[0], 0, part[0], 19, part[1]);
+                    assertSame(expected, c, type + " from column " + part[0]);
+                }
+            }
+        }
+    }
+
+    @Test
     void allTypesInBothLayouts() {
         Random random = new Random(32);
         for (DType typeA : DType.values()) {

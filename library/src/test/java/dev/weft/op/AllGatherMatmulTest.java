@@ -84,6 +84,7 @@ class AllGatherMatmulTest {
         problem.requireWithinFloat64Bound();
         int chunkRows = 1 + random.nextInt(40);
         int comm = 1 + random.nextInt(3);
+        int parts = random.nextInt(4);
         Ranks.run(
                 ranks,
                 fabric -> {
@@ -92,6 +93,7 @@ class AllGatherMatmulTest {
                                     .algorithm(algorithm)
                                     .commWorkers(comm)
                                     .computeWorkers(2)
+                                    .columnParts(parts)
                                     .keepGathered();
                     if (seed % 2 == 0) {
                         builder.chunkRows(chunkRows);

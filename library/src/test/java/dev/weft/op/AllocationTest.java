@@ -44,7 +44,8 @@ class AllocationTest {
                             problem.on(fabric)
                                     .output(DType.BF16)
                                     .algorithm(algorithm)
-                                    .computeWorkers(1)
+                                    .computeWorkers(2)
+                                    .columnParts(2)
                                     .chunkRows(4)
                                     .keepGathered()
                                     .prepare()) {

@@ -40,6 +40,11 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
     }
 
     @Override
+    public int colQuantum() {
+        return engine.colQuantum();
+    }
+
+    @Override
     public long blockRows() {
         return engine.blockRows();
     }
@@ -61,9 +66,17 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
 
     @Override
     public void multiply(
-            Matrix a, long aRow, long rows, PackedB b, Matrix c, long cRow, Scratch scratch) {
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch) {
         before.accept(cRow);
-        engine.multiply(a, aRow, rows, b, c, cRow, scratch);
+        engine.multiply(a, aRow, rows, b, firstCol, cols, c, cRow, scratch);
         after.done(cRow, rows);
     }
 }

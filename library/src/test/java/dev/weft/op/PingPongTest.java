@@ -40,6 +40,7 @@ class PingPongTest {
                                         .pingPong(lanes)
                                         .chunkRows(7)
                                         .computeWorkers(2)
+                                        .columnParts(1 + lanes)
                                         .prepare()) {
                             for (int call = 0; call < 12; call++) {
                                 LockSupport.parkNanos(pauses.nextInt(300_000));

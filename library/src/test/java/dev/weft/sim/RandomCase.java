@@ -70,7 +70,7 @@ record RandomCase(Machine machine, TestCall scenario, SimulatedView view) {
         boolean pingPong = inOrder && algorithm == Algorithm.RING && random.nextBoolean();
         List<Long> columns = new ArrayList<>();
         for (int products = random.nextInt(4); products > 0; products--) {
-            columns.add(1L + random.nextInt(30));
+            columns.add(1L + random.nextInt(random.nextBoolean() ? 30 : 1200));
         }
         Map<Integer, Double> slow = new HashMap<>();
         if (random.nextInt(4) == 0) {

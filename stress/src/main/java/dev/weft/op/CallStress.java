@@ -21,25 +21,26 @@ import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
 /**
- * The threads of one call: who takes which block, and who sees what when a round or a call is done.
+ * The threads of one call: who takes which piece of a block, and who sees what when a round or a
+ * call is done.
  */
 public final class CallStress {
 
     private CallStress() {}
 
-    /** Workers share the consumption order: each block is taken by one of them. */
+    /** Workers share the consumption order: each piece of a block is taken by one of them. */
     @JCStressTest
-    @Outcome(id = "8", expect = ACCEPTABLE, desc = "Every block was taken once.")
-    @Outcome(expect = FORBIDDEN, desc = "A block was taken twice, or not at all.")
+    @Outcome(id = "8", expect = ACCEPTABLE, desc = "Every piece was taken once.")
+    @Outcome(expect = FORBIDDEN, desc = "A piece was taken twice, or not at all.")
     @State
-    public static class NextBlock {
+    public static class NextPiece {
 
-        private static final int BLOCKS = 8;
+        private static final int PIECES = 8;
 
         private final CallState state = new CallState(1);
 
-        /** By worker and block. */
-        private final int[][] taken = new int[2][BLOCKS];
+        /** By worker and piece. */
+        private final int[][] taken = new int[2][PIECES];
 
         @Actor
         public void compute0() {
@@ -51,17 +52,17 @@ public final class CallStress {
             take(taken[1]);
         }
 
-        private void take(int[] blocks) {
-            for (int i = state.nextBlock[0].getAndIncrement();
-                    i < BLOCKS;
-                    i = state.nextBlock[0].getAndIncrement()) {
-                blocks[i]++;
+        private void take(int[] pieces) {
+            for (int i = state.nextPiece[0].getAndIncrement();
+                    i < PIECES;
+                    i = state.nextPiece[0].getAndIncrement()) {
+                pieces[i]++;
             }
         }
 
         @Arbiter
         public void count(I_Result r) {
-            for (int i = 0; i < BLOCKS; i++) {
+            for (int i = 0; i < PIECES; i++) {
                 r.r1 += taken[0][i] + taken[1][i] == 1 ? 1 : 0;
             }
         }

@@ -24,15 +24,17 @@ import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
-import org.openjdk.jcstress.infra.results.I_Result;
+import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
  * Ping-pong reuse: the predecessor's lane overwrites a buffer only when {@link Releases} has told
  * that its shard is multiplied. Two ranks, so that every call overwrites what the one before read;
- * both actors make their calls in the same order, so that one operator's memory serves all.
+ * the actors make their calls in the same order, so that one operator's memory serves all. The
+ * successor has two workers, each with its part of the columns of every block: the buffer is free
+ * when both have read it, whoever is the last.
  */
 @JCStressTest
-@Outcome(id = "0", expect = ACCEPTABLE, desc = "Every block was of its own call.")
+@Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "Every block was of its own call.")
 @Outcome(expect = FORBIDDEN, desc = "A buffer was overwritten while it was in use.")
 @State
 public class ReleaseWordStress {
@@ -47,6 +49,15 @@ public class ReleaseWordStress {
 
     private static int multipliedCalls;
 
+    private static int helpedCalls;
+
+    /**
+     * The latest call that the successor's workers have begun, and the one its second has ended.
+     */
+    private static volatile int begun;
+
+    private static volatile int helped;
+
     @Actor
     public void predecessor() {
         for (int i = 0; i < CALLS; i++) {
@@ -55,9 +66,27 @@ public class ReleaseWordStress {
     }
 
     @Actor
-    public void successor(I_Result r) {
+    public void successor(II_Result r) {
         for (int i = 0; i < CALLS; i++) {
-            r.r1 += SUCCESSOR.wrongBlocks(++multipliedCalls);
+            int call = ++multipliedCalls;
+            SUCCESSOR.releases().begin(call, View.PIPELINED);
+            begun = call;
+            r.r1 += SUCCESSOR.wrongBlocks(call);
+            while (helped != call) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @Actor
+    public void secondWorker(II_Result r) {
+        for (int i = 0; i < CALLS; i++) {
+            int call = ++helpedCalls;
+            while (begun != call) {
+                Thread.onSpinWait();
+            }
+            r.r2 += SUCCESSOR.wrongBlocks(call);
+            helped = call;
         }
     }
 
@@ -77,7 +106,7 @@ public class ReleaseWordStress {
                     memory.region(),
                     memory.landing(1, 0, 0).data(),
                     memory.flagAt(0, 0),
-                    new Releases(plan, fabric, memory));
+                    new Releases(plan, fabric, memory, 2));
         }
 
         void send(int call) {
@@ -90,7 +119,6 @@ public class ReleaseWordStress {
         }
 
         int wrongBlocks(int call) {
-            releases.begin(call, View.PIPELINED);
             Slots.rank(1).await(region, 1, flag, call, CHUNK);
             int wrong = 0;
             List<RowBlock> blocks = plan.consumption();

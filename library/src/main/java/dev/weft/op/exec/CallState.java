@@ -15,14 +15,17 @@ public final class CallState {
     /** When the caller began, by {@link System#nanoTime()}. */
     public long startNs;
 
-    /** By program: the position, in its order, of the next block to take; workers add. */
-    public final AtomicInteger[] nextBlock;
+    /**
+     * By program: the number of the next piece to take; workers add. Pieces are numbered block
+     * after block in the program's order, and within a block by its parts of the columns.
+     */
+    public final AtomicInteger[] nextPiece;
 
     /** When every chunk had arrived, as seen by the first compute worker; 0 if it did not look. */
     public long gatheredNs;
 
     public CallState(int programs) {
-        nextBlock = new AtomicInteger[programs];
-        Arrays.setAll(nextBlock, program -> new AtomicInteger());
+        nextPiece = new AtomicInteger[programs];
+        Arrays.setAll(nextPiece, program -> new AtomicInteger());
     }
 }

@@ -10,9 +10,13 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
  * Gives ping-pong buffers back to the lanes that fill them. A remote shard is released once its
- * rows are multiplied and forwarded and every shard before it is released. The release word counts
- * released shards over all calls. Publishing it pairs with the acquire of the lane that then
- * overwrites the buffer. Does nothing where every shard has a place of its own.
+ * rows are multiplied, with all parts of the columns, and forwarded and every shard before it is
+ * released. The release word counts released shards over all calls. Does nothing where every shard
+ * has a place of its own.
+ *
+ * <p>Memory order: every use ends with a decrement, which releases what its worker has read, and
+ * the last decrement acquires all others. Publishing the word, after that, pairs with the acquire
+ * of the lane that then overwrites the buffer.
  */
 public final class Releases {
 
@@ -25,26 +29,27 @@ public final class Releases {
     /** By source: which of the shards it is that are released, from 1 on. */
     private final int[] numbers;
 
-    /** By number: row blocks and forwards of the shard. */
-    private final int[] blocks;
+    /** By number: pieces of row blocks and forwards of the shard. */
+    private final int[] pieces;
 
     private final int[] forwards;
     private final AtomicIntegerArray left;
     private int call;
     private int released;
 
-    public Releases(RankPlan plan, Transport fabric, OperatorMemory memory) {
+    /** Where every row block is multiplied in {@code columnParts} pieces. */
+    public Releases(RankPlan plan, Transport fabric, OperatorMemory memory, int columnParts) {
         this.fabric = fabric;
         this.memory = memory;
         this.rank = plan.rank();
         this.remoteShards = plan.ranks() - 1;
         this.active = plan.storage() == RankPlan.Storage.PING_PONG;
         this.numbers = plan.releaseNumbers();
-        this.blocks = new int[plan.ranks()];
+        this.pieces = new int[plan.ranks()];
         this.forwards = new int[plan.ranks()];
         this.left = new AtomicIntegerArray(plan.ranks());
         for (RowBlock block : plan.consumption()) {
-            blocks[numbers[block.source()]]++;
+            pieces[numbers[block.source()]] += columnParts;
         }
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
@@ -75,7 +80,7 @@ public final class Releases {
         released = 0;
         for (int number = 1; number <= remoteShards; number++) {
             int uses =
-                    (ofView == View.COMM_ONLY ? 0 : blocks[number])
+                    (ofView == View.COMM_ONLY ? 0 : pieces[number])
                             + (ofView == View.COMPUTE_ONLY ? 0 : forwards[number]);
             // Nothing lands when only the product runs: its blocks need not hold anything back.
             left.set(number, ofView == View.COMPUTE_ONLY ? 0 : uses);
@@ -83,7 +88,7 @@ public final class Releases {
         advance();
     }
 
-    /** A block or a forward of the shard of {@code source} is done. Any worker calls. */
+    /** A piece of a block or a forward of the shard of {@code source} is done. Any worker calls. */
     public void used(int source) {
         if (active && source != rank && left.decrementAndGet(numbers[source]) == 0) {
             advance();

@@ -3,7 +3,11 @@ package dev.weft.op.exec;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.plan.RankPlan;
 
-/** What the workers of one rank share: the plan, the memory and the state of the call. */
+/**
+ * What the workers of one rank share: the plan, the memory and the state of the call.
+ *
+ * @param columnParts pieces in which workers take a row block, each with some of the columns
+ */
 public record Workspace(
         RankPlan plan,
         Transport fabric,
@@ -11,17 +15,29 @@ public record Workspace(
         CallState state,
         Arrivals arrivals,
         Releases releases,
-        Summaries summaries) {
+        Summaries summaries,
+        int columnParts) {
 
+    /** With whole row blocks. */
     public static Workspace of(
             RankPlan plan, Transport fabric, OperatorMemory memory, boolean summaries) {
+        return of(plan, fabric, memory, summaries, 1);
+    }
+
+    public static Workspace of(
+            RankPlan plan,
+            Transport fabric,
+            OperatorMemory memory,
+            boolean summaries,
+            int columnParts) {
         return new Workspace(
                 plan,
                 fabric,
                 memory,
                 new CallState(plan.programs()),
                 new Arrivals(plan),
-                new Releases(plan, fabric, memory),
-                new Summaries(plan, summaries));
+                new Releases(plan, fabric, memory, columnParts),
+                new Summaries(plan, summaries),
+                columnParts);
     }
 }
