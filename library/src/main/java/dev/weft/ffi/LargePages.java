@@ -11,17 +11,41 @@ import java.lang.foreign.MemorySegment;
 public final class LargePages {
 
     private static final long PAGE_BYTES = 2 << 20;
-    private static final long LINE_BYTES = 64;
+    private static final long SMALL_PAGE_BYTES = 4096;
+
+    /** Less is not worth a large page. */
+    private static final long LEAST_BYTES = 256 << 10;
 
     private LargePages() {}
 
-    /** Zeroed memory that begins at a cache line and goes when the arena closes. */
+    /**
+     * Zeroed memory that begins at a page, large or small, and goes when the arena closes. A page
+     * takes its place near the thread that first touches it.
+     */
     public static MemorySegment allocate(long bytes, Arena arena) {
-        try {
-            return Mappings.available() ? map(bytes, arena) : arena.allocate(bytes, LINE_BYTES);
-        } catch (IllegalStateException | LinkageError e) {
-            // Java forbids native calls, or the system has no memory, which Java says best itself.
-            return arena.allocate(bytes, LINE_BYTES);
+        if (bytes >= LEAST_BYTES && Mappings.available()) {
+            try {
+                return map(bytes, arena);
+            } catch (IllegalStateException | LinkageError e) {
+                // Java forbids native calls, or there is no memory, which Java says best itself.
+                return arena.allocate(bytes, SMALL_PAGE_BYTES);
+            }
+        }
+        return arena.allocate(bytes, SMALL_PAGE_BYTES);
+    }
+
+    /**
+     * Asks for large pages in memory that is mapped already, of a file, say. The system gives them
+     * or not, now or later; nothing else changes.
+     */
+    public static void prefer(MemorySegment mapped) {
+        if (mapped.byteSize() >= LEAST_BYTES && Mappings.available()) {
+            try {
+                Mappings.preferHugePages(mapped.address(), mapped.byteSize());
+            } catch (IllegalStateException | LinkageError e) {
+                // Java forbids native calls: the pages stay as they are.
+                return;
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weft.gemm;
 
+import dev.weft.ffi.LargePages;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -64,7 +65,7 @@ public interface Gemm {
     default PackedB pack(Matrix b, boolean transposed, Arena arena) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
-        PackedB packed = packed(k, n, arena.allocate(packedBytes(k, n), PackedB.ALIGNMENT_BYTES));
+        PackedB packed = packed(k, n, LargePages.allocate(packedBytes(k, n), arena));
         packed.fill(b, transposed, 0, 1);
         return packed;
     }

@@ -5,6 +5,7 @@ import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
@@ -303,7 +304,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             if (wanted.wants(Feature.SHARED)) {
                 products.add(shared(packed.b(), outType(i), m, n, regions));
             } else {
-                Matrix c = Matrix.allocate(arena, outType(i), m, n);
+                long bytes = Matrix.contiguousBytes(outType(i), m, n);
+                Matrix c = Matrix.of(LargePages.allocate(bytes, arena), outType(i), m, n);
                 products.add(new Product(packed.b(), new Matrix[] {c, c}, null));
             }
         }

@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.plan.Hosts;
@@ -47,7 +48,7 @@ record SharedB(Transport fabric, Gemm gemm) {
             }
             region.close();
         }
-        PackedB own = gemm.packed(k, n, arena.allocate(bytes, PackedB.ALIGNMENT_BYTES));
+        PackedB own = gemm.packed(k, n, LargePages.allocate(bytes, arena));
         fill(own, b, transposed, 0, 1);
         return new Packed(own, null);
     }

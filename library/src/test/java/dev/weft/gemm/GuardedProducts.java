@@ -96,7 +96,8 @@ final class GuardedProducts {
             Matrix a = ones(arena, dtype, m, k, gap);
             Matrix b = transposed ? ones(arena, dtype, n, k, gap) : ones(arena, dtype, k, n, gap);
             Matrix c = matrix(arena, out, m, n, gap);
-            PackedB packed = gemm.pack(b, transposed, arena);
+            PackedB packed = gemm.packed(k, n, arena.allocate(gemm.packedBytes(k, n)));
+            packed.fill(b, transposed, 0, 1);
             gemm.multiply(a, 0, m, packed, c, 0, gemm.scratch(k, n, scratch));
             require(c.get(0, 0) == out.round(k) && c.get(m - 1, n - 1) == out.round(k), c);
         }

@@ -1,5 +1,6 @@
 package dev.weft.fabric.memory;
 
+import dev.weft.ffi.LargePages;
 import dev.weft.files.PrivateFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -43,6 +44,7 @@ public final class SharedParts {
             fabric.barrier();
             for (int r = ranks.nextSetBit(0); r >= 0; r = ranks.nextSetBit(r + 1)) {
                 whole[r] = mapPart(file(r), arena);
+                LargePages.prefer(whole[r]);
             }
             fabric.barrier();
         } catch (IOException e) {

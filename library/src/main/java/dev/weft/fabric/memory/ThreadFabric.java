@@ -1,5 +1,6 @@
 package dev.weft.fabric.memory;
 
+import dev.weft.ffi.LargePages;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -107,8 +108,8 @@ public final class ThreadFabric extends MemoryFabric {
     @Override
     protected MemoryRegion allocateParts(String name, long bytesWithHeader) {
         Parts parts = memory.parts(name, size());
-        // Each rank zeroes its own part, so that the pages are near its thread.
-        parts.whole[rank()] = parts.arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
+        // Each rank touches its own part first, so that the pages are near its thread.
+        parts.whole[rank()] = LargePages.allocate(bytesWithHeader, parts.arena).fill((byte) 0);
         barrier();
         memory.gathering.remove(name);
         return new MemoryRegion(parts.whole, () -> memory.release(parts));

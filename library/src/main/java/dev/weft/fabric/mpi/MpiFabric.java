@@ -9,6 +9,7 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.CoreShare;
 import dev.weft.fabric.transport.Region;
 import dev.weft.fabric.transport.RowGather;
+import dev.weft.ffi.LargePages;
 import dev.weft.plan.Hosts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -102,7 +103,7 @@ public final class MpiFabric extends MemoryFabric {
         MemorySegment[] whole = new MemorySegment[size()];
         try {
             if (local.cardinality() == 1) {
-                whole[rank()] = arena.allocate(bytesWithHeader, MemoryRegion.HEADER_BYTES);
+                whole[rank()] = LargePages.allocate(bytesWithHeader, arena).fill((byte) 0);
                 worked();
                 // As ranks do that share their host with others.
                 barrier();
