@@ -79,6 +79,18 @@ class LinksTest {
     }
 
     @Test
+    void rowsReadForTwoPartsOfTheColumnsCountOnce() {
+        CallSpans call =
+                call(
+                        rank(
+                                0,
+                                compute(product(0, 0, 0, 80, 0, 10), product(1, 0, 0, 60, 10, 20)),
+                                compute(product(0, 0, 0, 80, 0, 10), product(1, 0, 0, 60, 10, 20))),
+                        rank(1));
+        assertEquals(Math.round(60 * Calls.BYTES_PER_ROW), links(call).bytes());
+    }
+
+    @Test
     void aGatherThatDoesNotSayItsWayHasNoLinks() {
         CallSpans call = Calls.withoutWays();
         ShownRun.Analysis told = ShownRun.Analysis.of(call, 1, CallSpans.TrackKind.COMPUTE);

@@ -207,6 +207,18 @@ class SimulatorTest {
         assertNs(5000 + 400 / 1.5, run(machine(cores(2, 1.5), wires(BUS)), scenario).ns());
     }
 
+    /** 4 rows of 128 columns are 32 times as long as of 4, of 127 columns too few for two parts. */
+    @Test
+    void workersShareTheColumnsOfASingleBlock() {
+        Machine one = machine(cores(1, 1), wires(BUS));
+        Machine two = machine(cores(2, 2), wires(BUS));
+        TestCall wide = Toy.call(Algorithm.DIRECT, 1, Hosts.one(1), 128, 4);
+        assertNs(5000 + 3200, run(one, wide).ns());
+        assertNs(5000 + 1600, run(two, wide).ns());
+        TestCall narrow = Toy.call(Algorithm.DIRECT, 1, Hosts.one(1), 127, 4);
+        assertNs(5000 + 3175, run(two, narrow).ns());
+    }
+
     @Test
     void everyHostHasItsOwnCores() {
         Machine machine = machine(cores(1, 1), wires(BUS), wires(SWITCH));
