@@ -8,22 +8,36 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * The most fp32 operations that some threads can do at once: one tile in the nearest cache, over
+ * The most fp32 operations that some threads can do at once: two tiles in the nearest cache, over
  * and over, 0.994 of what Neoverse-N1 can do by its clock. A turn of a few milliseconds, to be
  * taken between the turns of products. Used by one thread; its workers wait without a core of their
  * own.
  */
 final class FmaPeak implements AutoCloseable {
 
-    private static final int CALLS = 2000;
-    private static final int DEPTH = 256;
+    private static final int CALLS = 1000;
+    private static final int TILES = 2;
+    private static final int MOST_DEPTH = 256;
 
-    private final Tiles tiles = TileCode.forThisMachine();
+    /** Of operands: with the sums they fit the smallest of nearest caches, 32 KiB. */
+    private static final int OPERAND_BYTES = 28 << 10;
+
+    /** Written once. */
+    private static final class Code {
+        static final Tiles TILES = TileCode.forThisMachine();
+    }
+
+    private final Tiles tiles = Code.TILES;
+    private final int depth =
+            Math.min(
+                    MOST_DEPTH,
+                    OPERAND_BYTES / ((TILES * tiles.rows() + tiles.cols()) * Float.BYTES));
     private final int threads;
     private final ExecutorService workers;
     private final CyclicBarrier together;
@@ -38,7 +52,7 @@ final class FmaPeak implements AutoCloseable {
 
     /** Operations of one turn, of all threads together. */
     double flops() {
-        return 2.0 * tiles.rows() * tiles.cols() * DEPTH * CALLS * threads;
+        return 2.0 * TILES * tiles.rows() * tiles.cols() * depth * CALLS * threads;
     }
 
     /** From the first thread's start to the last one's end. */
@@ -47,18 +61,26 @@ final class FmaPeak implements AutoCloseable {
         long startNs = Long.MAX_VALUE;
         long endNs = Long.MIN_VALUE;
         for (Future<long[]> future : workers.invokeAll(tasks)) {
-            long[] span = future.resultNow();
+            long[] span = result(future);
             startNs = Math.min(startNs, span[0]);
             endNs = Math.max(endNs, span[1]);
         }
         return endNs - startNs;
     }
 
+    private static long[] result(Future<long[]> future) throws InterruptedException {
+        try {
+            return future.get();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("the peak could not be measured", e.getCause());
+        }
+    }
+
     private long[] work() throws Exception {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment a = floats(arena, tiles.rows() * DEPTH);
-            MemorySegment b = floats(arena, tiles.cols() * DEPTH);
-            MemorySegment sums = floats(arena, tiles.rows() * tiles.cols());
+            MemorySegment a = floats(arena, TILES * tiles.rows() * depth);
+            MemorySegment b = floats(arena, tiles.cols() * depth);
+            MemorySegment sums = floats(arena, TILES * tiles.rows() * tiles.cols());
             MemorySegment arguments = arena.allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
             long pitch = (long) tiles.cols() * Float.BYTES;
             together.await();
@@ -68,9 +90,9 @@ final class FmaPeak implements AutoCloseable {
                         false,
                         a,
                         0,
-                        1,
+                        TILES,
                         tiles.rows(),
-                        DEPTH,
+                        depth,
                         b,
                         0,
                         tiles.cols(),
