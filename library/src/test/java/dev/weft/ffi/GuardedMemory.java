@@ -1,13 +1,7 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -39,11 +33,6 @@ public final class GuardedMemory implements Arena {
     /** A page on every machine, or several. */
     private static final long UNIT_BYTES = 64 << 10;
 
-    private static final int PROT_NONE = 0;
-    private static final int PROT_READ_WRITE = 3;
-    private static final int MAP_PRIVATE_ANONYMOUS = 0x22;
-    private static final long MAP_FAILED = -1;
-
     private final Flush flush;
     private final List<MemorySegment> mappings = new ArrayList<>();
 
@@ -53,7 +42,7 @@ public final class GuardedMemory implements Arena {
 
     /** Why there are no guards here, or empty where there are. */
     public static Optional<String> unavailable() {
-        return System.getProperty("os.name").equals("Linux")
+        return Mappings.available()
                 ? Optional.empty()
                 : Optional.of("guard pages are mapped as Linux does it");
     }
@@ -62,15 +51,11 @@ public final class GuardedMemory implements Arena {
     public MemorySegment allocate(long bytes, long alignment) {
         long unitBytes = Math.ceilDiv(bytes, UNIT_BYTES) * UNIT_BYTES;
         long mappedBytes = unitBytes + 2 * UNIT_BYTES;
-        long start =
-                (long) call(Native.MMAP, 0L, mappedBytes, PROT_NONE, MAP_PRIVATE_ANONYMOUS, -1, 0L);
-        if (start == MAP_FAILED) {
-            throw new IllegalStateException("libc: mmap of " + mappedBytes + " bytes failed");
-        }
+        long start = Mappings.map(mappedBytes, Mappings.NONE);
         mappings.add(MemorySegment.ofAddress(start).reinterpret(mappedBytes));
         long first = start + UNIT_BYTES;
-        if (unitBytes > 0 && (int) call(Native.MPROTECT, first, unitBytes, PROT_READ_WRITE) != 0) {
-            throw new IllegalStateException("libc: mprotect of " + unitBytes + " bytes failed");
+        if (unitBytes > 0) {
+            Mappings.protect(first, unitBytes, Mappings.READ_WRITE);
         }
         long at = flush == Flush.WITH_START ? first : first + unitBytes - bytes;
         return MemorySegment.ofAddress(at).reinterpret(start + mappedBytes - at);
@@ -85,37 +70,8 @@ public final class GuardedMemory implements Arena {
     @Override
     public void close() {
         for (MemorySegment mapping : mappings) {
-            if ((int) call(Native.MUNMAP, mapping.address(), mapping.byteSize()) != 0) {
-                throw new IllegalStateException("libc: munmap of " + mapping + " failed");
-            }
+            Mappings.unmap(mapping.address(), mapping.byteSize());
         }
         mappings.clear();
-    }
-
-    private static Object call(MethodHandle function, Object... arguments) {
-        try {
-            return function.invokeWithArguments(arguments);
-        } catch (Throwable e) {
-            throw new IllegalStateException("libc: " + function + " cannot be called", e);
-        }
-    }
-
-    /** Bound when first needed: other systems have these functions with other constants. */
-    private static final class Native {
-        static final MethodHandle MMAP =
-                bind(
-                        "mmap",
-                        FunctionDescriptor.of(
-                                JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT,
-                                JAVA_LONG));
-        static final MethodHandle MPROTECT =
-                bind("mprotect", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
-        static final MethodHandle MUNMAP =
-                bind("munmap", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-
-        private static MethodHandle bind(String name, FunctionDescriptor type) {
-            Linker linker = Linker.nativeLinker();
-            return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
-        }
     }
 }
