@@ -6,7 +6,7 @@ package dev.weft.gemm.code;
  * registers v0 to v31, as four floats unless a method says otherwise. Offsets are bytes. For one
  * thread.
  */
-public final class A64Assembler extends Assembler {
+final class A64Assembler extends Assembler {
 
     /** The stack pointer, where an address or a sum is meant. */
     public static final int SP = 31;

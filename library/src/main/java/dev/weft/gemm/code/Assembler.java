@@ -8,7 +8,7 @@ import java.util.List;
  * Machine code as it is written, instruction after instruction, and the places that its branches go
  * to. For one thread.
  */
-public abstract class Assembler {
+abstract class Assembler {
 
     /** A place in the code that branches go to, before or after it is placed. */
     public static final class Label {

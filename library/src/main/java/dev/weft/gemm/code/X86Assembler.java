@@ -7,7 +7,7 @@ package dev.weft.gemm.code;
  * that speak of four floats use the first 128 bits of registers 0 to 15. Memory is a base register
  * and an offset in bytes. For one thread.
  */
-public final class X86Assembler extends Assembler {
+final class X86Assembler extends Assembler {
 
     public static final int RAX = 0;
     public static final int RCX = 1;

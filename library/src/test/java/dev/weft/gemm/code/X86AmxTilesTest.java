@@ -220,9 +220,9 @@ class X86AmxTilesTest {
     @Test
     void aStepPastTheMemoryIsNoticed() {
         byte[] c = new byte[31 * 128 + 127];
-        AssertionError e =
+        IndexOutOfBoundsException e =
                 assertThrows(
-                        AssertionError.class,
+                        IndexOutOfBoundsException.class,
                         () ->
                                 X86Interpreter.run(
                                         CODE.code(),
@@ -237,7 +237,7 @@ class X86AmxTilesTest {
                                         128,
                                         0,
                                         1));
-        assertTrue(e.getMessage().startsWith("64 bytes at 4032 of memory 2"), e.getMessage());
+        assertTrue(e.getMessage().contains("4032 + 64"), e.getMessage());
     }
 
     private static ByteBuffer buffer(int bytes) {

@@ -1,6 +1,5 @@
 package dev.weft.gemm.code;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
@@ -8,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.stream.IntStream;
+import java.util.Objects;
 
 /**
  * Executes just the instructions of {@link X86AmxTiles}, which no emulator that we know has. Each
@@ -77,13 +76,11 @@ final class X86Interpreter {
         while (step()) {
             assertFalse(++count > MOST_INSTRUCTIONS, "it does not end");
         }
-        assertArrayEquals(kept(before), kept(registers), "registers that the caller needs");
+        for (int i : KEPT) {
+            assertEquals(before[i], registers[i], "a register that the caller needs");
+        }
         assertFalse(tilesConfigured, "tile registers are not released");
         assertFalse(vectorsUsed, "long vectors are not released");
-    }
-
-    private static long[] kept(long[] registers) {
-        return IntStream.of(KEPT).mapToLong(i -> registers[i]).toArray();
     }
 
     private static long at(int piece) {
@@ -94,14 +91,8 @@ final class X86Interpreter {
     private ByteBuffer access(long at, int bytes) {
         int piece = (int) (at >> PIECE_BITS) - 1;
         int from = (int) at;
-        if (piece < 0
-                || piece >= memory.length
-                || from < 0
-                || from > memory[piece].length - bytes) {
-            throw new AssertionError(
-                    "%s bytes at %s of memory %s, before byte %s of the code"
-                            .formatted(bytes, from, piece, code.position()));
-        }
+        Objects.checkIndex(piece, memory.length);
+        Objects.checkFromIndexSize(from, bytes, memory[piece].length);
         return ByteBuffer.wrap(memory[piece], from, bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
@@ -238,16 +229,11 @@ final class X86Interpreter {
 
     private void configure() {
         tilesConfigured = inMemory;
-        if (inMemory) {
-            byte[] expected = new byte[64];
-            expected[0] = 1;
-            for (int i = 0; i < 8; i++) {
-                expected[16 + 2 * i] = 64;
-                expected[48 + i] = 16;
-            }
-            byte[] found = new byte[64];
-            access(address, 64).get(found);
-            assertArrayEquals(expected, found);
+        ByteBuffer config = inMemory ? access(address, 64) : ByteBuffer.allocate(0);
+        for (int i = 0; inMemory && i < tiles.length; i++) {
+            assertEquals(1, config.get(config.position()), "palette");
+            assertEquals(64, config.getShort(config.position() + 16 + 2 * i), "bytes of a row");
+            assertEquals(16, config.get(config.position() + 48 + i), "rows");
         }
     }
 
