@@ -50,11 +50,14 @@ record Processor(String arch, Set<String> features) {
         return wanted.stream().filter(feature -> !features.contains(feature)).findFirst();
     }
 
-    boolean hasAvx2() {
-        return arch.equals("amd64") && features.containsAll(Set.of("avx2", "fma", "f16c"));
-    }
-
-    boolean hasAvx512() {
-        return hasAvx2() && features.contains("avx512f");
+    /** The kinds of code for fp32 that it executes, the fastest first. */
+    List<String> kinds() {
+        if (arch.equals("aarch64")) {
+            return List.of("neon");
+        }
+        if (lacks(List.of("avx2", "fma", "f16c")).isPresent()) {
+            return List.of();
+        }
+        return features.contains("avx512f") ? List.of("avx512", "avx2") : List.of("avx2");
     }
 }

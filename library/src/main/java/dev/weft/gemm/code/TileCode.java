@@ -14,8 +14,8 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.IntBinaryOperator;
 import java.util.function.ToIntFunction;
 
@@ -27,6 +27,8 @@ import java.util.function.ToIntFunction;
  */
 @SuppressWarnings("restricted")
 public final class TileCode implements Tiles {
+
+    private static final String KIND = "weft.gemm.code";
 
     /** Function, three pieces of memory, arguments. */
     private static final MethodHandle CALL =
@@ -205,25 +207,32 @@ public final class TileCode implements Tiles {
     }
 
     /**
-     * The code for this machine.
+     * The code for this machine, the fastest that it executes or the one that the property {@code
+     * weft.gemm.code} names.
      *
      * @throws IllegalStateException that says in one line why there is none
      */
     public static TileCode forThisMachine() {
         Processor processor = Processor.here();
-        if (processor.arch().equals("aarch64")) {
-            return new TileCode(A64Tiles.write());
+        List<String> kinds = processor.kinds();
+        if (kinds.isEmpty()) {
+            throw new IllegalStateException(
+                    "Weft writes machine code for aarch64 and for x86_64 with AVX2, not for "
+                            + processor.arch()
+                            + (processor.arch().equals("amd64") ? " without" : ""));
         }
-        if (processor.hasAvx512()) {
-            return new TileCode(X86Tiles.write(512));
+        String kind = System.getProperty(KIND, kinds.getFirst());
+        if (!kinds.contains(kind)) {
+            throw new IllegalStateException(
+                    "property %s is '%s': this processor executes %s"
+                            .formatted(KIND, kind, String.join(", ", kinds)));
         }
-        if (processor.hasAvx2()) {
-            return new TileCode(X86Tiles.write(256));
-        }
-        throw new IllegalStateException(
-                "Weft writes machine code for aarch64 and for x86_64 with AVX2, not for "
-                        + processor.arch()
-                        + (processor.arch().equals("amd64") ? " without" : ""));
+        return new TileCode(
+                switch (kind) {
+                    case "avx512" -> X86Tiles.write(512);
+                    case "avx2" -> X86Tiles.write(256);
+                    default -> A64Tiles.write();
+                });
     }
 
     /**
@@ -293,7 +302,7 @@ public final class TileCode implements Tiles {
             throw new IllegalArgumentException(
                     "engine %s packs no %s".formatted(name(), type.label()));
         }
-        Objects.checkIndex(count - 1, rows);
+        requireUpTo(rows, count, "rows");
         check(a, from, pitch, count, (long) depth * type.bytes());
         checkTarget(packed, to, 0, 1, tileBytes(depth));
         put(arguments, Argument.A_FROM, from);
@@ -324,13 +333,16 @@ public final class TileCode implements Tiles {
                     "%s rows of %s tiles: expected all %s, or one tile"
                             .formatted(rowCount, tileCount, rows));
         }
+        if (depth < 0) {
+            throw new IllegalArgumentException("depth " + depth + ": expected 0 or more");
+        }
+        requireUpTo(rows, rowCount, "rows");
+        requireUpTo(cols, colCount, "columns");
         int rowSteps = Math.ceilDiv(rowCount, written.rowStep);
         int colSteps = Math.ceilDiv(colCount, written.colStep);
-        Objects.checkIndex(rowSteps - 1, this.sums.length);
-        Objects.checkIndex(colSteps - 1, this.sums[0].length);
         long rowsWritten = (long) (tileCount - 1) * rows + (long) rowSteps * written.rowStep;
         long rowBytes = (long) colSteps * written.colStep * Float.BYTES;
-        check(packed, aFrom, 0, 1, Math.multiplyExact(tileCount, tileBytes(depth)));
+        check(packed, aFrom, tileBytes(depth), tileCount, tileBytes(depth));
         check(panels, bFrom, 0, 1, panelBytes(depth));
         checkTarget(sums, sumsFrom, pitch, rowsWritten, rowBytes);
         put(arguments, Argument.A_FROM, aFrom);
@@ -345,6 +357,13 @@ public final class TileCode implements Tiles {
 
     private long panelBytes(int depth) {
         return cols * Tiles.paddedDepth(type(), depth) * type().bytes();
+    }
+
+    private static void requireUpTo(int most, int count, String what) {
+        if (count < 1 || count > most) {
+            throw new IllegalArgumentException(
+                    "%s %s of a tile: expected 1 to %s".formatted(count, what, most));
+        }
     }
 
     private static void checkTarget(
@@ -364,8 +383,13 @@ public final class TileCode implements Tiles {
             throw new IllegalArgumentException(
                     "%s rows of %s bytes, %s bytes apart".formatted(count, rowBytes, pitch));
         }
-        long bytes = Math.addExact(Math.multiplyExact(count - 1, pitch), rowBytes);
-        Objects.checkFromIndexSize(from, bytes, memory.byteSize());
+        // No sums or products: they could be larger than a long.
+        long room = memory.byteSize() - rowBytes;
+        if (from < 0 || from > room || count > 1 && pitch > (room - from) / (count - 1)) {
+            throw new IllegalArgumentException(
+                    "%s rows of %s bytes, %s bytes apart, from byte %s on: memory has %s"
+                            .formatted(count, rowBytes, pitch, from, memory.byteSize()));
+        }
     }
 
     private static void put(MemorySegment arguments, Argument argument, long value) {

@@ -1,0 +1,83 @@
+package dev.weft.gemm.code;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weft.gemm.Gemms;
+import dev.weft.tensor.DType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+
+/** What is refused before machine code runs. */
+class TileCodeTest {
+
+    private static final int DEPTH = 8;
+
+    @Test
+    void wrongMemoryIsRefused() {
+        assumeTrue(
+                Gemms.nativeUnavailable().isEmpty(), () -> Gemms.nativeUnavailable().orElseThrow());
+        Tiles tiles = TileCode.forThisMachine();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment packed = arena.allocate(2 * tiles.tileBytes(DEPTH));
+            MemorySegment sums = arena.allocate(2L * tiles.rows() * tiles.cols() * 4);
+            MemorySegment heap = MemorySegment.ofArray(new byte[1 << 16]);
+            refused(
+                    "memory on the heap: expected memory off it",
+                    () -> sum(tiles, packed, 1, tiles.rows(), heap, sums));
+            refused(
+                    "memory for results is read-only",
+                    () -> sum(tiles, packed, 1, tiles.rows(), packed, sums.asReadOnly()));
+            refused(
+                    "1 rows of 2 tiles: expected all " + tiles.rows() + ", or one tile",
+                    () -> sum(tiles, packed, 2, 1, packed, sums));
+            refused(
+                    "0 rows of a tile: expected 1 to " + tiles.rows(),
+                    () -> sum(tiles, packed, 1, 0, packed, sums));
+            long tile = tiles.tileBytes(DEPTH);
+            refused(
+                    "3 rows of %s bytes, %s bytes apart, from byte 0 on: memory has %s"
+                            .formatted(tile, tile, 2 * tile),
+                    () -> sum(tiles, packed, 3, tiles.rows(), packed, sums));
+            refused(
+                    "memory for results is read-only",
+                    () -> pack(tiles, packed, packed.asReadOnly()));
+            refused("memory on the heap: expected memory off it", () -> pack(tiles, heap, packed));
+        }
+    }
+
+    private static void sum(
+            Tiles tiles,
+            MemorySegment packed,
+            int tileCount,
+            int rows,
+            MemorySegment panel,
+            MemorySegment sums) {
+        MemorySegment arguments = Arena.ofAuto().allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
+        long pitch = tiles.cols() * 4L;
+        int cols = tiles.cols();
+        tiles.sum(
+                false, packed, 0, tileCount, rows, DEPTH, panel, 0, cols, sums, 0, pitch,
+                arguments);
+    }
+
+    private static void pack(Tiles tiles, MemorySegment a, MemorySegment packed) {
+        MemorySegment arguments = Arena.ofAuto().allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
+        tiles.pack(DType.FP32, a, 0, DEPTH * 4, 1, DEPTH, packed, 0, arguments);
+    }
+
+    private static void refused(String message, Runnable call) {
+        var e = assertThrows(IllegalArgumentException.class, call::run);
+        assertEquals(message, e.getMessage());
+    }
+
+    @Test
+    void amxSaysWhyThereIsNone() {
+        assumeTrue(!System.getProperty("os.arch").equals("amd64"), "a processor that may have AMX");
+        var e = assertThrows(IllegalStateException.class, TileCode::amx);
+        String arch = System.getProperty("os.arch");
+        assertEquals("no AMX: this processor has no amx_bf16, it is " + arch, e.getMessage());
+    }
+}
