@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
         description =
                 "Feeds damaged input to every reader of files, records, options and environment:"
                         + " each input is read, or refused in one line, for a price that its size"
-                        + " can justify.",
+                        + " can justify. Calls machine code with random tiles likewise.",
         footer = {
             "",
             "Examples:",

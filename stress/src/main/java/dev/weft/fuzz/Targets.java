@@ -4,6 +4,8 @@ import dev.weft.bench.cpu.FuzzedFigures;
 import dev.weft.cli.run.FuzzedCommand;
 import dev.weft.fabric.FuzzedRendezvous;
 import dev.weft.ffi.MpiEnvironment;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.code.FuzzedTiles;
 import dev.weft.report.FuzzedRecord;
 import dev.weft.sim.MachineFile;
 import dev.weft.sim.Machines;
@@ -21,8 +23,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Every reader of bytes that come from outside the process, with inputs that it accepts. Readers of
- * files get a file of their own in {@code folder}. Used by one thread.
+ * Every reader of bytes that come from outside the process, with inputs that it accepts, and calls
+ * of machine code. Readers of files get a file of their own in {@code folder}. Used by one thread.
  */
 final class Targets implements AutoCloseable {
 
@@ -30,6 +32,10 @@ final class Targets implements AutoCloseable {
 
     /** A command line of thousands of words costs the parser a table for each pair of them. */
     private static final int MOST_WORDS = 30;
+
+    /** One tile of nothing, and two tiles of 50 k. */
+    private static final List<byte[]> TILE_CALLS =
+            List.of(new byte[16], new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4});
 
     private final Path folder;
     private final FuzzedRendezvous meeting = new FuzzedRendezvous();
@@ -44,6 +50,9 @@ final class Targets implements AutoCloseable {
         targets.addAll(records());
         targets.addAll(betweenProcesses());
         targets.addAll(texts());
+        if (Gemms.nativeUnavailable().isEmpty()) {
+            targets.add(reader("tiles", TILE_CALLS, new FuzzedTiles()::call));
+        }
         return targets;
     }
 
