@@ -47,8 +47,12 @@ final class PanelWriter {
     /** Writes B[fromK ..][fromCol ..] as one panel that starts at byte {@code start}. */
     void write(long fromK, long depth, long fromCol, int cols, long start) {
         if (type == DType.BF16) {
-            for (long i = 0; i < depth; i += 2) {
-                writePairs(fromK + i, i + 1 < depth, fromCol, cols, start + at(i, 0));
+            if (transposed) {
+                turnPairs(fromK, depth, fromCol, cols, start);
+            } else {
+                for (long i = 0; i < depth; i += 2) {
+                    writePairs(fromK + i, i + 1 < depth, fromCol, cols, start + at(i, 0));
+                }
             }
             return;
         }
@@ -72,28 +76,36 @@ final class PanelWriter {
 
     /** Rows k and, where there is such a row, k + 1, side by side; {@code to} is column 0's. */
     private void writePairs(long k, boolean both, long fromCol, int cols, long to) {
-        if (transposed) {
-            for (int col = 0; col < cols; col++) {
-                long from = b.offset(fromCol + col, k);
-                pairs[col] =
-                        both
-                                ? b.data().get(INT, from)
-                                : Short.toUnsignedInt(b.data().get(SHORT, from));
-            }
+        MemorySegment.copy(b.data(), SHORT, b.offset(k, fromCol), even, 0, cols);
+        if (both) {
+            MemorySegment.copy(b.data(), SHORT, b.offset(k + 1, fromCol), odd, 0, cols);
         } else {
-            MemorySegment.copy(b.data(), SHORT, b.offset(k, fromCol), even, 0, cols);
-            if (both) {
-                MemorySegment.copy(b.data(), SHORT, b.offset(k + 1, fromCol), odd, 0, cols);
-            } else {
-                Arrays.fill(odd, (short) 0);
-            }
-            for (int col = 0; col < cols; col++) {
-                pairs[col] = odd[col] << Short.SIZE | Short.toUnsignedInt(even[col]);
-            }
+            Arrays.fill(odd, (short) 0);
+        }
+        for (int col = 0; col < cols; col++) {
+            pairs[col] = odd[col] << Short.SIZE | Short.toUnsignedInt(even[col]);
         }
         for (int col = 0; col < cols; col += Tiles.BF16_COLS) {
             int count = Math.min(Tiles.BF16_COLS, cols - col);
             MemorySegment.copy(pairs, col, panels, INT, to + at(0, col), count);
+        }
+    }
+
+    /** Pairs lie together in B already; a step at a time, whose panel is in the nearest cache. */
+    private void turnPairs(long fromK, long depth, long fromCol, int cols, long start) {
+        for (long step = 0; step < depth; step += Tiles.BF16_STEP) {
+            long end = Math.min(depth, step + Tiles.BF16_STEP);
+            for (int col = 0; col < cols; col++) {
+                long from = b.offset(fromCol + col, fromK);
+                for (long i = step; i < end; i += 2) {
+                    long at = from + i * Short.BYTES;
+                    int pair =
+                            i + 1 < depth
+                                    ? b.data().get(INT, at)
+                                    : Short.toUnsignedInt(b.data().get(SHORT, at));
+                    panels.set(INT, start + at(i, col), pair);
+                }
+            }
         }
     }
 
