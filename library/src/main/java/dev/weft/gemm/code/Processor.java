@@ -50,8 +50,29 @@ record Processor(String arch, Set<String> features) {
         return wanted.stream().filter(feature -> !features.contains(feature)).findFirst();
     }
 
-    /** The kinds of code for fp32 that it executes, the fastest first. */
-    List<String> kinds() {
+    /**
+     * The kind of code for fp32 that it should execute.
+     *
+     * @param wanted by the property {@code weft.gemm.code}, or null for the fastest
+     */
+    String kind(String wanted) {
+        List<String> kinds = kinds();
+        if (kinds.isEmpty()) {
+            throw new IllegalStateException(
+                    "Weft writes machine code for aarch64 and for x86_64 with AVX2, not for "
+                            + arch
+                            + (arch.equals("amd64") ? " without" : ""));
+        }
+        if (wanted != null && !kinds.contains(wanted)) {
+            throw new IllegalStateException(
+                    "property weft.gemm.code is '%s': this processor executes %s"
+                            .formatted(wanted, String.join(", ", kinds)));
+        }
+        return wanted == null ? kinds.getFirst() : wanted;
+    }
+
+    /** The fastest first. */
+    private List<String> kinds() {
         if (arch.equals("aarch64")) {
             return List.of("neon");
         }

@@ -14,7 +14,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.IntBinaryOperator;
 import java.util.function.ToIntFunction;
@@ -27,8 +26,6 @@ import java.util.function.ToIntFunction;
  */
 @SuppressWarnings("restricted")
 public final class TileCode implements Tiles {
-
-    private static final String KIND = "weft.gemm.code";
 
     /** Function, three pieces of memory, arguments. */
     private static final MethodHandle CALL =
@@ -213,20 +210,7 @@ public final class TileCode implements Tiles {
      * @throws IllegalStateException that says in one line why there is none
      */
     public static TileCode forThisMachine() {
-        Processor processor = Processor.here();
-        List<String> kinds = processor.kinds();
-        if (kinds.isEmpty()) {
-            throw new IllegalStateException(
-                    "Weft writes machine code for aarch64 and for x86_64 with AVX2, not for "
-                            + processor.arch()
-                            + (processor.arch().equals("amd64") ? " without" : ""));
-        }
-        String kind = System.getProperty(KIND, kinds.getFirst());
-        if (!kinds.contains(kind)) {
-            throw new IllegalStateException(
-                    "property %s is '%s': this processor executes %s"
-                            .formatted(KIND, kind, String.join(", ", kinds)));
-        }
+        String kind = Processor.here().kind(System.getProperty("weft.gemm.code"));
         return new TileCode(
                 switch (kind) {
                     case "avx512" -> X86Tiles.write(512);

@@ -1,11 +1,13 @@
 package dev.weft.gemm.code;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 class ProcessorTest {
 
@@ -15,19 +17,29 @@ class ProcessorTest {
                 Processor.of(
                         "amd64",
                         "model name\t: X\nflags\t\t: fpu f16c fma avx2 avx512f\nbugs\t:\n");
-        assertEquals(List.of("avx512", "avx2"), xeon.kinds());
+        assertEquals("avx512", xeon.kind(null));
+        assertEquals("avx2", xeon.kind("avx2"));
+        refused(
+                "property weft.gemm.code is 'neon': this processor executes avx512, avx2",
+                () -> xeon.kind("neon"));
         assertEquals(Optional.of("amx_bf16"), xeon.lacks(List.of("avx2", "amx_bf16")));
         assertEquals(Optional.empty(), xeon.lacks(List.of("avx2", "fma")));
         Processor neoverse = Processor.of("aarch64", "processor\t: 0\nFeatures\t: fp asimd\n");
         assertEquals(Set.of("fp", "asimd"), neoverse.features());
-        assertEquals(List.of("neon"), neoverse.kinds());
+        assertEquals("neon", neoverse.kind(null));
         assertEquals(Optional.of("avx2, it is aarch64"), neoverse.lacks(List.of("avx2")));
     }
 
     @Test
     void aSystemThatTellsNothingHasNoFeatures() {
         assertEquals(Set.of(), Processor.of("amd64", "").features());
-        assertEquals(List.of(), Processor.of("amd64", "").kinds());
-        assertEquals(List.of(), Processor.of("riscv64", "").kinds());
+        String all = "Weft writes machine code for aarch64 and for x86_64 with AVX2, not for ";
+        refused(all + "amd64 without", () -> Processor.of("amd64", "").kind(null));
+        refused(all + "riscv64", () -> Processor.of("riscv64", "").kind("avx2"));
+    }
+
+    private static void refused(String message, Executable call) {
+        var e = assertThrows(IllegalStateException.class, call);
+        assertEquals(message, e.getMessage());
     }
 }
