@@ -15,13 +15,8 @@ class AmxGemmTest extends Bf16GemmTest {
 
     @BeforeAll
     static void needsAmx() {
-        String missing = null;
-        try {
-            code = TileCode.amx();
-        } catch (IllegalStateException e) {
-            missing = e.getMessage();
-        }
-        assumeTrue(missing == null, missing);
+        assumeTrue(Gemms.amxUnavailable().isEmpty(), () -> Gemms.amxUnavailable().orElseThrow());
+        code = TileCode.amx();
     }
 
     @Override

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weft.fabric.ChildJvm;
 import dev.weft.ffi.GuardedMemory;
 import dev.weft.ffi.OpenBlas;
-import dev.weft.gemm.code.TileCode;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -45,18 +44,9 @@ class GuardProductsTest {
     private static Optional<String> missing(String work) {
         return switch (work) {
             case "native" -> Gemms.nativeUnavailable();
-            case "amx" -> amxMissing();
+            case "amx" -> Gemms.amxUnavailable();
             case "openblas" -> OpenBlas.unavailable().map(why -> "no OpenBLAS: " + why);
             default -> Optional.empty();
         };
-    }
-
-    private static Optional<String> amxMissing() {
-        try {
-            TileCode.amx();
-            return Optional.empty();
-        } catch (IllegalStateException e) {
-            return Optional.of(e.getMessage());
-        }
     }
 }
