@@ -3,6 +3,7 @@ package dev.weft.op;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.Scratch;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -32,6 +33,11 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
     @Override
     public String name() {
         return engine.name();
+    }
+
+    @Override
+    public boolean multiplies(DType type) {
+        return engine.multiplies(type);
     }
 
     @Override
