@@ -8,7 +8,10 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
 
-/** One call of an operator on one rank. Not built while nobody records. */
+/**
+ * One call of an operator on one rank. Not built while nobody records. Callers ask first whether
+ * there is a recorder: to load an event sets one up, which takes a tenth of a second.
+ */
 @Name("dev.weft.Call")
 @Label("All-gather matmul")
 @Category("Weft")

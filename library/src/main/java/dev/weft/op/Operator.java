@@ -5,6 +5,7 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import jdk.jfr.FlightRecorder;
 
 /**
  * A computation that the ranks of a fabric do together, prepared once and called many times. Every
@@ -248,7 +249,9 @@ public abstract class Operator<M> implements AutoCloseable {
         }
         awaited++;
         Throwable cause = failure.get();
-        CallEvent.ended(this, worldRank, awaited, cause == null);
+        if (FlightRecorder.isInitialized()) {
+            CallEvent.ended(this, worldRank, awaited, cause == null);
+        }
         if (cause != null) {
             throw cause instanceof RuntimeException e ? told(e) : new IllegalStateException(cause);
         }

@@ -14,6 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.IntConsumer;
+import jdk.jfr.FlightRecorder;
 
 /**
  * A fabric whose ranks wait for words in memory. Subclasses say how that memory comes about, and
@@ -301,7 +302,9 @@ public abstract class MemoryFabric implements Transport {
             throw e;
         } finally {
             memory.addWaiters(home, -1);
-            StallEvent.ended(began, this, what, value);
+            if (FlightRecorder.isInitialized()) {
+                StallEvent.ended(began, this, what, value);
+            }
         }
     }
 
