@@ -1,17 +1,10 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 import java.util.BitSet;
 import java.util.Optional;
 
@@ -31,40 +24,20 @@ public final class Affinity {
     private static final int CALLING_THREAD = 0;
     private static final int EINVAL = 22;
 
-    private static final StructLayout STATE = Linker.Option.captureStateLayout();
-    private static final VarHandle ERRNO =
-            STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-
-    private static final MethodHandle GET;
-    private static final MethodHandle SET;
-    private static final MethodHandle CURRENT;
-    private static final Throwable LOAD_ERROR;
-
-    static {
-        MethodHandle get = null;
-        MethodHandle set = null;
-        MethodHandle current = null;
-        Throwable failure = null;
-        try {
-            requireLinux();
-            FunctionDescriptor onSet =
-                    FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
-            get = bind("sched_getaffinity", onSet);
-            set = bind("sched_setaffinity", onSet);
-            current = bind("sched_getcpu", FunctionDescriptor.of(JAVA_INT));
-            // A sandbox may forbid it, and a kernel for more CPUs refuses so small a set.
-            read(get);
-        } catch (Throwable e) {
-            // Linking fails in many ways (no permission, no symbol); all mean "not available".
-            failure = e;
-        }
-        GET = get;
-        SET = set;
-        CURRENT = current;
-        LOAD_ERROR = failure;
-    }
+    private static final Throwable LOAD_ERROR = failureOfProbe();
 
     private Affinity() {}
+
+    /** A sandbox may forbid it, and a kernel for more CPUs refuses so small a set. */
+    private static Throwable failureOfProbe() {
+        try {
+            read();
+            return null;
+        } catch (Throwable e) {
+            // Binding fails in many ways (no permission, no symbol); all mean "not available".
+            return e;
+        }
+    }
 
     /** Why threads cannot be pinned here, or empty if they can. */
     public static Optional<String> unavailable() {
@@ -75,7 +48,7 @@ public final class Affinity {
     /** The CPUs on which the calling thread may run, in ascending order. */
     public static int[] allowed() {
         requireUsable();
-        return read(GET);
+        return read();
     }
 
     /**
@@ -91,7 +64,7 @@ public final class Affinity {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
             cpuSet.setAtIndex(JAVA_LONG, cpu / Long.SIZE, 1L << cpu % Long.SIZE);
-            int errno = errno(SET, cpuSet, arena);
+            int errno = errno(SystemCall.SCHED_SETAFFINITY, cpuSet, arena);
             if (errno != 0 && errno != EINVAL) {
                 throw failed("sched_setaffinity", "CPU " + cpu, errno);
             }
@@ -103,23 +76,19 @@ public final class Affinity {
     public static int current() {
         requireUsable();
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment state = arena.allocate(STATE);
-            int cpu = (int) CURRENT.invokeExact(state);
-            if (cpu < 0) {
-                throw failed("sched_getcpu", "", (int) ERRNO.get(state, 0L));
+            MemorySegment state = SystemCall.state(arena);
+            MemorySegment cpu = arena.allocate(JAVA_INT);
+            if (SystemCall.GETCPU.call(state, cpu.address(), 0, 0) < 0) {
+                throw failed("getcpu", "", SystemCall.errno(state));
             }
-            return cpu;
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable e) {
-            throw new IllegalStateException("sched_getcpu() failed", e);
+            return cpu.get(JAVA_INT, 0);
         }
     }
 
-    private static int[] read(MethodHandle get) {
+    private static int[] read() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment cpuSet = arena.allocate(SET_BYTES, Long.BYTES);
-            int errno = errno(get, cpuSet, arena);
+            int errno = errno(SystemCall.SCHED_GETAFFINITY, cpuSet, arena);
             if (errno != 0) {
                 throw failed("sched_getaffinity", "", errno);
             }
@@ -128,14 +97,10 @@ public final class Affinity {
     }
 
     /** Calls one of the two about the calling thread; 0 where it has gone well. */
-    private static int errno(MethodHandle onSet, MemorySegment cpuSet, Arena arena) {
-        MemorySegment state = arena.allocate(STATE);
-        try {
-            int code = (int) onSet.invokeExact(state, CALLING_THREAD, SET_BYTES, cpuSet);
-            return code >= 0 ? 0 : (int) ERRNO.get(state, 0L);
-        } catch (Throwable e) {
-            throw new IllegalStateException("a thread's CPUs can be neither read nor set", e);
-        }
+    private static int errno(SystemCall onSet, MemorySegment cpuSet, Arena arena) {
+        MemorySegment state = SystemCall.state(arena);
+        long code = onSet.call(state, CALLING_THREAD, SET_BYTES, cpuSet.address());
+        return code >= 0 ? 0 : SystemCall.errno(state);
     }
 
     private static void requireUsable() {
@@ -149,25 +114,9 @@ public final class Affinity {
         }
     }
 
-    private static void requireLinux() {
-        if (!System.getProperty("os.name").equals("Linux")) {
-            throw new IllegalStateException(
-                    "no call known for " + System.getProperty("os.name") + ", only for Linux");
-        }
-    }
-
     private static IllegalStateException failed(String function, String arguments, int errno) {
         return new IllegalStateException(
                 "%s(%s) failed with errno %s%s"
                         .formatted(function, arguments, errno, errno == EINVAL ? " (EINVAL)" : ""));
-    }
-
-    @SuppressWarnings("restricted")
-    private static MethodHandle bind(String function, FunctionDescriptor descriptor) {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(
-                linker.defaultLookup().findOrThrow(function),
-                descriptor,
-                Linker.Option.captureCallState("errno"));
     }
 }

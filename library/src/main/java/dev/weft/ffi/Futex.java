@@ -1,17 +1,10 @@
 package dev.weft.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 import java.util.Optional;
 
 /**
@@ -26,90 +19,28 @@ public final class Futex {
     private static final int WAKE = 1;
     private static final int EAGAIN = 11;
 
-    /** Why futexes cannot be used here, or empty. Initialised first: the probe below sets it. */
-    private static final Optional<String> UNAVAILABLE;
-
-    private static final MethodHandle SYSCALL;
-    private static final long NUMBER;
-
-    static {
-        MethodHandle handle = null;
-        String reason = null;
-        NUMBER = syscallNumber();
-        if (NUMBER < 0) {
-            reason =
-                    "no futex system call known for %s on %s"
-                            .formatted(
-                                    System.getProperty("os.name"), System.getProperty("os.arch"));
-        } else {
-            try {
-                handle = bind();
-                reason = probe();
-            } catch (Throwable e) {
-                // Linking fails in many ways (no permission, no symbol); all mean "not available".
-                reason = e.toString();
-            }
-        }
-        SYSCALL = handle;
-        UNAVAILABLE = Optional.ofNullable(reason);
-    }
+    private static final Optional<String> UNAVAILABLE = probe();
 
     private Futex() {}
-
-    private static long syscallNumber() {
-        if (!System.getProperty("os.name").equals("Linux")) {
-            return -1;
-        }
-        return switch (System.getProperty("os.arch")) {
-            case "amd64" -> 202;
-            case "aarch64", "riscv64" -> 98;
-            default -> -1;
-        };
-    }
 
     /** Why this machine has no futex for Java, or empty if it has one. */
     public static Optional<String> unavailable() {
         return UNAVAILABLE;
     }
 
-    @SuppressWarnings("restricted")
-    private static MethodHandle bind(Linker.Option... more) {
-        Linker.Option[] options = new Linker.Option[more.length + 1];
-        options[0] = Linker.Option.firstVariadicArg(1);
-        System.arraycopy(more, 0, options, 1, more.length);
-        Linker linker = Linker.nativeLinker();
-        // syscall(number, word, operation, value, timeout, second word, third value)
-        return linker.downcallHandle(
-                linker.defaultLookup().findOrThrow("syscall"),
-                FunctionDescriptor.of(
-                        JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG,
-                        JAVA_LONG),
-                options);
-    }
-
     /** A wait whose value does not match must fail with EAGAIN; a sandbox may answer otherwise. */
-    private static String probe() throws Throwable {
-        StructLayout state = Linker.Option.captureStateLayout();
-        VarHandle errno = state.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-        MethodHandle call = bind(Linker.Option.captureCallState("errno"));
+    private static Optional<String> probe() {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment captured = arena.allocate(state);
+            MemorySegment state = SystemCall.state(arena);
             MemorySegment word = arena.allocate(JAVA_INT);
-            long result =
-                    (long)
-                            call.invokeExact(
-                                    captured,
-                                    NUMBER,
-                                    word.address(),
-                                    (long) WAIT,
-                                    1L,
-                                    MemorySegment.NULL,
-                                    0L,
-                                    0L);
-            int code = (int) errno.get(captured, 0L);
+            long result = SystemCall.FUTEX.call(state, word.address(), WAIT, 1);
+            int code = SystemCall.errno(state);
             return result == -1 && code == EAGAIN
-                    ? null
-                    : "futex probe returned " + result + " with errno " + code;
+                    ? Optional.empty()
+                    : Optional.of("futex probe returned " + result + " with errno " + code);
+        } catch (Throwable e) {
+            // Binding fails in many ways (no permission, no symbol); all mean "not available".
+            return Optional.of(e.getMessage() == null ? e.toString() : e.getMessage());
         }
     }
 
@@ -135,21 +66,9 @@ public final class Futex {
     }
 
     private static void call(long wordAddress, int operation, int value, MemorySegment timeout) {
-        try {
-            // Every error of a probed futex (EAGAIN, ETIMEDOUT, EINTR) means "look again".
-            long ignored =
-                    (long)
-                            SYSCALL.invokeExact(
-                                    NUMBER,
-                                    wordAddress,
-                                    (long) operation,
-                                    (long) value,
-                                    timeout,
-                                    0L,
-                                    0L);
-        } catch (Throwable e) {
-            throw new IllegalStateException(
-                    "futex(" + wordAddress + ", " + operation + ", " + value + ") failed", e);
-        }
+        // Every error of a probed futex (EAGAIN, ETIMEDOUT, EINTR) means "look again".
+        long ignored =
+                SystemCall.FUTEX.call(
+                        SystemCall.IGNORED, wordAddress, operation, value, timeout.address(), 0, 0);
     }
 }

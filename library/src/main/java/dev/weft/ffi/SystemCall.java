@@ -1,0 +1,109 @@
+package dev.weft.ffi;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.util.Locale;
+
+/**
+ * The system calls of Linux that Weft makes. All go through one function, {@code syscall}, since
+ * each function that Java binds takes a start some milliseconds. Any thread may call.
+ */
+enum SystemCall {
+    MMAP(9, 222),
+    MPROTECT(10, 226),
+    MUNMAP(11, 215),
+    MADVISE(28, 233),
+    ARCH_PRCTL(158, -1),
+    FUTEX(202, 98),
+    SCHED_SETAFFINITY(203, 122),
+    SCHED_GETAFFINITY(204, 123),
+    GETCPU(309, 168);
+
+    /** Where a call may leave its error that nobody asks for. */
+    static final MemorySegment IGNORED = state(Arena.global());
+
+    private static final long ERRNO =
+            Linker.Option.captureStateLayout()
+                    .byteOffset(MemoryLayout.PathElement.groupElement("errno"));
+
+    private final long number;
+
+    /** Its numbers on amd64, and on processors that came to Linux later; -1 where it has none. */
+    SystemCall(long amd64, long later) {
+        String os = System.getProperty("os.name");
+        number =
+                switch (os.equals("Linux") ? System.getProperty("os.arch") : os) {
+                    case "amd64" -> amd64;
+                    case "aarch64", "riscv64" -> later;
+                    default -> -1;
+                };
+    }
+
+    /** Bound when first needed. */
+    private static final class Bound {
+        static final MethodHandle FUNCTION = bind();
+
+        @SuppressWarnings("restricted")
+        private static MethodHandle bind() {
+            Linker linker = Linker.nativeLinker();
+            return linker.downcallHandle(
+                    linker.defaultLookup().findOrThrow("syscall"),
+                    FunctionDescriptor.of(
+                            JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG,
+                            JAVA_LONG, JAVA_LONG),
+                    Linker.Option.firstVariadicArg(1),
+                    Linker.Option.captureCallState("errno"));
+        }
+    }
+
+    /** Whether the number of this call is known for this machine. */
+    boolean isKnown() {
+        return number >= 0;
+    }
+
+    /** Memory for the error of a call. */
+    static MemorySegment state(Arena arena) {
+        return arena.allocate(Linker.Option.captureStateLayout());
+    }
+
+    /** The error that a call has left there. */
+    static int errno(MemorySegment state) {
+        return state.get(JAVA_INT, ERRNO);
+    }
+
+    /** Makes the call; -1 for one that failed, whose error is in {@code state} then. */
+    long call(MemorySegment state, long a, long b, long c, long d, long e, long f) {
+        if (!isKnown()) {
+            throw new IllegalStateException(
+                    "no system call %s known for %s on %s"
+                            .formatted(
+                                    this,
+                                    System.getProperty("os.name"),
+                                    System.getProperty("os.arch")));
+        }
+        try {
+            return (long) Bound.FUNCTION.invokeExact(state, number, a, b, c, d, e, f);
+        } catch (RuntimeException | Error failure) {
+            throw failure;
+        } catch (Throwable failure) {
+            throw new IllegalStateException(this + " failed: " + failure.getMessage(), failure);
+        }
+    }
+
+    long call(MemorySegment state, long a, long b, long c) {
+        return call(state, a, b, c, 0, 0, 0);
+    }
+
+    /** As programs call it. */
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}
