@@ -13,7 +13,7 @@ final class CompletionCommand extends WeftCommand {
 
     @Override
     public Integer call() {
-        out().print(AutoComplete.bash("weft", spec.root().commandLine()));
+        out().print(AutoComplete.bash("weft", Main.commandLine()));
         out().flush();
         return 0;
     }

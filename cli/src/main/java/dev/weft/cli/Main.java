@@ -42,32 +42,6 @@ import picocli.CommandLine.Spec;
         description =
                 "C = allgather(A) x B, computed while A is still arriving: communication hidden"
                         + " behind compute.",
-        subcommands = {
-            RunCommand.class,
-            SweepCommand.class,
-            PlanCommand.class,
-            CalibrateCommand.class,
-            ReportCommand.class,
-            RingCommand.class,
-            FgccCommand.class,
-            GatherCommand.class,
-            HelionCommand.class,
-            LaunchCommand.class,
-            GenDataCommand.class,
-            VerifyCommand.class,
-            DoctorCommand.class,
-            CompletionCommand.class,
-            RankCommand.class,
-            LauncherCommands.Lab.class,
-            LauncherCommands.Test.class,
-            LauncherCommands.Soak.class,
-            LauncherCommands.Faults.class,
-            LauncherCommands.Stragglers.class,
-            LauncherCommands.Fuzz.class,
-            LauncherCommands.Prove.class,
-            LauncherCommands.Dist.class,
-            PackKernelsCommand.class
-        },
         footer = {
             "",
             "Examples:",
@@ -78,6 +52,34 @@ import picocli.CommandLine.Spec;
             "  ./weft run --help                            all options of run"
         })
 public final class Main implements Runnable {
+
+    /** In the order of the help text; what is started most often comes first. */
+    private static final List<Class<?>> COMMANDS =
+            List.of(
+                    RunCommand.class,
+                    RankCommand.class,
+                    SweepCommand.class,
+                    PlanCommand.class,
+                    CalibrateCommand.class,
+                    ReportCommand.class,
+                    RingCommand.class,
+                    FgccCommand.class,
+                    GatherCommand.class,
+                    HelionCommand.class,
+                    LaunchCommand.class,
+                    GenDataCommand.class,
+                    VerifyCommand.class,
+                    DoctorCommand.class,
+                    CompletionCommand.class,
+                    LauncherCommands.Lab.class,
+                    LauncherCommands.Test.class,
+                    LauncherCommands.Soak.class,
+                    LauncherCommands.Faults.class,
+                    LauncherCommands.Stragglers.class,
+                    LauncherCommands.Fuzz.class,
+                    LauncherCommands.Prove.class,
+                    LauncherCommands.Dist.class,
+                    PackKernelsCommand.class);
 
     @Spec private CommandSpec spec;
 
@@ -91,7 +93,7 @@ public final class Main implements Runnable {
                                                 "thread %s failed: %s"
                                                         .formatted(thread.getName(), failure))));
         Runtime.getRuntime().addShutdownHook(new Thread(Main::tellOfSignal, "weft-signal"));
-        System.exit(StandardOutput.execute(commandLine(), arguments));
+        System.exit(StandardOutput.execute(commandLine(arguments), arguments));
     }
 
     /** Ranks under MPI tell of it themselves. */
@@ -120,18 +122,34 @@ public final class Main implements Runnable {
         }
     }
 
-    public static CommandLine commandLine() {
+    /**
+     * The parser for these arguments. It knows all commands, unless the first argument is the name
+     * of one: to build the model of all takes as long as a small run.
+     */
+    public static CommandLine commandLine(String... arguments) {
         // Of a stray quote in a value it would tell on lines of its own.
         CommandLine.tracer().setLevel(CommandLine.TraceLevel.OFF);
         CommandLine line = new CommandLine(new Main());
-        ServiceLoader.load(AddOnCommand.class, Main.class.getClassLoader())
-                .forEach(line::addSubcommand);
+        COMMANDS.stream()
+                .filter(command -> arguments.length > 0 && isNamed(command, arguments[0]))
+                .findFirst()
+                .ifPresentOrElse(line::addSubcommand, () -> addAll(line));
         return line.setCaseInsensitiveEnumValuesAllowed(false)
                 .setUsageHelpAutoWidth(false)
                 .setUsageHelpWidth(100)
                 .setParameterExceptionHandler(Main::usageError)
                 .setExecutionExceptionHandler(
                         (failure, command, parsed) -> executionError(failure, command));
+    }
+
+    private static boolean isNamed(Class<?> command, String name) {
+        return command.getAnnotation(Command.class).name().equals(name);
+    }
+
+    private static void addAll(CommandLine line) {
+        COMMANDS.forEach(line::addSubcommand);
+        ServiceLoader.load(AddOnCommand.class, Main.class.getClassLoader())
+                .forEach(line::addSubcommand);
     }
 
     /** Picocli would print the whole usage text; one line with a pointer to it is enough. */

@@ -26,7 +26,7 @@ public record Invocation(int code, String out, String err) {
     };
 
     public static Invocation of(String... arguments) {
-        return on(Main.commandLine(), arguments);
+        return on(Main.commandLine(arguments), arguments);
     }
 
     /** Words, with a space between them. */
