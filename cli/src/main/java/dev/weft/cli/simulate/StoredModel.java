@@ -2,6 +2,7 @@ package dev.weft.cli.simulate;
 
 import dev.weft.files.PrivateFiles;
 import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.MachineFile;
@@ -94,10 +95,17 @@ public final class StoredModel {
         }
     }
 
-    /** A model of this machine for another engine is not overwritten. */
+    /**
+     * A model of this machine for another engine is overwritten only by that of auto's own engines:
+     * it may be left from before Weft had them, and every run would measure anew.
+     */
     private static boolean isMissing(Path file, Function<DType, Gemm> engines, DType aType) {
         Machine stored = HostModel.stored(file, engines);
-        return stored == null ? !isOfAnotherEngine(file) : !stored.engine().knows(aType);
+        if (stored != null) {
+            return !stored.engine().knows(aType);
+        }
+        boolean autos = Gemms.auto(aType, aType).name().equals(engines.apply(aType).name());
+        return autos || !isOfAnotherEngine(file);
     }
 
     private static boolean isOfAnotherEngine(Path file) {

@@ -80,6 +80,17 @@ class StoredModelTest {
         assertEquals(other, MachineFile.readCached(file()));
     }
 
+    @Test
+    void aModelForAnotherEngineIsReplacedByThatOfAutosEngine() {
+        MachineFile.writeCached(model("another"), file());
+        Machine autos = model(Gemms.auto(DType.FP32, DType.FP32).name());
+        assertEquals(
+                Optional.of(file()),
+                StoredModel.storeIfMissing(
+                        file(), type -> Gemms.auto(type, type), DType.FP32, () -> autos, () -> {}));
+        assertEquals(autos, MachineFile.readCached(file()));
+    }
+
     /** Its target may be any file of the user's. */
     @Test
     void aLinkInPlaceOfTheFileIsReplacedAndNotFollowed() throws IOException {
