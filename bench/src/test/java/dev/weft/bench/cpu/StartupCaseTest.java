@@ -37,12 +37,15 @@ class StartupCaseTest {
         new StartupCase(weft).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("startup");
         assertEquals(List.of(), found.skipped);
-        assertEquals(1 + ALGORITHMS, found.rows.size());
+        assertEquals(2 + ALGORITHMS, found.rows.size());
         assertEquals("1.0 s", found.rows.getFirst().peer());
+        assertEquals("0.6 s", found.rows.get(1).peer());
         List<String> starts = Files.readAllLines(folder.resolve("startup/arguments"));
-        assertEquals(3, starts.size(), "one to build, two to time");
-        assertEquals("run --gm 64 --gk 64 --gn 64 --warmup 1 --iterations 1", starts.getFirst());
-        for (BenchRow row : found.rows.subList(1, found.rows.size())) {
+        assertEquals(6, starts.size(), "of each one to build, two to time");
+        String run = "run --gm 64 --gk 64 --gn 64 --warmup 1 --iterations 1";
+        assertEquals(run, starts.getFirst());
+        assertEquals(run + " --algorithm ring", starts.getLast());
+        for (BenchRow row : found.rows.subList(2, found.rows.size())) {
             assertEquals("no allocation", row.peer());
             assertTrue(row.figures().get("bytesPerCall") >= 0, row.toString());
         }
