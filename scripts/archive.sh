@@ -1,5 +1,5 @@
-# The class data archive, which halves the start-up; without one everything works as well. Sourced; expects $build and
-# $archive.
+# Java's AOT cache of loaded and linked classes, which halves the start-up; without one everything works as well. Sourced;
+# expects $build and $archive.
 
 # Never written, or the jars are newer.
 archive_outdated() {
@@ -26,18 +26,19 @@ one_at_a_time() {
     (trap 'rmdir "$build/lock.d"' EXIT && "$@")
 }
 
-# From the classes of one small run. Asks again, because another launcher may have written it while this one waited.
+# From one small run. Asks again, because another launcher may have written it while this one waited.
 write_archive() {
-    local list=$build/classes.lst data=$build/archive-run
+    local data=$build/archive-run
     archive_outdated || return 0
     rm -f "$archive"
     java_command
-    if ! { "${java[@]}" "-XX:DumpLoadedClassList=$list" dev.weft.cli.Main run --gm 32 --gk 32 --gn 32 \
-        --warmup 1 --iterations 1 --data-dir "$data" &&
-        "${java[@]}" -Xshare:dump "-XX:SharedClassListFile=$list" "-XX:SharedArchiveFile=$archive.next" &&
+    # No record of how often what was called: Java would compile all of that at the next start, while two cores have
+    # better things to do.
+    if ! { "${java[@]}" -XX:+UnlockDiagnosticVMOptions -XX:-AOTRecordTraining "-XX:AOTCacheOutput=$archive.next" \
+        dev.weft.cli.Main run --gm 32 --gk 32 --gn 32 --warmup 1 --iterations 1 --data-dir "$data" &&
         mv "$archive.next" "$archive"; } >"$build/archive.log" 2>&1; then
         # An empty one is not used, and says that there is nothing to try again.
         : >"$archive"
     fi
-    rm -rf "$data" "$list"
+    rm -rf "$data"
 }

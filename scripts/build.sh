@@ -78,7 +78,7 @@ compile() {
     echo "building Weft ($why)..." >&2
     # Older than every source that is edited while the build runs.
     touch "$stamp.next"
-    rm -rf "$build"/weft-*.jsa "$home"/{cli,bench}/target/weft-*.jar "$home"/cli/target/lib
+    rm -rf "$home"/{cli,bench}/target/weft-*.jar "$home"/cli/target/lib
     maven -q -Dweft.quick "$@" -pl bench -am package >"$build/build.log" 2>&1 || code=$?
     if [ $code -ne 0 ]; then
         tail -n 40 "$build/build.log" >&2
@@ -91,13 +91,18 @@ compile() {
 
 # Not links: Maven may write into the files that it has made.
 copy_jars() {
-    local name
+    local name old
     name=app-$(date +%s)-$$
     rm -rf "$build/next"
     mkdir "$build/next"
     cp "$home"/cli/target/weft-cli-*.jar "$build/next"
     cp -R "$home/cli/target/lib" "$build/next/lib"
     cp "$home"/bench/target/weft-bench-*.jar "$build/next/lib"
+    for old in "$build"/next/lib/picocli-*.jar; do
+        # As it is, it only takes longer to load.
+        { "$jdk/bin/java" "$home/scripts/NewerClasses.java" "$old" "$old.next" && mv "$old.next" "$old"; } \
+            >>"$build/build.log" 2>&1 || rm -f "$old.next"
+    done
     : >"$build/next/lock"
     mv "$build/next" "$build/$name"
     echo "$name" >"$build/current.next"

@@ -62,7 +62,7 @@ java_command() {
         -XX:+UseSerialGC -XX:-UsePerfData
         -Xlog:disable "-Xlog:all=error,cds*=off,aot*=off:stderr")
     if [ -s "$archive" ]; then
-        java+=("-XX:SharedArchiveFile=$archive")
+        java+=("-XX:AOTCache=$archive")
     fi
     # Ready kernels, where there are any.
     if [ -d "$home/kernels" ]; then

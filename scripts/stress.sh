@@ -27,7 +27,7 @@ build_stress() {
         say "the build failed; all of its output is in $build/stress.log"
         exit 1
     fi
-    # A folder on the class path would rule out the class data archive.
+    # A folder on the class path would rule out the AOT cache.
     name=weft-stress-$(date +%s)-$$.jar
     "$jdk/bin/jar" --create --file "$app/$name" -C "$home/stress/target/classes" .
     echo "$name" >"$app/stress.next"

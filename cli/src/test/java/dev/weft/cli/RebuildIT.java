@@ -45,12 +45,12 @@ class RebuildIT {
             cp "$JARS"/lib/picocli-*.jar "$STUB/clone/bench/target/weft-bench-0.jar"
             """;
 
-    /** Writes no class data archive, which takes some seconds for every build. */
+    /** Writes no AOT cache, which takes some seconds for every build. */
     private static final String JAVA =
             """
             #!/bin/sh
             case "$*" in
-                *DumpLoadedClassList*) exit 1 ;;
+                *AOTCacheOutput*) exit 1 ;;
             esac
             exec "$REAL_JAVA" "$@"
             """;
