@@ -36,7 +36,7 @@ public interface Gemm {
     enum Bits {
         /**
          * Each element is the chain of fused multiply-adds over k in order, in fp32: the same on
-         * every machine, and in whatever call and with whatever other rows it is computed.
+         * every machine, in whatever call and with whatever other rows and columns it is computed.
          */
         PORTABLE,
         /**
@@ -92,9 +92,8 @@ public interface Gemm {
 
     /**
      * Computes {@code rows} rows of C from as many rows of A, and of these {@code cols} columns.
-     * Several threads may compute columns of the same rows. Where {@link #sameBitsForAnyRows}, the
-     * bits of an element do not depend on the columns that it is computed with, either. Allocates
-     * nothing on the heap.
+     * Several threads may compute columns of the same rows. What {@link #bits} promises for any
+     * rows holds for any columns, too. Allocates nothing on the heap.
      *
      * @param a [any, K], rows from {@code aRow} on
      * @param b packed by this engine
