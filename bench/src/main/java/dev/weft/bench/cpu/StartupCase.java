@@ -16,7 +16,8 @@ import java.util.Map;
 
 /**
  * What Weft costs beside the work itself: the time until a small run is done, from the start of the
- * command to its end, when nothing has to be built any more; and what calls allocate on the heap.
+ * command to its end, when nothing has to be built any more; the first call of a process; and what
+ * calls allocate on the heap.
  */
 final class StartupCase implements BenchCase {
 
@@ -45,6 +46,9 @@ final class StartupCase implements BenchCase {
     private static final double WITH_AUTO = 1.0;
 
     private static final double NAMED = 0.6;
+
+    /** What the first call of a process may take of the time of the hundredth. */
+    private static final double FIRST_OVER_LAST = 1.2;
 
     private final Path launcher;
 
@@ -81,6 +85,7 @@ final class StartupCase implements BenchCase {
             named.addAll(List.of("--algorithm", Algorithm.RING.label()));
             sink.row(startToEnd(settings, named, NAMED));
         }
+        sink.row(firstCall(settings));
         for (Algorithm algorithm : Algorithm.values()) {
             if (algorithm != Algorithm.AUTO) {
                 sink.row(heap(algorithm));
@@ -106,6 +111,31 @@ final class StartupCase implements BenchCase {
                 "second start of ./weft " + String.join(" ", run),
                 wantedSeconds + " s",
                 wantedSeconds * 1e9 / medianNs,
+                figures);
+    }
+
+    /** Of fresh processes: medians of their first calls and of their last. */
+    private static BenchRow firstCall(Settings settings) throws IOException, InterruptedException {
+        Path folder = Files.createDirectories(settings.folder().resolve(ITEM));
+        int processes = settings.quick() ? 1 : 5;
+        long[] firstNs = new long[processes];
+        long[] lastNs = new long[processes];
+        for (int i = 0; i < processes; i++) {
+            long[] ns = FirstCall.callsNs(folder);
+            firstNs[i] = ns[0];
+            lastNs[i] = ns[ns.length - 1];
+        }
+        Samples first = Samples.ofNs(firstNs);
+        Samples last = Samples.ofNs(lastNs);
+        Map<String, Double> figures = new LinkedHashMap<>();
+        figures.put("weftMedianNs", first.median() * 1e3);
+        figures.put("weftSpreadNs", first.spread() * 1e3);
+        figures.put("peerMedianNs", last.median() * 1e3);
+        return new BenchRow(
+                ITEM,
+                "first call of a process, " + FirstCall.DESCRIPTION,
+                FIRST_OVER_LAST + " times the hundredth",
+                FIRST_OVER_LAST * last.median() / first.median(),
                 figures);
     }
 

@@ -37,7 +37,7 @@ class StartupCaseTest {
         new StartupCase(weft).run(new BenchCase.Settings(true, 2, folder), found);
         found.assertSound("startup");
         assertEquals(List.of(), found.skipped);
-        assertEquals(2 + ALGORITHMS, found.rows.size());
+        assertEquals(3 + ALGORITHMS, found.rows.size());
         assertEquals("1.0 s", found.rows.getFirst().peer());
         assertEquals("0.6 s", found.rows.get(1).peer());
         List<String> starts = Files.readAllLines(folder.resolve("startup/arguments"));
@@ -45,7 +45,8 @@ class StartupCaseTest {
         String run = "run --gm 64 --gk 64 --gn 64 --warmup 1 --iterations 1";
         assertEquals(run, starts.getFirst());
         assertEquals(run + " --algorithm ring", starts.getLast());
-        for (BenchRow row : found.rows.subList(2, found.rows.size())) {
+        assertEquals("1.2 times the hundredth", found.rows.get(2).peer());
+        for (BenchRow row : found.rows.subList(3, found.rows.size())) {
             assertEquals("no allocation", row.peer());
             assertTrue(row.figures().get("bytesPerCall") >= 0, row.toString());
         }
@@ -55,7 +56,7 @@ class StartupCaseTest {
     void aMissingLauncherIsSkippedWithItsReason() throws IOException, InterruptedException {
         Collected found = new Collected();
         new StartupCase(folder.resolve("none")).run(new BenchCase.Settings(true, 2, folder), found);
-        assertEquals(ALGORITHMS, found.rows.size());
+        assertEquals(1 + ALGORITHMS, found.rows.size());
         assertTrue(found.skipped.getFirst().endsWith("is not there to be started"));
     }
 
