@@ -2,6 +2,7 @@ package dev.weft.gemm;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
+import dev.weft.gemm.code.Arguments;
 import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import java.lang.foreign.MemorySegment;
@@ -57,7 +58,7 @@ final class VectorTiles implements Tiles {
             int depth,
             MemorySegment packed,
             long to,
-            MemorySegment arguments) {
+            Arguments arguments) {
         for (int row = 0; row < ROWS; row++) {
             long at = from + Math.min(row, count - 1) * pitch;
             long target = to + (long) row * Float.BYTES;
@@ -90,7 +91,7 @@ final class VectorTiles implements Tiles {
             MemorySegment sums,
             long sumsFrom,
             long pitch,
-            MemorySegment arguments) {
+            Arguments arguments) {
         for (int tile = 0; tile < tileCount; tile++) {
             long row = sumsFrom + (long) tile * ROWS * pitch;
             if (!resume) {

@@ -1,5 +1,6 @@
 package dev.weft.bench.cpu;
 
+import dev.weft.gemm.code.Arguments;
 import dev.weft.gemm.code.TileCode;
 import dev.weft.gemm.code.Tiles;
 import java.lang.foreign.Arena;
@@ -81,7 +82,7 @@ final class FmaPeak implements AutoCloseable {
             MemorySegment a = floats(arena, TILES * tiles.rows() * depth);
             MemorySegment b = floats(arena, tiles.cols() * depth);
             MemorySegment sums = floats(arena, TILES * tiles.rows() * tiles.cols());
-            MemorySegment arguments = arena.allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
+            Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
             long pitch = (long) tiles.cols() * Float.BYTES;
             together.await();
             long startNs = System.nanoTime();

@@ -4,8 +4,8 @@ import static dev.weft.gemm.code.A64Assembler.SP;
 
 import dev.weft.gemm.code.A64Assembler.Condition;
 import dev.weft.gemm.code.A64Assembler.Prefetch;
+import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
-import dev.weft.gemm.code.TileCode.Argument;
 import dev.weft.tensor.DType;
 
 /**
@@ -76,18 +76,18 @@ final class A64Tiles {
         }
         int arguments = 3;
         int offset = 4;
-        code.ldrX(offset, arguments, Argument.A_FROM.offset());
+        code.ldrX(offset, arguments, Name.A_FROM.offset());
         code.add(A, A, offset, 0);
-        code.ldrX(offset, arguments, Argument.B_FROM.offset());
+        code.ldrX(offset, arguments, Name.B_FROM.offset());
         code.add(PANEL, PANEL, offset, 0);
-        code.ldrX(offset, arguments, Argument.C_FROM.offset());
+        code.ldrX(offset, arguments, Name.C_FROM.offset());
         code.add(SUMS, SUMS, offset, 0);
-        code.ldrX(REST, arguments, Argument.DEPTH.offset());
+        code.ldrX(REST, arguments, Name.DEPTH.offset());
         code.lsr(TURNS, REST, 2);
         code.sub(REST, REST, TURNS, 2);
-        code.ldrX(RESUME, arguments, Argument.RESUME.offset());
-        code.ldrX(TILES, arguments, Argument.COUNT.offset());
-        code.ldrX(PITCH, arguments, Argument.PITCH.offset());
+        code.ldrX(RESUME, arguments, Name.RESUME.offset());
+        code.ldrX(TILES, arguments, Name.COUNT.offset());
+        code.ldrX(PITCH, arguments, Name.PITCH.offset());
 
         Label tile = code.label();
         code.mov(B, PANEL);
@@ -193,15 +193,15 @@ final class A64Tiles {
         int scratch = 14;
         int turns = 15;
         int rest = 16;
-        code.ldrX(scratch, arguments, Argument.A_FROM.offset());
+        code.ldrX(scratch, arguments, Name.A_FROM.offset());
         code.add(firstRow, 0, scratch, 0);
-        code.ldrX(scratch, arguments, Argument.C_FROM.offset());
+        code.ldrX(scratch, arguments, Name.C_FROM.offset());
         code.add(target, target, scratch, 0);
-        code.ldrX(rest, arguments, Argument.DEPTH.offset());
+        code.ldrX(rest, arguments, Name.DEPTH.offset());
         code.lsr(turns, rest, 2);
         code.sub(rest, rest, turns, 2);
-        code.ldrX(pitch, arguments, Argument.PITCH.offset());
-        code.ldrX(rows, arguments, Argument.COUNT.offset());
+        code.ldrX(pitch, arguments, Name.PITCH.offset());
+        code.ldrX(rows, arguments, Name.COUNT.offset());
         for (int r = 1; r < ROWS; r++) {
             int row = firstRow + r;
             code.add(scratch, row - 1, pitch, 0);

@@ -2,10 +2,10 @@ package dev.weft.gemm.code;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.weft.ffi.ExecutableMemory;
 import dev.weft.ffi.TileRegisters;
+import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -39,26 +39,6 @@ public final class TileCode implements Tiles {
     private final int cols;
     private final MemorySegment[][] sums;
     private final Map<DType, MemorySegment> packs = new EnumMap<>(DType.class);
-
-    /**
-     * What a function finds in its arguments, each a long. The first three are bytes to add to the
-     * memory that it is called with. A pack has no B, and its C is the packed tile.
-     */
-    enum Argument {
-        A_FROM,
-        B_FROM,
-        C_FROM,
-        DEPTH,
-        /** Of rows of C, or of A in a pack. */
-        PITCH,
-        RESUME,
-        /** Tiles, or rows of A in a pack. */
-        COUNT;
-
-        int offset() {
-            return ordinal() * Long.BYTES;
-        }
-    }
 
     /**
      * What a generator has written, and where in it each function begins.
@@ -163,7 +143,7 @@ public final class TileCode implements Tiles {
             }
             MemorySegment packed = arena.allocate(2 * tileBytes(depth), 64);
             MemorySegment found = arena.allocate(2L * rows * cols * Float.BYTES, 64);
-            MemorySegment arguments = arena.allocate(ARGUMENT_BYTES, Long.BYTES);
+            Arguments arguments = new Arguments(arena.allocate(Arguments.BYTES, 8));
             tryPart(a, 0, depth, packed, panel, 0, found, arguments);
             tryPart(a, depth, tail, packed, panel, panelBytes(depth), found, arguments);
             for (int row = 0; row < 2 * rows; row++) {
@@ -192,7 +172,7 @@ public final class TileCode implements Tiles {
             MemorySegment panel,
             long panelFrom,
             MemorySegment sums,
-            MemorySegment arguments) {
+            Arguments arguments) {
         long aPitch = a.rowPitch() * a.dtype().bytes();
         for (int tile = 0; tile < 2; tile++) {
             long from = a.offset((long) tile * rows, k);
@@ -280,7 +260,7 @@ public final class TileCode implements Tiles {
             int depth,
             MemorySegment packed,
             long to,
-            MemorySegment arguments) {
+            Arguments arguments) {
         MemorySegment function = packs.get(type);
         if (function == null) {
             throw new IllegalArgumentException(
@@ -289,11 +269,11 @@ public final class TileCode implements Tiles {
         requireUpTo(rows, count, "rows");
         check(a, from, pitch, count, (long) depth * type.bytes());
         checkTarget(packed, to, 0, 1, tileBytes(depth));
-        put(arguments, Argument.A_FROM, from);
-        put(arguments, Argument.C_FROM, to);
-        put(arguments, Argument.DEPTH, depth);
-        put(arguments, Argument.PITCH, pitch);
-        put(arguments, Argument.COUNT, count);
+        arguments.set(Name.A_FROM, from);
+        arguments.set(Name.C_FROM, to);
+        arguments.set(Name.DEPTH, depth);
+        arguments.set(Name.PITCH, pitch);
+        arguments.set(Name.COUNT, count);
         call(function, a, packed, packed, arguments);
     }
 
@@ -311,7 +291,7 @@ public final class TileCode implements Tiles {
             MemorySegment sums,
             long sumsFrom,
             long pitch,
-            MemorySegment arguments) {
+            Arguments arguments) {
         if (tileCount > 1 && rowCount < rows) {
             throw new IllegalArgumentException(
                     "%s rows of %s tiles: expected all %s, or one tile"
@@ -329,13 +309,13 @@ public final class TileCode implements Tiles {
         check(packed, aFrom, tileBytes(depth), tileCount, tileBytes(depth));
         check(panels, bFrom, 0, 1, panelBytes(depth));
         checkTarget(sums, sumsFrom, pitch, rowsWritten, rowBytes);
-        put(arguments, Argument.A_FROM, aFrom);
-        put(arguments, Argument.B_FROM, bFrom);
-        put(arguments, Argument.C_FROM, sumsFrom);
-        put(arguments, Argument.DEPTH, depth);
-        put(arguments, Argument.PITCH, pitch);
-        put(arguments, Argument.RESUME, resume ? 1 : 0);
-        put(arguments, Argument.COUNT, tileCount);
+        arguments.set(Name.A_FROM, aFrom);
+        arguments.set(Name.B_FROM, bFrom);
+        arguments.set(Name.C_FROM, sumsFrom);
+        arguments.set(Name.DEPTH, depth);
+        arguments.set(Name.PITCH, pitch);
+        arguments.set(Name.RESUME, resume ? 1 : 0);
+        arguments.set(Name.COUNT, tileCount);
         call(this.sums[rowSteps - 1][colSteps - 1], packed, panels, sums, arguments);
     }
 
@@ -376,18 +356,14 @@ public final class TileCode implements Tiles {
         }
     }
 
-    private static void put(MemorySegment arguments, Argument argument, long value) {
-        arguments.set(JAVA_LONG, argument.offset(), value);
-    }
-
     private static void call(
             MemorySegment function,
             MemorySegment a,
             MemorySegment b,
             MemorySegment c,
-            MemorySegment arguments) {
+            Arguments arguments) {
         try {
-            CALL.invokeExact(function, a, b, c, arguments);
+            CALL.invokeExact(function, a, b, c, arguments.inMemory());
         } catch (RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {

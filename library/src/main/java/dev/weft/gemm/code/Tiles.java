@@ -24,9 +24,6 @@ import java.lang.foreign.MemorySegment;
  */
 public interface Tiles {
 
-    /** Memory for the arguments of a thread's calls, more than there are registers for. */
-    long ARGUMENT_BYTES = 8 * Long.BYTES;
-
     /** The k that an instruction for bf16 sums at once; any cut along k is a multiple. */
     int BF16_STEP = 32;
 
@@ -87,7 +84,7 @@ public interface Tiles {
      * @param count rows that there are; the rest of the tile repeats the last of them
      * @param depth elements of a row
      * @param to the byte in {@code packed} where the tile begins
-     * @param arguments {@link #ARGUMENT_BYTES} of the calling thread
+     * @param arguments of the calling thread
      */
     void pack(
             DType type,
@@ -98,7 +95,7 @@ public interface Tiles {
             int depth,
             MemorySegment packed,
             long to,
-            MemorySegment arguments);
+            Arguments arguments);
 
     /**
      * Sums tiles that lie one after the other: for k = 0 .. depth-1 in this order, one fused
@@ -112,7 +109,7 @@ public interface Tiles {
      * @param colCount columns that are wanted; those up to the next step are written too
      * @param sumsFrom the byte in {@code sums} of the first tile's first element
      * @param pitch bytes from a row of {@code sums} to the next
-     * @param arguments {@link #ARGUMENT_BYTES} of the calling thread
+     * @param arguments of the calling thread
      */
     void sum(
             boolean resume,
@@ -127,5 +124,5 @@ public interface Tiles {
             MemorySegment sums,
             long sumsFrom,
             long pitch,
-            MemorySegment arguments);
+            Arguments arguments);
 }

@@ -12,8 +12,8 @@ import static dev.weft.gemm.code.X86Assembler.RDX;
 import static dev.weft.gemm.code.X86Assembler.RSI;
 import static dev.weft.gemm.code.X86Tiles.ARGUMENTS;
 
+import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
-import dev.weft.gemm.code.TileCode.Argument;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
 import java.util.List;
@@ -171,13 +171,13 @@ final class X86AmxTiles {
         final int to = RSI;
         final int left = RCX;
         final int mask = 1;
-        code.movLoad(RAX, ARGUMENTS, Argument.A_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
         code.add(row, RAX);
-        code.movLoad(RAX, ARGUMENTS, Argument.C_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
         code.add(packedRow, RAX);
-        code.movLoad(depth, ARGUMENTS, Argument.DEPTH.offset());
-        code.movLoad(pitch, ARGUMENTS, Argument.PITCH.offset());
-        code.movLoad(count, ARGUMENTS, Argument.COUNT.offset());
+        code.movLoad(depth, ARGUMENTS, Name.DEPTH.offset());
+        code.movLoad(pitch, ARGUMENTS, Name.PITCH.offset());
+        code.movLoad(count, ARGUMENTS, Name.COUNT.offset());
         code.mov(RAX, depth);
         code.andImm(RAX, STEP - 1);
         code.movImm(RSI, -1);

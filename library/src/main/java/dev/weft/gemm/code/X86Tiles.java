@@ -12,8 +12,8 @@ import static dev.weft.gemm.code.X86Assembler.RDI;
 import static dev.weft.gemm.code.X86Assembler.RDX;
 import static dev.weft.gemm.code.X86Assembler.RSI;
 
+import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
-import dev.weft.gemm.code.TileCode.Argument;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
 
@@ -121,16 +121,16 @@ final class X86Tiles {
 
     /** Those of a sum into their registers, the last over that of the arguments. */
     static void loadArguments(X86Assembler code) {
-        code.movLoad(RAX, ARGUMENTS, Argument.A_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
         code.add(A, RAX);
-        code.movLoad(RAX, ARGUMENTS, Argument.B_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.B_FROM.offset());
         code.add(PANEL, RAX);
-        code.movLoad(RAX, ARGUMENTS, Argument.C_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
         code.add(SUMS, RAX);
-        code.movLoad(DEPTH, ARGUMENTS, Argument.DEPTH.offset());
-        code.movLoad(RESUME, ARGUMENTS, Argument.RESUME.offset());
-        code.movLoad(TILES, ARGUMENTS, Argument.COUNT.offset());
-        code.movLoad(PITCH, ARGUMENTS, Argument.PITCH.offset());
+        code.movLoad(DEPTH, ARGUMENTS, Name.DEPTH.offset());
+        code.movLoad(RESUME, ARGUMENTS, Name.RESUME.offset());
+        code.movLoad(TILES, ARGUMENTS, Name.COUNT.offset());
+        code.movLoad(PITCH, ARGUMENTS, Name.PITCH.offset());
     }
 
     private void loadOrClear(int rows, int vectors) {
@@ -250,13 +250,13 @@ final class X86Tiles {
         final int[] rows = {RAX, RSI, R11, RBX};
         code.push(RBX);
         code.push(RBP);
-        code.movLoad(RAX, ARGUMENTS, Argument.A_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
         code.add(row, RAX);
-        code.movLoad(RAX, ARGUMENTS, Argument.C_FROM.offset());
+        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
         code.add(target, RAX);
-        code.movLoad(depth, ARGUMENTS, Argument.DEPTH.offset());
-        code.movLoad(pitch, ARGUMENTS, Argument.PITCH.offset());
-        code.movLoad(count, ARGUMENTS, Argument.COUNT.offset());
+        code.movLoad(depth, ARGUMENTS, Name.DEPTH.offset());
+        code.movLoad(pitch, ARGUMENTS, Name.PITCH.offset());
+        code.movLoad(count, ARGUMENTS, Name.COUNT.offset());
         for (int first = 0; first < tileRows; first += GROUP) {
             for (int r = 0; r < GROUP; r++) {
                 Label isLast = new Label();

@@ -48,7 +48,7 @@ public final class Bf16Tiles implements Tiles {
             int depth,
             MemorySegment packed,
             long to,
-            MemorySegment arguments) {
+            Arguments arguments) {
         packed.asSlice(to, tileBytes(depth)).fill((byte) 0);
         for (int row = 0; row < SIZE; row++) {
             long source = from + Math.min(row, count - 1) * pitch;
@@ -74,7 +74,7 @@ public final class Bf16Tiles implements Tiles {
             MemorySegment sums,
             long sumsFrom,
             long pitch,
-            MemorySegment arguments) {
+            Arguments arguments) {
         for (int row = 0; row < tileCount * SIZE; row++) {
             long tile = aFrom + row / SIZE * tileBytes(depth) + row % SIZE * ROW_BYTES;
             for (int col = 0; col < SIZE; col++) {

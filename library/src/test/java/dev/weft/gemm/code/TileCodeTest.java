@@ -55,7 +55,7 @@ class TileCodeTest {
             int rows,
             MemorySegment panel,
             MemorySegment sums) {
-        MemorySegment arguments = Arena.ofAuto().allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
+        Arguments arguments = new Arguments(Arena.ofAuto().allocate(Arguments.BYTES, 8));
         long pitch = tiles.cols() * 4L;
         int cols = tiles.cols();
         tiles.sum(
@@ -64,7 +64,7 @@ class TileCodeTest {
     }
 
     private static void pack(Tiles tiles, MemorySegment a, MemorySegment packed) {
-        MemorySegment arguments = Arena.ofAuto().allocate(Tiles.ARGUMENT_BYTES, Long.BYTES);
+        Arguments arguments = new Arguments(Arena.ofAuto().allocate(Arguments.BYTES, 8));
         tiles.pack(DType.FP32, a, 0, DEPTH * 4, 1, DEPTH, packed, 0, arguments);
     }
 

@@ -198,7 +198,7 @@ class X86AmxTilesTest {
                 depth,
                 MemorySegment.ofArray(expected),
                 to,
-                MemorySegment.NULL);
+                null);
         byte[] found =
                 machine.run(
                         CODE.code(),

@@ -27,8 +27,8 @@ public final class FuzzedTiles {
     private final GuardedArea areaOfPacked = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfPanel = new GuardedArea(AREA_BYTES);
     private final GuardedArea areaOfSums = new GuardedArea(AREA_BYTES);
-    private final MemorySegment arguments =
-            new GuardedArea(1 << 16).take(Tiles.ARGUMENT_BYTES, true);
+    private final Arguments arguments =
+            new Arguments(new GuardedArea(1 << 16).take(Arguments.BYTES, true));
 
     /**
      * @throws IllegalStateException where there is no machine code

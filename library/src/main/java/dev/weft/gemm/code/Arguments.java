@@ -1,0 +1,55 @@
+package dev.weft.gemm.code;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What calls of {@link Tiles} pass on besides memory, which is more than there are registers for.
+ * Used by one thread.
+ */
+public final class Arguments {
+
+    /** Bytes of memory that they take. */
+    public static final long BYTES = 8 * Long.BYTES;
+
+    private final long[] values = new long[Name.values().length];
+    private final MemorySegment memory;
+
+    /**
+     * What a function finds there, each a long. The first three are bytes to add to the memory that
+     * it is called with. A pack has no B, and its C is the packed tile.
+     */
+    enum Name {
+        A_FROM,
+        B_FROM,
+        C_FROM,
+        DEPTH,
+        /** Of rows of C, or of A in a pack. */
+        PITCH,
+        RESUME,
+        /** Tiles, or rows of A in a pack. */
+        COUNT;
+
+        int offset() {
+            return ordinal() * Long.BYTES;
+        }
+    }
+
+    /**
+     * @param memory {@link #BYTES} of it, off the heap
+     */
+    public Arguments(MemorySegment memory) {
+        this.memory = memory;
+    }
+
+    void set(Name name, long value) {
+        values[name.ordinal()] = value;
+    }
+
+    /** Where functions find them. One copy: until it is compiled, each access takes Java 1.5 us. */
+    MemorySegment inMemory() {
+        MemorySegment.copy(values, 0, memory, JAVA_LONG, 0, values.length);
+        return memory;
+    }
+}
