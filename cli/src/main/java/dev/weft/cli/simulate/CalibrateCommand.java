@@ -99,17 +99,16 @@ public final class CalibrateCommand extends WeftCommand {
     private static void print(Machine machine, Console console) {
         CoreEngine cores = (CoreEngine) machine.engine();
         console.line("Engine", machine.description());
-        cores.costs()
-                .forEach(
-                        (type, costs) ->
-                                console.line(
-                                        "A of " + type.label(),
-                                        text(
-                                                "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
-                                                costs.gflops(),
-                                                costs.rowNs(),
-                                                costs.bNs(),
-                                                costs.outNs())));
+        for (DType type : DType.values()) {
+            CoreEngine.Costs costs = cores.costs().get(type);
+            if (costs != null) {
+                console.line(
+                        "A of " + type.label(),
+                        text(
+                                "%.1f GFLOP/s a core; %.3f ns an element of A, %.3f of a far B, %.3f of C",
+                                costs.gflops(), costs.rowNs(), costs.bNs(), costs.outNs()));
+            }
+        }
         console.line(
                 "Cores",
                 text("%d, which do the work of %.2f together", cores.cores(), cores.capacity()));
