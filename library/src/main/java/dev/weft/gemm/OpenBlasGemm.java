@@ -82,7 +82,7 @@ final class OpenBlasGemm implements Gemm {
     private static void requireSizes(long k, long n) {
         if (k > Integer.MAX_VALUE || n > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
-                    "engine openblas: K %s and N %s must be below 2^31, engine vector takes more"
+                    "engine openblas: K %s and N %s must be below 2^31, engine portable takes more"
                             .formatted(k, n));
         }
     }
