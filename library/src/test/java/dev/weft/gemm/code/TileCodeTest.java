@@ -22,6 +22,7 @@ class TileCodeTest {
         Tiles tiles = TileCode.forThisMachine();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment packed = arena.allocate(2 * tiles.tileBytes(DEPTH));
+            MemorySegment panel = arena.allocate(tiles.panelBytes(DEPTH));
             MemorySegment sums = arena.allocate(2L * tiles.rows() * tiles.cols() * 4);
             MemorySegment heap = MemorySegment.ofArray(new byte[1 << 16]);
             refused(
@@ -29,18 +30,18 @@ class TileCodeTest {
                     () -> sum(tiles, packed, 1, tiles.rows(), heap, sums));
             refused(
                     "memory for results is read-only",
-                    () -> sum(tiles, packed, 1, tiles.rows(), packed, sums.asReadOnly()));
+                    () -> sum(tiles, packed, 1, tiles.rows(), panel, sums.asReadOnly()));
             refused(
                     "1 rows of 2 tiles: expected all " + tiles.rows() + ", or one tile",
-                    () -> sum(tiles, packed, 2, 1, packed, sums));
+                    () -> sum(tiles, packed, 2, 1, panel, sums));
             refused(
                     "0 rows of a tile: expected 1 to " + tiles.rows(),
-                    () -> sum(tiles, packed, 1, 0, packed, sums));
+                    () -> sum(tiles, packed, 1, 0, panel, sums));
             long tile = tiles.tileBytes(DEPTH);
             refused(
                     "3 rows of %s bytes, %s bytes apart, from byte 0 on: memory has %s"
                             .formatted(tile, tile, 2 * tile),
-                    () -> sum(tiles, packed, 3, tiles.rows(), packed, sums));
+                    () -> sum(tiles, packed, 3, tiles.rows(), panel, sums));
             refused(
                     "memory for results is read-only",
                     () -> pack(tiles, packed, packed.asReadOnly()));
