@@ -59,9 +59,9 @@ final class VectorTiles implements Tiles {
             MemorySegment packed,
             long to,
             Arguments arguments) {
-        for (int row = 0; row < ROWS; row++) {
+        for (int row = 0; row < Blocking.roundUp(count, ROWS); row++) {
             long at = from + Math.min(row, count - 1) * pitch;
-            long target = to + (long) row * Float.BYTES;
+            long target = to + row / ROWS * tileBytes(depth) + (long) row % ROWS * Float.BYTES;
             for (int k = 0; k < depth; k++) {
                 float value =
                         switch (type) {
@@ -92,20 +92,23 @@ final class VectorTiles implements Tiles {
             long sumsFrom,
             long pitch,
             Arguments arguments) {
-        for (int tile = 0; tile < tileCount; tile++) {
-            long row = sumsFrom + (long) tile * ROWS * pitch;
-            if (!resume) {
-                clear(sums, row, pitch);
+        int panelCount = Math.max(1, colCount / cols());
+        for (int panel = 0; panel < panelCount; panel++) {
+            for (int tile = 0; tile < tileCount; tile++) {
+                long at = sumsFrom + (long) tile * ROWS * pitch + (long) panel * PANEL_ROW_BYTES;
+                if (!resume) {
+                    clear(sums, at, pitch);
+                }
+                sumTile(
+                        packed,
+                        aFrom + (long) tile * depth * TILE_COLUMN_BYTES,
+                        panels,
+                        bFrom + panel * panelBytes(depth),
+                        depth,
+                        sums,
+                        at,
+                        pitch);
             }
-            sumTile(
-                    packed,
-                    aFrom + (long) tile * depth * TILE_COLUMN_BYTES,
-                    panels,
-                    bFrom,
-                    depth,
-                    sums,
-                    row,
-                    pitch);
         }
     }
 

@@ -305,7 +305,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                 products.add(shared(packed.b(), outType(i), m, n, regions));
             } else {
                 long bytes = Matrix.contiguousBytes(outType(i), m, n);
-                Matrix c = Matrix.of(LargePages.allocate(bytes, arena), outType(i), m, n);
+                Matrix c =
+                        Matrix.of(
+                                LargePages.allocate(bytes, arena).fill((byte) 0), outType(i), m, n);
                 products.add(new Product(packed.b(), new Matrix[] {c, c}, null));
             }
         }

@@ -209,7 +209,8 @@ class Bf16GemmTest {
             refused(
                     "B is packed as fp32 in panels of 4 columns and blocks of 6 rows, engine "
                             + name
-                            + " reads bf16, 32 and 512: pack B with the engine that multiplies",
+                            + " reads bf16, 32 and %s: pack B with the engine that multiplies"
+                                    .formatted(tiles().depth()),
                     () ->
                             gemm.multiply(
                                     Matrix.allocate(arena, DType.BF16, 4, 6),

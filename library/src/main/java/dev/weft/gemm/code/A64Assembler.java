@@ -17,7 +17,8 @@ final class A64Assembler extends Assembler {
     /** When a branch is taken; the number is the condition's in the instruction. */
     public enum Condition {
         NE(1),
-        GE(10);
+        GE(10),
+        GT(12);
 
         private final int code;
 
@@ -128,6 +129,10 @@ final class A64Assembler extends Assembler {
 
     public void ldrX(int t, int base, int offset) {
         put32(0xF9400000 | unsigned(offset, 8) | two(base, t));
+    }
+
+    public void strX(int t, int base, int offset) {
+        put32(0xF9000000 | unsigned(offset, 8) | two(base, t));
     }
 
     /** d = n + value, 0 to 4095 or a multiple of 4096 up to 4095 x 4096; 31 is the stack. */

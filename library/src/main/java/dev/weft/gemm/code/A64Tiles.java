@@ -45,6 +45,9 @@ final class A64Tiles {
     private static final int FIRST_ROW = 9;
     private static final int COUNT = 17;
 
+    /** Eight registers of the caller's, and four of what the next panel needs again. */
+    private static final int STACK_BYTES = 96;
+
     /** The first of the registers that hold sums; those before it hold A and B. */
     private static final int FIRST_SUM = 8;
 
@@ -70,7 +73,7 @@ final class A64Tiles {
     private int sum(int rows, int vectors) {
         code.align(64);
         final int start = code.position();
-        code.subImm(SP, SP, 64);
+        code.subImm(SP, SP, STACK_BYTES);
         for (int i = 0; i < 4; i++) {
             code.stpD(8 + 2 * i, 9 + 2 * i, SP, 16 * i);
         }
@@ -87,7 +90,9 @@ final class A64Tiles {
         code.sub(REST, REST, TURNS, 2);
         code.ldrX(RESUME, arguments, Name.RESUME.offset());
         code.ldrX(TILES, arguments, Name.COUNT.offset());
+        code.ldrX(COUNT, arguments, Name.PANELS.offset());
         code.ldrX(PITCH, arguments, Name.PITCH.offset());
+        keepForNextPanel();
 
         Label tile = code.label();
         code.mov(B, PANEL);
@@ -114,12 +119,30 @@ final class A64Tiles {
         code.subsImm(TILES, TILES, 1);
         code.b(Condition.NE, tile);
 
+        // The same tiles with the next panel, which begins where this one ends.
+        code.ldrX(A, SP, 64);
+        code.ldrX(SUMS, SP, 72);
+        code.ldrX(TILES, SP, 80);
+        code.ldrX(COUNT, SP, 88);
+        code.addImm(SUMS, SUMS, B_STEP);
+        code.mov(PANEL, B);
+        code.subsImm(COUNT, COUNT, 1);
+        keepForNextPanel();
+        code.b(Condition.NE, tile);
+
         for (int i = 0; i < 4; i++) {
             code.ldpD(8 + 2 * i, 9 + 2 * i, SP, 16 * i);
         }
-        code.addImm(SP, SP, 64);
+        code.addImm(SP, SP, STACK_BYTES);
         code.ret();
         return start;
+    }
+
+    private void keepForNextPanel() {
+        code.strX(A, SP, 64);
+        code.strX(SUMS, SP, 72);
+        code.strX(TILES, SP, 80);
+        code.strX(COUNT, SP, 88);
     }
 
     private void loadOrClear(int rows, int vectors) {
@@ -194,14 +217,17 @@ final class A64Tiles {
         int turns = 15;
         int rest = 16;
         code.ldrX(scratch, arguments, Name.A_FROM.offset());
-        code.add(firstRow, 0, scratch, 0);
+        code.add(A, A, scratch, 0);
         code.ldrX(scratch, arguments, Name.C_FROM.offset());
         code.add(target, target, scratch, 0);
+        code.ldrX(pitch, arguments, Name.PITCH.offset());
+        code.ldrX(rows, arguments, Name.COUNT.offset());
+
+        Label tile = code.label();
         code.ldrX(rest, arguments, Name.DEPTH.offset());
         code.lsr(turns, rest, 2);
         code.sub(rest, rest, turns, 2);
-        code.ldrX(pitch, arguments, Name.PITCH.offset());
-        code.ldrX(rows, arguments, Name.COUNT.offset());
+        code.mov(firstRow, A);
         for (int r = 1; r < ROWS; r++) {
             int row = firstRow + r;
             code.add(scratch, row - 1, pitch, 0);
@@ -244,6 +270,10 @@ final class A64Tiles {
         code.subsImm(rest, rest, 1);
         code.b(Condition.NE, one);
         code.place(done);
+        // The target is where the next tile begins.
+        code.add(A, A, pitch, 3);
+        code.subsImm(rows, rows, ROWS);
+        code.b(Condition.GT, tile);
         code.ret();
         return start;
     }

@@ -29,7 +29,9 @@ public final class Arguments {
         PITCH,
         RESUME,
         /** Tiles, or rows of A in a pack. */
-        COUNT;
+        COUNT,
+        /** Panels of B that lie one after the other. */
+        PANELS;
 
         int offset() {
             return ordinal() * Long.BYTES;

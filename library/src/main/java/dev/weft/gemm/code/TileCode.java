@@ -266,9 +266,8 @@ public final class TileCode implements Tiles {
             throw new IllegalArgumentException(
                     "engine %s packs no %s".formatted(name(), type.label()));
         }
-        requireUpTo(rows, count, "rows");
         check(a, from, pitch, count, (long) depth * type.bytes());
-        checkTarget(packed, to, 0, 1, tileBytes(depth));
+        checkTarget(packed, to, tileBytes(depth), Math.ceilDiv(count, rows), tileBytes(depth));
         arguments.set(Name.A_FROM, from);
         arguments.set(Name.C_FROM, to);
         arguments.set(Name.DEPTH, depth);
@@ -301,13 +300,16 @@ public final class TileCode implements Tiles {
             throw new IllegalArgumentException("depth " + depth + ": expected 0 or more");
         }
         requireUpTo(rows, rowCount, "rows");
-        requireUpTo(cols, colCount, "columns");
+        int panelCount = Math.max(1, colCount / cols);
+        int lastCols = colCount - (panelCount - 1) * cols;
+        requireUpTo(cols, lastCols, "columns");
         int rowSteps = Math.ceilDiv(rowCount, written.rowStep);
-        int colSteps = Math.ceilDiv(colCount, written.colStep);
+        int colSteps = Math.ceilDiv(lastCols, written.colStep);
         long rowsWritten = (long) (tileCount - 1) * rows + (long) rowSteps * written.rowStep;
-        long rowBytes = (long) colSteps * written.colStep * Float.BYTES;
+        long rowBytes =
+                ((panelCount - 1L) * cols + (long) colSteps * written.colStep) * Float.BYTES;
         check(packed, aFrom, tileBytes(depth), tileCount, tileBytes(depth));
-        check(panels, bFrom, 0, 1, panelBytes(depth));
+        check(panels, bFrom, panelBytes(depth), panelCount, panelBytes(depth));
         checkTarget(sums, sumsFrom, pitch, rowsWritten, rowBytes);
         arguments.set(Name.A_FROM, aFrom);
         arguments.set(Name.B_FROM, bFrom);
@@ -316,11 +318,8 @@ public final class TileCode implements Tiles {
         arguments.set(Name.PITCH, pitch);
         arguments.set(Name.RESUME, resume ? 1 : 0);
         arguments.set(Name.COUNT, tileCount);
+        arguments.set(Name.PANELS, panelCount);
         call(this.sums[rowSteps - 1][colSteps - 1], packed, panels, sums, arguments);
-    }
-
-    private long panelBytes(int depth) {
-        return cols * Tiles.paddedDepth(type(), depth) * type().bytes();
     }
 
     private static void requireUpTo(int most, int count, String what) {

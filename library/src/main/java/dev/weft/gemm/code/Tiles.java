@@ -52,6 +52,11 @@ public interface Tiles {
         return 512;
     }
 
+    /** Bytes of a panel. */
+    default long panelBytes(int depth) {
+        return cols() * paddedDepth(type(), depth) * type().bytes();
+    }
+
     /** Bytes of a packed tile. */
     default long tileBytes(int depth) {
         return rows() * paddedDepth(type(), depth) * type().bytes();
@@ -77,13 +82,13 @@ public interface Tiles {
     int colStep();
 
     /**
-     * Packs one tile.
+     * Packs tiles one after the other.
      *
-     * @param a off the heap; the tile's first element is at byte {@code from}
+     * @param a off the heap; the first tile's first element is at byte {@code from}
      * @param pitch bytes from a row to the next
-     * @param count rows that there are; the rest of the tile repeats the last of them
+     * @param count rows that there are; the rest of the last tile repeats the last of them
      * @param depth elements of a row
-     * @param to the byte in {@code packed} where the tile begins
+     * @param to the byte in {@code packed} where the first tile begins
      * @param arguments of the calling thread
      */
     void pack(
@@ -106,7 +111,8 @@ public interface Tiles {
      * @param tileCount tiles, each a tile's rows further down in {@code sums}
      * @param rowCount rows of a tile that are wanted, all where there are several tiles; others may
      *     be written too
-     * @param colCount columns that are wanted; those up to the next step are written too
+     * @param colCount columns that are wanted; those up to the next step are written too. Those of
+     *     several whole panels, which lie one after the other, may be asked for at once
      * @param sumsFrom the byte in {@code sums} of the first tile's first element
      * @param pitch bytes from a row of {@code sums} to the next
      * @param arguments of the calling thread

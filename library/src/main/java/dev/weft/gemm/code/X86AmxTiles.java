@@ -2,17 +2,11 @@ package dev.weft.gemm.code;
 
 import static dev.weft.gemm.code.X86Assembler.R10;
 import static dev.weft.gemm.code.X86Assembler.R11;
-import static dev.weft.gemm.code.X86Assembler.R8;
-import static dev.weft.gemm.code.X86Assembler.R9;
 import static dev.weft.gemm.code.X86Assembler.RAX;
 import static dev.weft.gemm.code.X86Assembler.RBP;
 import static dev.weft.gemm.code.X86Assembler.RCX;
-import static dev.weft.gemm.code.X86Assembler.RDI;
-import static dev.weft.gemm.code.X86Assembler.RDX;
 import static dev.weft.gemm.code.X86Assembler.RSI;
-import static dev.weft.gemm.code.X86Tiles.ARGUMENTS;
 
-import dev.weft.gemm.code.Arguments.Name;
 import dev.weft.gemm.code.Assembler.Label;
 import dev.weft.gemm.code.X86Assembler.Condition;
 import dev.weft.tensor.DType;
@@ -39,8 +33,17 @@ final class X86AmxTiles {
     private static final int COLS = 32;
     private static final int STEP = Tiles.BF16_STEP;
 
-    /** A panel then has 32 KiB. */
-    private static final int BEST_DEPTH = 512;
+    /**
+     * Measured at 2048 cubed, one thread, the fastest of 20 products, on a Xeon with 2 MiB of
+     * second-level cache: 1024 1000 GFLOP/s, 512 800, 384 780.
+     */
+    private static final int BEST_DEPTH = 1024;
+
+    /**
+     * How far ahead of its use a packed tile is fetched from the second-level cache; a sum without
+     * takes 1.07 of the time.
+     */
+    private static final int AHEAD_BYTES = 4096;
 
     private static final int REGISTERS = 8;
     private static final int REGISTER_ROWS = 16;
@@ -79,7 +82,7 @@ final class X86AmxTiles {
         final int panel = X86Tiles.PANEL;
         final int sums = X86Tiles.SUMS;
         final int pitch = X86Tiles.PITCH;
-        final int b = RAX;
+        final int b = X86Tiles.B;
         final int lowerSums = R10;
         final int left = R11;
         final int packedPitch = RBP;
@@ -89,6 +92,7 @@ final class X86AmxTiles {
         code.push(X86Tiles.RESUME);
         code.push(packedPitch);
         X86Tiles.loadArguments(code);
+        X86Tiles.keepForNextPanel(code);
         code.ldtilecfg(config);
         code.movImm(packedPitch, REGISTER_ROW_BYTES);
         Label tile = code.label();
@@ -97,6 +101,7 @@ final class X86AmxTiles {
         code.shl(lowerSums, 4);
         code.add(lowerSums, sums);
         loadOrClear(sums, lowerSums, pitch);
+        fetchNextSums(lowerSums, pitch, left);
 
         Label done = new Label();
         code.mov(left, X86Tiles.DEPTH);
@@ -104,6 +109,9 @@ final class X86AmxTiles {
         code.j(Condition.LE, done);
         code.align(32);
         Label again = code.label();
+        for (int at = 0; at < STEP_BYTES; at += REGISTER_ROW_BYTES) {
+            code.prefetcht0(a, AHEAD_BYTES + at);
+        }
         code.tileloadd(A_TILE, a, packedPitch, 0);
         code.tileloadd(B_TILE, b, packedPitch, 0);
         code.tdpbf16ps(0, A_TILE, B_TILE);
@@ -126,6 +134,7 @@ final class X86AmxTiles {
         code.add(sums, lowerSums);
         code.dec(X86Tiles.TILES);
         code.j(Condition.NE, tile);
+        X86Tiles.nextPanel(code, tile, COLS * Float.BYTES);
         code.tilerelease();
         code.pop(packedPitch);
         code.pop(X86Tiles.RESUME);
@@ -146,6 +155,18 @@ final class X86AmxTiles {
         code.place(done);
     }
 
+    /** The next tile's sums, which may be far away. */
+    private void fetchNextSums(int lowerSums, int pitch, int row) {
+        code.mov(row, pitch);
+        code.shl(row, 4);
+        code.add(row, lowerSums);
+        for (int i = 0; i < ROWS; i++) {
+            code.prefetcht0(row, 0);
+            code.prefetcht0(row, REGISTER_ROW_BYTES);
+            code.add(row, pitch);
+        }
+    }
+
     /** What LDTILECFG reads: palette 1, and 16 rows of 64 bytes for each register. */
     private static byte[] config() {
         byte[] config = new byte[64];
@@ -161,30 +182,23 @@ final class X86AmxTiles {
     private int pack() {
         code.align(64);
         final int start = code.position();
-        final int row = RDI;
-        final int packedRow = RDX;
-        final int depth = R8;
-        final int pitch = R9;
-        final int count = R10;
+        final int row = X86Tiles.PACK_ROW;
+        final int packedRow = X86Tiles.PACK_TARGET;
+        final int depth = X86Tiles.PACK_DEPTH;
         final int rowsLeft = R11;
         final int from = RAX;
         final int to = RSI;
         final int left = RCX;
         final int mask = 1;
-        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
-        code.add(row, RAX);
-        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
-        code.add(packedRow, RAX);
-        code.movLoad(depth, ARGUMENTS, Name.DEPTH.offset());
-        code.movLoad(pitch, ARGUMENTS, Name.PITCH.offset());
-        code.movLoad(count, ARGUMENTS, Name.COUNT.offset());
+        X86Tiles.loadPackArguments(code);
         code.mov(RAX, depth);
         code.andImm(RAX, STEP - 1);
         code.movImm(RSI, -1);
         code.bzhi32(RSI, RSI, RAX);
         code.kmov32(mask, RSI);
-        code.movImm(rowsLeft, ROWS);
 
+        Label tile = code.label();
+        code.movImm(rowsLeft, ROWS);
         Label nextRow = code.label();
         Label rest = new Label();
         Label done = new Label();
@@ -206,15 +220,21 @@ final class X86AmxTiles {
         code.j(Condition.E, done);
         code.loadMasked16(0, mask, from, 0);
         code.vmovupsStore(to, 0, 0);
+        code.addImm(to, STEP_BYTES);
         code.place(done);
 
         code.addImm(packedRow, REGISTER_ROW_BYTES);
-        code.dec(count);
+        code.dec(X86Tiles.PACK_COUNT);
         code.j(Condition.LE, isLast);
-        code.add(row, pitch);
+        code.add(row, X86Tiles.PACK_PITCH);
         code.place(isLast);
         code.dec(rowsLeft);
         code.j(Condition.NE, nextRow);
+        // The last row ends with the tile.
+        code.mov(packedRow, to);
+        code.addImm(packedRow, -(ROWS - 1) * REGISTER_ROW_BYTES);
+        code.test(X86Tiles.PACK_COUNT, X86Tiles.PACK_COUNT);
+        code.j(Condition.G, tile);
         code.vzeroupper();
         code.ret();
         return start;

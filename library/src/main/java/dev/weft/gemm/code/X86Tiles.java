@@ -53,10 +53,21 @@ final class X86Tiles {
     static final int PITCH = RCX;
     static final int DEPTH = R8;
     static final int TILES = R9;
-    private static final int B = RAX;
+    static final int B = RAX;
     private static final int SUM_ROW = R10;
     private static final int STEPS = R11;
+
+    /** Only between tiles of one panel and the next. */
+    static final int PANELS = R11;
+
     static final int RESUME = RBX;
+
+    // Those of a pack.
+    static final int PACK_ROW = RDI;
+    static final int PACK_TARGET = RDX;
+    static final int PACK_DEPTH = R8;
+    static final int PACK_PITCH = R9;
+    static final int PACK_COUNT = R10;
 
     private final X86Assembler code;
     private final int vectorBytes;
@@ -95,6 +106,7 @@ final class X86Tiles {
         final int start = code.position();
         code.push(RBX);
         loadArguments(code);
+        keepForNextPanel(code);
         Label tile = code.label();
         code.mov(B, PANEL);
         loadOrClear(rows, vectors);
@@ -113,6 +125,7 @@ final class X86Tiles {
         code.mov(SUMS, SUM_ROW);
         code.dec(TILES);
         code.j(Condition.NE, tile);
+        nextPanel(code, tile, panelRowBytes());
         code.pop(RBX);
         code.vzeroupper();
         code.ret();
@@ -130,7 +143,46 @@ final class X86Tiles {
         code.movLoad(DEPTH, ARGUMENTS, Name.DEPTH.offset());
         code.movLoad(RESUME, ARGUMENTS, Name.RESUME.offset());
         code.movLoad(TILES, ARGUMENTS, Name.COUNT.offset());
+        code.movLoad(PANELS, ARGUMENTS, Name.PANELS.offset());
         code.movLoad(PITCH, ARGUMENTS, Name.PITCH.offset());
+    }
+
+    /** What {@link #nextPanel} takes from the stack again. */
+    static void keepForNextPanel(X86Assembler code) {
+        code.push(A);
+        code.push(SUMS);
+        code.push(TILES);
+        code.push(PANELS);
+    }
+
+    /**
+     * Sums the same tiles with the next panel, which begins where this one ends, from {@code tile}
+     * on; after the last one leaves the stack as it was.
+     */
+    static void nextPanel(X86Assembler code, Label tile, int sumRowBytes) {
+        code.pop(PANELS);
+        code.pop(TILES);
+        code.pop(SUMS);
+        code.pop(A);
+        code.addImm(SUMS, sumRowBytes);
+        code.mov(PANEL, B);
+        code.dec(PANELS);
+        keepForNextPanel(code);
+        code.j(Condition.NE, tile);
+        for (int i = 0; i < 4; i++) {
+            code.pop(A);
+        }
+    }
+
+    /** Those of a pack. */
+    static void loadPackArguments(X86Assembler code) {
+        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
+        code.add(PACK_ROW, RAX);
+        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
+        code.add(PACK_TARGET, RAX);
+        code.movLoad(PACK_DEPTH, ARGUMENTS, Name.DEPTH.offset());
+        code.movLoad(PACK_PITCH, ARGUMENTS, Name.PITCH.offset());
+        code.movLoad(PACK_COUNT, ARGUMENTS, Name.COUNT.offset());
     }
 
     private void loadOrClear(int rows, int vectors) {
@@ -242,34 +294,28 @@ final class X86Tiles {
     private int pack(DType type) {
         code.align(LINE_BYTES);
         final int start = code.position();
-        final int target = RDX;
-        final int row = RDI;
-        final int depth = R8;
-        final int pitch = R9;
-        final int count = R10;
         final int[] rows = {RAX, RSI, R11, RBX};
         code.push(RBX);
         code.push(RBP);
-        code.movLoad(RAX, ARGUMENTS, Name.A_FROM.offset());
-        code.add(row, RAX);
-        code.movLoad(RAX, ARGUMENTS, Name.C_FROM.offset());
-        code.add(target, RAX);
-        code.movLoad(depth, ARGUMENTS, Name.DEPTH.offset());
-        code.movLoad(pitch, ARGUMENTS, Name.PITCH.offset());
-        code.movLoad(count, ARGUMENTS, Name.COUNT.offset());
+        loadPackArguments(code);
+        final Label tile = code.label();
         for (int first = 0; first < tileRows; first += GROUP) {
             for (int r = 0; r < GROUP; r++) {
                 Label isLast = new Label();
                 if (first + r > 0) {
-                    code.cmpImm(count, first + r + 1);
+                    code.cmpImm(PACK_COUNT, first + r + 1);
                     code.j(Condition.L, isLast);
-                    code.add(row, pitch);
+                    code.add(PACK_ROW, PACK_PITCH);
                     code.place(isLast);
                 }
-                code.mov(rows[r], row);
+                code.mov(rows[r], PACK_ROW);
             }
-            packGroup(type, rows, target, depth, first * Float.BYTES);
+            packGroup(type, rows, first * Float.BYTES);
         }
+        code.mov(PACK_TARGET, RBP);
+        code.add(PACK_ROW, PACK_PITCH);
+        code.subImm(PACK_COUNT, tileRows);
+        code.j(Condition.G, tile);
         code.pop(RBP);
         code.pop(RBX);
         code.vzeroupper();
@@ -278,13 +324,13 @@ final class X86Tiles {
     }
 
     /** Of four rows; {@code offset} is theirs in a packed column. */
-    private void packGroup(DType type, int[] rows, int target, int depth, int offset) {
+    private void packGroup(DType type, int[] rows, int offset) {
         final int to = RBP;
         final int left = RCX;
         Label rest = new Label();
         Label done = new Label();
-        code.mov(to, target);
-        code.mov(left, depth);
+        code.mov(to, PACK_TARGET);
+        code.mov(left, PACK_DEPTH);
         code.subImm(left, UNROLLED);
         code.j(Condition.L, rest);
         Label again = code.label();

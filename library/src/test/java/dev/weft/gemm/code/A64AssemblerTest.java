@@ -73,6 +73,7 @@ class A64AssemblerTest {
         int x = t % 31;
         add("ldr x%d, [x%d, #%d]", a -> a.ldrX(x, base, 8 * units), x, base, 8 * units);
         int step = units % 512 - 256;
+        add("str x%d, [x%d, #%d]", a -> a.strX(x, base, 8 * units), x, base, 8 * units);
         add("ldr q%d, [x%d], #%d", a -> a.ldrQPost(t, base, step), t, base, step);
         add("ldr d%d, [x%d], #%d", a -> a.ldrDPost(t, base, step), t, base, step);
         add("ldr s%d, [x%d], #%d", a -> a.ldrSPost(t, base, step), t, base, step);

@@ -49,11 +49,13 @@ public final class Bf16Tiles implements Tiles {
             MemorySegment packed,
             long to,
             Arguments arguments) {
-        packed.asSlice(to, tileBytes(depth)).fill((byte) 0);
-        for (int row = 0; row < SIZE; row++) {
+        int tiles = Math.ceilDiv(count, SIZE);
+        packed.asSlice(to, tiles * tileBytes(depth)).fill((byte) 0);
+        for (int row = 0; row < tiles * SIZE; row++) {
             long source = from + Math.min(row, count - 1) * pitch;
+            long tile = to + row / SIZE * tileBytes(depth) + row % SIZE * ROW_BYTES;
             for (int k = 0; k < depth; k++) {
-                long at = to + k / BF16_STEP * STEP_BYTES + row * ROW_BYTES + k % BF16_STEP * 2;
+                long at = tile + k / BF16_STEP * STEP_BYTES + k % BF16_STEP * 2;
                 short value = a.get(JAVA_SHORT_UNALIGNED, source + k * 2L);
                 packed.set(JAVA_SHORT_UNALIGNED, at, value);
             }
@@ -77,12 +79,13 @@ public final class Bf16Tiles implements Tiles {
             Arguments arguments) {
         for (int row = 0; row < tileCount * SIZE; row++) {
             long tile = aFrom + row / SIZE * tileBytes(depth) + row % SIZE * ROW_BYTES;
-            for (int col = 0; col < SIZE; col++) {
+            for (int col = 0; col < Math.max(SIZE, colCount); col++) {
+                long panel = bFrom + col / SIZE * panelBytes(depth);
                 long at = sumsFrom + row * pitch + col * 4L;
                 float sum = resume ? sums.get(JAVA_FLOAT_UNALIGNED, at) : 0f;
                 for (int k = 0; k < depth; k += BF16_STEP) {
                     long a = tile + k / BF16_STEP * STEP_BYTES;
-                    long b = bFrom + Tiles.inPanel(DType.BF16, SIZE, k, col);
+                    long b = panel + Tiles.inPanel(DType.BF16, SIZE, k, col % SIZE);
                     sum = step(sum, packed, a, panels, b);
                 }
                 sums.set(JAVA_FLOAT_UNALIGNED, at, sum);

@@ -74,6 +74,7 @@ class X86AmxTilesTest {
 
         final int depth;
         final int tiles;
+        final int panels;
         final int pitch;
         final boolean resume;
         final byte[] a;
@@ -85,26 +86,29 @@ class X86AmxTilesTest {
         Sum(int depth, int tiles, Random random, boolean whole) {
             this.depth = depth;
             this.tiles = tiles;
-            this.pitch = TILE + random.nextInt(3) * 5;
+            this.panels = 1 + random.nextInt(3);
+            int width = panels * TILE;
+            this.pitch = width + random.nextInt(3) * 5;
             this.resume = random.nextBoolean();
             int rows = tiles * TILE;
             int steps = Math.ceilDiv(depth, TILE);
             a = new byte[A_FROM + tiles * steps * 2048];
-            b = new byte[B_FROM + steps * 2048];
-            c = new float[C_FROM / 4 + (rows - 1) * pitch + TILE];
+            b = new byte[B_FROM + panels * steps * 2048];
+            c = new float[C_FROM / 4 + (rows - 1) * pitch + width];
             for (int i = 0; i < c.length; i++) {
                 c[i] = whole ? random.nextInt(1000) : random.nextFloat();
             }
             float[][] left = numbers(random, rows, depth, whole);
-            float[][] right = numbers(random, TILE, depth, whole);
+            float[][] right = numbers(random, width, depth, whole);
             for (int k = 0; k < depth; k++) {
                 for (int row = 0; row < rows; row++) {
                     long step = row / TILE * steps + k / TILE;
                     long at = A_FROM + step * 2048 + row % TILE * 64 + k % TILE * 2;
                     DType.BF16.write(MemorySegment.ofArray(a), at, left[row][k]);
                 }
-                for (int col = 0; col < TILE; col++) {
-                    long at = B_FROM + Tiles.inPanel(DType.BF16, TILE, k, col);
+                for (int col = 0; col < width; col++) {
+                    long panel = B_FROM + col / TILE * steps * 2048L;
+                    long at = panel + Tiles.inPanel(DType.BF16, TILE, k, col % TILE);
                     DType.BF16.write(MemorySegment.ofArray(b), at, right[col][k]);
                 }
             }
@@ -114,7 +118,7 @@ class X86AmxTilesTest {
                 exact[i] = c[i];
             }
             for (int row = 0; row < rows; row++) {
-                for (int col = 0; col < TILE; col++) {
+                for (int col = 0; col < width; col++) {
                     int at = C_FROM / 4 + row * pitch + col;
                     exact[at] = resume ? c[at] : 0;
                     magnitudes[at] = exact[at];
@@ -161,7 +165,8 @@ class X86AmxTilesTest {
                             depth,
                             (long) pitch * Float.BYTES,
                             resume ? 1 : 0,
-                            tiles);
+                            tiles,
+                            panels);
             float[] found = new float[c.length];
             ByteBuffer.wrap(after).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(found);
             return found;
@@ -173,7 +178,7 @@ class X86AmxTilesTest {
     void packedTilesHoldTheRowsAndRepeatTheLast(boolean processor) {
         Machine machine = machine(processor);
         for (int depth : new int[] {0, 1, 2, 31, 32, 33, 64, 95, 96}) {
-            for (int count : new int[] {1, 5, 31, 32}) {
+            for (int count : new int[] {1, 5, 31, 32, 33, 64, 70}) {
                 pack(machine, count, depth, new Random(depth));
             }
         }
@@ -186,7 +191,7 @@ class X86AmxTilesTest {
         int pitch = 2 * (depth + random.nextInt(5));
         byte[] a = new byte[from + (count - 1) * pitch + 2 * depth];
         random.nextBytes(a);
-        byte[] packed = new byte[to + (int) TWIN.tileBytes(depth)];
+        byte[] packed = new byte[to + Math.ceilDiv(count, 32) * (int) TWIN.tileBytes(depth)];
         random.nextBytes(packed);
         byte[] expected = packed.clone();
         TWIN.pack(
@@ -236,6 +241,7 @@ class X86AmxTilesTest {
                                         0,
                                         128,
                                         0,
+                                        1,
                                         1));
         assertTrue(e.getMessage().contains("4032 + 64"), e.getMessage());
     }

@@ -107,7 +107,7 @@ final class X86Interpreter {
         } else if (opcode == 0x62) {
             evex();
         } else if (opcode == 0x0F) {
-            branch(next());
+            twoBytes(next());
         } else if (opcode >> 4 == 4) {
             regHigh = opcode >> 2 & 1;
             baseHigh = opcode & 1;
@@ -121,7 +121,20 @@ final class X86Interpreter {
         return true;
     }
 
+    /** A prefetch may lie outside of all memory, and changes nothing. */
+    private void twoBytes(int opcode) {
+        if (opcode == 0x18) {
+            operands(1);
+        } else {
+            branch(opcode);
+        }
+    }
+
     private void general(int opcode) {
+        if (opcode == 0x0F) {
+            twoBytes(next());
+            return;
+        }
         if (opcode >> 3 == 0x50 >> 3) {
             int pushed = opcode & 7 | baseHigh << 3;
             registers[RSP] -= Long.BYTES;

@@ -46,20 +46,23 @@ class X86TilesTest {
         int cols = (j + 1) * code.colStep();
         // Tiles with fewer rows than they could have are the last ones.
         int count = rows == code.rows() ? tiles : 1;
+        int panels = cols == code.cols() ? 1 + random.nextInt(3) : 1;
+        int width = panels * cols;
         boolean resume = random.nextBoolean();
-        int pitch = cols + random.nextInt(3) * 5;
+        int pitch = width + random.nextInt(3) * 5;
         float[] a = floats(random, 3 + count * depth * code.rows());
-        float[] b = floats(random, 5 + depth * code.cols());
-        float[] c = floats(random, 2 + (count * rows - 1) * pitch + cols);
+        float[] b = floats(random, 5 + panels * depth * code.cols());
+        float[] c = floats(random, 2 + (count * rows - 1) * pitch + width);
         float[] expected = c.clone();
         for (int row = 0; row < count * rows; row++) {
-            for (int col = 0; col < cols; col++) {
+            for (int col = 0; col < width; col++) {
                 int at = 2 + row * pitch + col;
                 float sum = resume ? c[at] : 0f;
                 for (int k = 0; k < depth; k++) {
                     int tile = row / rows * depth * code.rows();
                     float left = a[3 + tile + k * code.rows() + row % rows];
-                    sum = Math.fma(left, b[5 + k * code.cols() + col], sum);
+                    int panel = col / cols * depth * code.cols();
+                    sum = Math.fma(left, b[5 + panel + k * code.cols() + col % cols], sum);
                 }
                 expected[at] = sum;
             }
@@ -77,7 +80,8 @@ class X86TilesTest {
                         depth,
                         pitch * 4L,
                         resume ? 1 : 0,
-                        count);
+                        count,
+                        panels);
         assertArrayEquals(bytes(expected), found, () -> rows + " x " + cols + ", depth " + depth);
     }
 
@@ -90,6 +94,7 @@ class X86TilesTest {
             for (int depth : DEPTHS) {
                 pack(code, type, 1 + depth % code.rows(), depth, new Random(depth));
                 pack(code, type, code.rows(), depth, new Random(depth));
+                pack(code, type, code.rows() + 1 + depth % 30, depth, new Random(depth));
             }
         }
     }
@@ -100,7 +105,8 @@ class X86TilesTest {
         ByteBuffer a =
                 ByteBuffer.allocate(((count - 1) * pitch + depth) * type.bytes())
                         .order(ByteOrder.LITTLE_ENDIAN);
-        float[] expected = new float[depth * code.rows()];
+        int rows = Math.ceilDiv(count, code.rows()) * code.rows();
+        float[] expected = new float[depth * rows];
         for (int row = 0; row < count; row++) {
             for (int k = 0; k < depth; k++) {
                 float value = type.round(random.nextFloat() - 0.5f);
@@ -110,9 +116,10 @@ class X86TilesTest {
                     case FP16 -> a.putShort(2 * at, Float.floatToFloat16(value));
                     case BF16 -> a.putShort(2 * at, (short) (Float.floatToIntBits(value) >> 16));
                 }
-                int last = row == count - 1 ? code.rows() : row + 1;
+                int last = row == count - 1 ? rows : row + 1;
                 for (int r = row; r < last; r++) {
-                    expected[k * code.rows() + r] = value;
+                    int tile = r / code.rows() * depth * code.rows();
+                    expected[tile + k * code.rows() + r % code.rows()] = value;
                 }
             }
         }

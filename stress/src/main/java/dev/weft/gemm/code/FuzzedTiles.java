@@ -63,12 +63,14 @@ public final class FuzzedTiles {
 
     /** The call that an input stands for; what it lacks is 0. */
     public void call(byte[] input) {
-        ByteBuffer numbers = ByteBuffer.wrap(Arrays.copyOf(input, 16));
+        ByteBuffer numbers = ByteBuffer.wrap(Arrays.copyOf(input, 17));
         Tiles tiles = kinds.get(upTo(numbers, kinds.size()));
         final DType any = DType.values()[upTo(numbers, 3)];
         final int tileCount = 1 + upTo(numbers, MOST_TILES);
         final int lastRows = 1 + upTo(numbers, tiles.rows());
-        final int cols = 1 + upTo(numbers, tiles.cols());
+        final int panels = 1 + upTo(numbers, 3);
+        final int some = 1 + upTo(numbers, tiles.cols());
+        final int cols = panels == 1 ? some : panels * tiles.cols();
         final int depth = upTo(numbers, MOST_DEPTH);
         final boolean resume = upTo(numbers, 2) == 1;
         final boolean atEnd = upTo(numbers, 2) == 1;
@@ -98,6 +100,7 @@ public final class FuzzedTiles {
         private final int tileCount;
         private final int rows;
         private final int cols;
+        private final int width;
         private final int depth;
         private final boolean resume;
 
@@ -131,20 +134,21 @@ public final class FuzzedTiles {
             this.depth = depth;
             this.resume = resume;
             this.left = new float[rows][depth];
-            this.right = new float[depth][tiles.cols()];
-            this.before = new float[tileCount * tiles.rows()][tiles.cols()];
+            this.width = Math.max(cols, tiles.cols());
+            this.right = new float[depth][width];
+            this.before = new float[tileCount * tiles.rows()][width];
         }
 
         void place(boolean atEnd, int aGap, int sumGap, int offset, SplittableRandom random) {
             from = (long) offset * Float.BYTES;
             aPitch = (long) (depth + aGap) * type.bytes();
-            sumPitch = (long) (tiles.cols() + sumGap) * Float.BYTES;
+            sumPitch = (long) (width + sumGap) * Float.BYTES;
             a = areaOfA.take(from + (rows - 1) * aPitch + (long) depth * type.bytes(), atEnd);
             packed = areaOfPacked.take(from + tileCount * tiles.tileBytes(depth), atEnd);
-            long deep = Tiles.paddedDepth(tiles.type(), depth);
-            panel = areaOfPanel.take(from + deep * tiles.cols() * tiles.type().bytes(), atEnd);
+            int tileCols = tiles.cols();
+            panel = areaOfPanel.take(from + width / tileCols * tiles.panelBytes(depth), atEnd);
             int written = tileCount == 1 ? tiles.rows() : before.length;
-            long rowBytes = (long) tiles.cols() * Float.BYTES;
+            long rowBytes = (long) width * Float.BYTES;
             sums = areaOfSums.take(from + (written - 1) * sumPitch + rowBytes, atEnd);
             panel.fill((byte) 0);
             for (int k = 0; k < depth; k++) {
@@ -153,14 +157,17 @@ public final class FuzzedTiles {
                     long at = from + row * aPitch + (long) k * type.bytes();
                     type.write(a, at, left[row][k]);
                 }
-                for (int col = 0; col < tiles.cols(); col++) {
+                for (int col = 0; col < width; col++) {
                     right[k][col] = tiles.type().round(number(random));
-                    long at = from + Tiles.inPanel(tiles.type(), tiles.cols(), k, col);
+                    long at =
+                            from
+                                    + col / tileCols * tiles.panelBytes(depth)
+                                    + Tiles.inPanel(tiles.type(), tileCols, k, col % tileCols);
                     tiles.type().write(panel, at, right[k][col]);
                 }
             }
             for (int row = 0; row < before.length; row++) {
-                for (int col = 0; col < tiles.cols(); col++) {
+                for (int col = 0; col < width; col++) {
                     before[row][col] = number(random);
                     sums.set(JAVA_FLOAT_UNALIGNED, sumAt(row, col), before[row][col]);
                 }
