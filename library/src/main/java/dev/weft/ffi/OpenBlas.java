@@ -76,16 +76,25 @@ public final class OpenBlas {
     }
 
     /**
-     * C = A x B, all of them fp32 and row-major. Matrices are given by address, aligned to 4 bytes:
-     * the caller has checked their sizes and keeps their memory mapped for as long as the call
-     * runs.
+     * C = A x B, or C + A x B where {@code add}, all of them fp32 and row-major. Matrices are given
+     * by address, aligned to 4 bytes: the caller has checked their sizes and keeps their memory
+     * mapped for as long as the call runs.
      *
      * @param aPitch elements from one row of A to the next, at least {@code k} and 1
      * @param bPitch likewise for B, at least {@code n} and 1
      * @param cPitch likewise for C, at least {@code n} and 1
      */
     public static void sgemm(
-            int m, int n, int k, long a, int aPitch, long b, int bPitch, long c, int cPitch) {
+            boolean add,
+            int m,
+            int n,
+            int k,
+            long a,
+            int aPitch,
+            long b,
+            int bPitch,
+            long c,
+            int cPitch) {
         try {
             SGEMM.invokeExact(
                     ROW_MAJOR,
@@ -99,7 +108,7 @@ public final class OpenBlas {
                     aPitch,
                     b,
                     bPitch,
-                    0f,
+                    add ? 1f : 0f,
                     c,
                     cPitch);
         } catch (Throwable e) {

@@ -52,6 +52,14 @@ public interface Gemm {
         return Bits.PORTABLE;
     }
 
+    /**
+     * Products that go on from each other have the bits of the whole one, as far as {@link #bits}
+     * promises any, where every part of K but the last is a multiple of this.
+     */
+    default int sumQuantum() {
+        return 1;
+    }
+
     /** Whether A and B may be of this type. C may be of any. */
     default boolean multiplies(DType type) {
         return true;
@@ -90,15 +98,35 @@ public interface Gemm {
         multiply(a, aRow, rows, b, 0, b.n(), c, cRow, scratch);
     }
 
+    /** Computes rows and columns of C from nothing, whatever C holds. */
+    default void multiply(
+            Matrix a,
+            long aRow,
+            long rows,
+            PackedB b,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow,
+            Scratch scratch) {
+        multiply(a, aRow, rows, b, firstCol, cols, false, c, cRow, scratch);
+    }
+
     /**
      * Computes {@code rows} rows of C from as many rows of A, and of these {@code cols} columns.
      * Several threads may compute columns of the same rows. What {@link #bits} promises for any
      * rows holds for any columns, too. Allocates nothing on the heap.
      *
+     * <p>A product may go on from another: each element is then the chain of fused multiply-adds
+     * that begins with what C holds, and a K of 0 leaves C as it is. So a product whose K is cut
+     * into parts, multiplied in K's order, has the bits of the whole (see {@link #sumQuantum}).
+     *
      * @param a [any, K], rows from {@code aRow} on
      * @param b packed by this engine
      * @param firstCol a multiple of {@link #colQuantum}
      * @param cols up to N, or a multiple of {@link #colQuantum}
+     * @param resume whether to go on from what C holds, instead of from +0; C must then be fp32 off
+     *     the heap
      * @param c [any, N] of any type, rows from {@code cRow} and columns from {@code firstCol} on
      *     are overwritten; it shares no memory with A
      */
@@ -109,6 +137,7 @@ public interface Gemm {
             PackedB b,
             long firstCol,
             long cols,
+            boolean resume,
             Matrix c,
             long cRow,
             Scratch scratch);
@@ -122,6 +151,7 @@ public interface Gemm {
             long firstCol,
             long cols,
             int colQuantum,
+            boolean resume,
             Matrix c,
             long cRow) {
         if (a.cols() != b.k() || c.cols() != b.n()) {
@@ -140,6 +170,15 @@ public interface Gemm {
             throw new IllegalArgumentException(
                     "%s columns from column %s of %s: expected multiples of %s, or up to the last"
                             .formatted(cols, firstCol, b.n(), colQuantum));
+        }
+        boolean sums = c.dtype() == DType.FP32 && c.data().isNative() && !c.data().isReadOnly();
+        if (resume && !sums) {
+            throw new IllegalArgumentException(
+                    "cannot go on from C %s%s%s: expected fp32 off the heap that may be written"
+                            .formatted(
+                                    c.describe(),
+                                    c.data().isNative() ? "" : " on the heap",
+                                    c.data().isReadOnly() ? ", read-only" : ""));
         }
     }
 }

@@ -104,13 +104,14 @@ final class OpenBlasGemm implements Gemm {
             PackedB b,
             long firstCol,
             long cols,
+            boolean resume,
             Matrix c,
             long cRow,
             Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, firstCol, cols, COL_QUANTUM, c, cRow);
+        Gemm.check(a, aRow, rows, b, firstCol, cols, COL_QUANTUM, resume, c, cRow);
         b.requireLayout(panelCols(b.n()), Math.max(1, b.k()), DType.FP32, name());
         OpenBlasScratch own = OpenBlasScratch.of(scratch, b.k(), b.n());
-        if (rows == 0 || cols == 0) {
+        if (rows == 0 || cols == 0 || resume && b.k() == 0) {
             return;
         }
         if (b.k() == 0) {
@@ -131,6 +132,7 @@ final class OpenBlasGemm implements Gemm {
                         b,
                         firstCol,
                         (int) cols,
+                        resume,
                         c,
                         cRow + row,
                         writesInPlace,
@@ -153,6 +155,7 @@ final class OpenBlasGemm implements Gemm {
             PackedB b,
             long firstCol,
             int cols,
+            boolean resume,
             Matrix c,
             long cRow,
             boolean writesInPlace,
@@ -165,7 +168,14 @@ final class OpenBlasGemm implements Gemm {
                 own.converter().widen(a, aRow + i, 0, k, own.rows(), at);
             }
         }
+        if (resume && !writesInPlace) {
+            for (int i = 0; i < height; i++) {
+                long at = (long) i * cols * Float.BYTES;
+                own.converter().widen(c, cRow + i, firstCol, cols, own.sums(), at);
+            }
+        }
         OpenBlas.sgemm(
+                resume,
                 height,
                 cols,
                 k,

@@ -9,7 +9,7 @@ import java.lang.foreign.ValueLayout;
 /**
  * The reference engine: plain Java, runs on every JDK, and defines the bits that every other engine
  * of Weft must give. Each element is one chain of {@link Math#fma(float, float, float)} over k = 0
- * .. K-1 from +0, rounded once. Stateless, any thread may call it.
+ * .. K-1 from +0, or from what C holds, rounded once. Stateless, any thread may call it.
  */
 final class ScalarGemm implements Gemm {
 
@@ -63,10 +63,11 @@ final class ScalarGemm implements Gemm {
             PackedB b,
             long firstCol,
             long cols,
+            boolean resume,
             Matrix c,
             long cRow,
             Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, firstCol, cols, COLS, c, cRow);
+        Gemm.check(a, aRow, rows, b, firstCol, cols, COLS, resume, c, cRow);
         b.requireLayout(COLS, Math.max(1, b.k()), DType.FP32, name());
         ScalarScratch own = ScalarScratch.of(scratch, b.k());
         for (long row = 0; row < rows; row += ROWS) {
@@ -75,6 +76,11 @@ final class ScalarGemm implements Gemm {
                 widenRow(a, aRow + row + i, own.rows(), i * b.k() * Float.BYTES);
             }
             for (long col = firstCol; col < firstCol + cols; col += COLS) {
+                if (resume) {
+                    loadTile(own.sums(), c, cRow + row, height, col);
+                } else {
+                    own.sums().fill((byte) 0);
+                }
                 sumTile(own, b, b.panelOffset(0, b.k(), col));
                 storeTile(own.sums(), c, cRow + row, height, col);
             }
@@ -87,15 +93,23 @@ final class ScalarGemm implements Gemm {
         }
     }
 
-    /** Rows past the last one of A hold an earlier product's values; nobody reads their sums. */
+    /**
+     * Goes on from the sums that are there. Rows past the last one of A hold an earlier product's
+     * values; nobody reads their sums.
+     */
     private static void sumTile(ScalarScratch scratch, PackedB b, long panel) {
         MemorySegment rows = scratch.rows();
         MemorySegment panels = b.panels();
         long pitch = b.k() * Float.BYTES;
-        float s00 = 0f, s01 = 0f, s02 = 0f, s03 = 0f;
-        float s10 = 0f, s11 = 0f, s12 = 0f, s13 = 0f;
-        float s20 = 0f, s21 = 0f, s22 = 0f, s23 = 0f;
-        float s30 = 0f, s31 = 0f, s32 = 0f, s33 = 0f;
+        MemorySegment sums = scratch.sums();
+        float s00 = sums.get(FLOAT, 0), s01 = sums.get(FLOAT, 4);
+        float s02 = sums.get(FLOAT, 8), s03 = sums.get(FLOAT, 12);
+        float s10 = sums.get(FLOAT, 16), s11 = sums.get(FLOAT, 20);
+        float s12 = sums.get(FLOAT, 24), s13 = sums.get(FLOAT, 28);
+        float s20 = sums.get(FLOAT, 32), s21 = sums.get(FLOAT, 36);
+        float s22 = sums.get(FLOAT, 40), s23 = sums.get(FLOAT, 44);
+        float s30 = sums.get(FLOAT, 48), s31 = sums.get(FLOAT, 52);
+        float s32 = sums.get(FLOAT, 56), s33 = sums.get(FLOAT, 60);
         for (long at = 0; at < pitch; at += Float.BYTES) {
             float a0 = rows.get(FLOAT, at);
             float a1 = rows.get(FLOAT, at + pitch);
@@ -123,7 +137,6 @@ final class ScalarGemm implements Gemm {
             s32 = Math.fma(a3, b2, s32);
             s33 = Math.fma(a3, b3, s33);
         }
-        MemorySegment sums = scratch.sums();
         putRow(sums, 0, s00, s01, s02, s03);
         putRow(sums, 1, s10, s11, s12, s13);
         putRow(sums, 2, s20, s21, s22, s23);
@@ -137,6 +150,15 @@ final class ScalarGemm implements Gemm {
         sums.set(FLOAT, at + 4, s1);
         sums.set(FLOAT, at + 8, s2);
         sums.set(FLOAT, at + 12, s3);
+    }
+
+    private static void loadTile(MemorySegment sums, Matrix c, long cRow, long height, long col) {
+        long width = Math.min(COLS, c.cols() - col);
+        for (long i = 0; i < height; i++) {
+            for (long j = 0; j < width; j++) {
+                sums.set(FLOAT, (i * COLS + j) * Float.BYTES, c.get(cRow + i, col + j));
+            }
+        }
     }
 
     private static void storeTile(MemorySegment sums, Matrix c, long cRow, long height, long col) {

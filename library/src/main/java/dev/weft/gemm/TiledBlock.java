@@ -14,7 +14,8 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>Sums stay in fp32 from the first block of K to the last, in C where it is fp32 off the heap
  * and holds the whole tile, else in scratch, and are continued there: blocking never changes the
- * order of additions. What is in scratch is rounded to C's type in the end.
+ * order of additions. What is in scratch is rounded to C's type in the end. Sums that go on from C
+ * begin as what it holds.
  */
 final class TiledBlock implements Scratch {
 
@@ -45,6 +46,7 @@ final class TiledBlock implements Scratch {
     private Matrix a;
     private long aRow;
     private PackedB b;
+    private boolean resume;
     private Matrix c;
     private long cRow;
     private long cCol;
@@ -97,12 +99,25 @@ final class TiledBlock implements Scratch {
         return own;
     }
 
-    /** Computes {@code height} x {@code width} elements of C from row and column given on. */
+    /**
+     * Computes {@code height} x {@code width} elements of C from row and column given on.
+     *
+     * @param resume whether to go on from what C holds, which then is fp32 off the heap
+     */
     void multiply(
-            Matrix a, long aRow, PackedB b, Matrix c, long cRow, long cCol, int height, int width) {
+            Matrix a,
+            long aRow,
+            PackedB b,
+            boolean resume,
+            Matrix c,
+            long cRow,
+            long cCol,
+            int height,
+            int width) {
         this.a = a;
         this.aRow = aRow;
         this.b = b;
+        this.resume = resume;
         this.c = c;
         this.cRow = cRow;
         this.cCol = cCol;
@@ -112,6 +127,10 @@ final class TiledBlock implements Scratch {
         boolean wholeSteps = width % tiles.colStep() == 0;
         directRows = direct ? height - height % tileRows : 0;
         directCols = direct ? wholeSteps ? width : width - width % tileCols : 0;
+        if (resume) {
+            widen(0, directRows, directCols);
+            widen(directRows, height, 0);
+        }
         // Blocks of K, in order. A K of nothing still writes its zeros.
         long k = 0;
         do {
@@ -143,7 +162,7 @@ final class TiledBlock implements Scratch {
             int count = Math.clamp((height - row) / tileRows, 1, TILES_PER_CALL);
             boolean direct = row < directRows && col < directCols;
             tiles.sum(
-                    k > 0,
+                    resume || k > 0,
                     packed,
                     row / tileRows * tileBytes,
                     count,
@@ -178,6 +197,13 @@ final class TiledBlock implements Scratch {
             }
             long tile = row / tileRows * tiles.tileBytes(depth);
             tiles.pack(a.dtype(), staging, 0, rowBytes, rows, depth, packed, tile, arguments);
+        }
+    }
+
+    /** Copies what C holds into sums in scratch: some rows, columns {@code from} to the last. */
+    private void widen(int fromRow, int toRow, int from) {
+        for (int row = fromRow; row < toRow && from < width; row++) {
+            converter.widen(c, cRow + row, cCol + from, width - from, sums, sumOffset(row, from));
         }
     }
 

@@ -66,6 +66,11 @@ final class TiledGemm implements Gemm {
     }
 
     @Override
+    public int sumQuantum() {
+        return (int) Tiles.paddedDepth(tiles.type(), 1);
+    }
+
+    @Override
     public boolean multiplies(DType type) {
         return tiles.type() == DType.FP32 || tiles.type() == type;
     }
@@ -93,10 +98,11 @@ final class TiledGemm implements Gemm {
             PackedB b,
             long firstCol,
             long cols,
+            boolean resume,
             Matrix c,
             long cRow,
             Scratch scratch) {
-        Gemm.check(a, aRow, rows, b, firstCol, cols, tileCols, c, cRow);
+        Gemm.check(a, aRow, rows, b, firstCol, cols, tileCols, resume, c, cRow);
         if (!multiplies(a.dtype())) {
             throw new IllegalArgumentException(
                     "engine %s multiplies %s only: A is %s"
@@ -108,12 +114,15 @@ final class TiledGemm implements Gemm {
         int blockRows = Blocking.even(rows, blocking.rowsFor(b, tileCols, tileRows), tileRows);
         int blockCols = Blocking.even(cols, blocking.cols(), tileCols);
         long endCol = firstCol + cols;
+        if (resume && b.k() == 0) {
+            return;
+        }
         // Loops 1 and 2: blocks of C, each finished before the next begins.
         for (long row = 0; row < rows; row += blockRows) {
             int height = (int) Math.min(blockRows, rows - row);
             for (long col = firstCol; col < endCol; col += blockCols) {
                 int width = (int) Math.min(blockCols, endCol - col);
-                own.multiply(a, aRow + row, b, c, cRow + row, col, height, width);
+                own.multiply(a, aRow + row, b, resume, c, cRow + row, col, height, width);
             }
         }
     }

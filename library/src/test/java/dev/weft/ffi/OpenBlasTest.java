@@ -36,7 +36,7 @@ class OpenBlasTest {
             MemorySegment b = arena.allocateFrom(JAVA_FLOAT, 1, 2, -1, 3, 4, -1, 5, 6, -1);
             float nan = Float.NaN;
             MemorySegment c = arena.allocateFrom(JAVA_FLOAT, nan, nan, 7, 8, nan, nan, 9, 10);
-            OpenBlas.sgemm(2, 2, 3, a.address(), 4, b.address(), 3, c.address(), 4);
+            OpenBlas.sgemm(false, 2, 2, 3, a.address(), 4, b.address(), 3, c.address(), 4);
             assertArrayEquals(new float[] {22, 28, 7, 8, 49, 64, 9, 10}, c.toArray(JAVA_FLOAT), 0f);
         }
     }

@@ -36,6 +36,11 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
     }
 
     @Override
+    public int sumQuantum() {
+        return engine.sumQuantum();
+    }
+
+    @Override
     public boolean multiplies(DType type) {
         return engine.multiplies(type);
     }
@@ -78,11 +83,12 @@ record GemmProxy(Gemm engine, Bits bits, LongConsumer before, Products after) im
             PackedB b,
             long firstCol,
             long cols,
+            boolean resume,
             Matrix c,
             long cRow,
             Scratch scratch) {
         before.accept(cRow);
-        engine.multiply(a, aRow, rows, b, firstCol, cols, c, cRow, scratch);
+        engine.multiply(a, aRow, rows, b, firstCol, cols, resume, c, cRow, scratch);
         after.done(cRow, rows);
     }
 }

@@ -34,7 +34,7 @@ public final class OpenBlasProduct implements AutoCloseable {
         long bAt = b.data().address();
         long cAt = c.data().address();
         long startNs = System.nanoTime();
-        OpenBlas.sgemm(m, n, k, aAt, k, bAt, n, cAt, n);
+        OpenBlas.sgemm(false, m, n, k, aAt, k, bAt, n, cAt, n);
         return System.nanoTime() - startNs;
     }
 

@@ -20,8 +20,9 @@ import java.util.Map;
  * <p>Within a step of 32 k the processor sums even and odd k apart, then adds both and adds that to
  * the sum; denormals count as zero. So products differ in bits from those of fp32, but each depends
  * on its row and column alone: steps begin at multiples of 32 in whatever block, and the zeros
- * after K change nothing. The registers are set up and released in each call, since threads share
- * them with whatever else the process runs.
+ * after K change nothing. A product that goes on from another has steps of its own: a K in parts
+ * has the bits of the whole where all parts but the last are multiples of 32. The registers are set
+ * up and released in each call, since threads share them with whatever else the process runs.
  */
 final class X86AmxTiles {
 
