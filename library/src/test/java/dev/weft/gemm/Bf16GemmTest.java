@@ -1,6 +1,8 @@
 package dev.weft.gemm;
 
 import static dev.weft.gemm.GemmCases.assertSame;
+import static dev.weft.gemm.GemmCases.cuts;
+import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
@@ -16,6 +18,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -104,6 +107,58 @@ class Bf16GemmTest {
                 }
                 Matrix expected = whole.block(0, rows, firstCol, someB.rows());
                 assertSame(expected, some, "seed " + seed + ", " + blocking);
+            }
+        }
+    }
+
+    /** Bits of the whole product where cuts are multiples of the quantum. */
+    @Test
+    void partsOfKThatGoOnFromEachOtherGiveTheWholeProduct() {
+        assertEquals(32, gemm().sumQuantum());
+        for (long seed = 0; seed < 12; seed++) {
+            Random random = new Random(seed);
+            int rows = 1 + random.nextInt(70);
+            int k = random.nextInt(700);
+            int n = 1 + random.nextInt(100);
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = normal(arena, DType.BF16, rows, k, k + 3, random);
+                Matrix b = normalB(arena, DType.BF16, k, n, true, random);
+                Matrix whole = product(gemm(), arena, a, b, true, DType.FP32);
+                Gemm gemm =
+                        new TiledGemm(
+                                tiles(),
+                                new Blocking(
+                                        32 * (1 + random.nextInt(8)),
+                                        1 + random.nextInt(80),
+                                        1 + random.nextInt(80),
+                                        random.nextInt(2) << 20));
+                Matrix around = normal(arena, DType.FP32, rows + 2, n + 2, random);
+                Matrix expected = Matrix.allocate(arena, DType.FP32, rows + 2, n + 2);
+                expected.copyFrom(around);
+                expected.block(1, rows, 0, n).copyFrom(whole);
+                Matrix c = around.block(0, rows + 2, 0, n);
+                long[] cuts = cuts(k, 32, random);
+                multiplyInParts(gemm, a, 0, rows, b, true, cuts, 0, n, false, c, 1);
+                assertSame(expected, around, Arrays.toString(cuts) + ", seed " + seed);
+            }
+        }
+    }
+
+    @Test
+    void anyPartsOfKAreExactOnWholeNumbers() {
+        for (long seed = 0; seed < 12; seed++) {
+            Random random = new Random(seed);
+            int rows = 1 + random.nextInt(70);
+            int k = random.nextInt(300);
+            int n = 1 + random.nextInt(70);
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = whole(arena, rows, k, random);
+                Matrix b = whole(arena, k, n, random);
+                Matrix c = Matrix.allocate(arena, DType.FP32, rows, n);
+                long[] cuts = cuts(k, 1, random);
+                multiplyInParts(gemm(), a, 0, rows, b, false, cuts, 0, n, true, c, 0);
+                Matrix expected = naive(arena, a, b, false, DType.FP32);
+                assertSame(expected, c, Arrays.toString(cuts) + ", seed " + seed);
             }
         }
     }

@@ -7,6 +7,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
@@ -43,16 +44,21 @@ final class GemmCases {
     static Matrix naive(Arena arena, Matrix a, Matrix b, boolean transposed, DType out) {
         long n = transposed ? b.rows() : b.cols();
         Matrix c = Matrix.allocate(arena, out, a.rows(), n);
+        naive(a, b, transposed, c);
+        return c;
+    }
+
+    /** The definition of a product that goes on from what C holds. */
+    static void naive(Matrix a, Matrix b, boolean transposed, Matrix c) {
         for (long row = 0; row < a.rows(); row++) {
-            for (long col = 0; col < n; col++) {
-                float sum = 0f;
+            for (long col = 0; col < c.cols(); col++) {
+                float sum = c.get(row, col);
                 for (long k = 0; k < a.cols(); k++) {
                     sum = Math.fma(a.get(row, k), transposed ? b.get(col, k) : b.get(k, col), sum);
                 }
                 c.set(row, col, sum);
             }
         }
-        return c;
     }
 
     /** The elements of A x B in float64, or of the product of their magnitudes, row by row. */
@@ -81,6 +87,61 @@ final class GemmCases {
         return c;
     }
 
+    /**
+     * Some rows and columns of A times B, part after part of K, each from where the one before
+     * stopped.
+     *
+     * @param cuts where parts begin and end: 0, any in between, K
+     * @param resume whether the first part goes on from what C holds, too
+     */
+    static void multiplyInParts(
+            Gemm gemm,
+            Matrix a,
+            long aRow,
+            long rows,
+            Matrix b,
+            boolean transposed,
+            long[] cuts,
+            long firstCol,
+            long cols,
+            boolean resume,
+            Matrix c,
+            long cRow) {
+        for (int i = 0; i + 1 < cuts.length; i++) {
+            long k = cuts[i];
+            long depth = cuts[i + 1] - k;
+            Matrix partOfA = a.block(0, a.rows(), k, depth);
+            Matrix partOfB = transposed ? b.block(0, b.rows(), k, depth) : b.rows(k, depth);
+            try (Arena arena = Arena.ofShared()) {
+                gemm.multiply(
+                        partOfA,
+                        aRow,
+                        rows,
+                        gemm.pack(partOfB, transposed, arena),
+                        firstCol,
+                        cols,
+                        resume || i > 0,
+                        c,
+                        cRow,
+                        gemm.scratch(depth, c.cols(), arena));
+            }
+        }
+    }
+
+    /** Up to seven parts at multiples of {@code quantum}, some of them empty or the smallest. */
+    static long[] cuts(long k, int quantum, Random random) {
+        long[] cuts = new long[2 + random.nextInt(7)];
+        for (int i = 1; i < cuts.length - 1; i++) {
+            cuts[i] = random.nextLong(k / quantum + 1) * quantum;
+            if (random.nextInt(3) == 0) {
+                cuts[i] = Math.min(cuts[i - 1] + quantum, k / quantum * quantum);
+            }
+        }
+        cuts[cuts.length - 1] = k;
+        Arrays.sort(cuts);
+        return cuts;
+    }
+
     /** Compares bits; NaNs are equal whatever their payload. */
     static void assertSame(Matrix expected, Matrix actual, String what) {
         assertEquals(expected.describe(), actual.describe(), what);
@@ -104,6 +165,11 @@ final class GemmCases {
             Scratch scratch = gemm.scratch(0, 5, arena);
             gemm.multiply(emptyA, 0, 3, gemm.pack(emptyB, false, arena), c, 0, scratch);
             assertSame(Matrix.allocate(arena, DType.FP32, 3, 5), c, "K = 0");
+
+            Matrix held = normal(arena, DType.FP32, 3, 5, new Random(4));
+            c.copyFrom(held);
+            multiplyInParts(gemm, emptyA, 0, 3, emptyB, false, new long[2], 0, 5, true, c, 0);
+            assertSame(held, c, "K = 0 that goes on from C");
 
             Matrix a = normal(arena, DType.FP32, 3, 4, new Random(2));
             Matrix noColumns = Matrix.allocate(arena, DType.FP32, 4, 0);
@@ -142,7 +208,8 @@ final class GemmCases {
                 while (least > 0 && System.nanoTime() < giveUpNs) {
                     long before = ThreadAllocation.bytes();
                     for (int i = 0; i < 100; i++) {
-                        gemm.multiply(a, 0, 9, packed, c, 0, scratch);
+                        boolean resume = dtype == DType.FP32 && i % 2 == 1;
+                        gemm.multiply(a, 0, 9, packed, 0, 50, resume, c, 0, scratch);
                     }
                     least = Math.min(least, ThreadAllocation.bytes() - before);
                 }

@@ -3,6 +3,8 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.assertAllocatesNothing;
 import static dev.weft.gemm.GemmCases.assertEmptyProductsAreZero;
 import static dev.weft.gemm.GemmCases.assertSame;
+import static dev.weft.gemm.GemmCases.cuts;
+import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
@@ -15,6 +17,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -141,6 +144,92 @@ abstract class GemmContract {
                     expected.copyBlock(whole, 0, from, 0, from, rows, cols);
                     from += cols;
                     assertSame(expected, c, "up to column " + from + ", seed " + seed);
+                }
+            }
+        }
+    }
+
+    @Test
+    void anyPartsOfKThatGoOnFromEachOtherGiveTheWholeProduct() {
+        Random seeds = new Random(23);
+        Gemm gemm = gemm();
+        for (int i = 0; i < 60; i++) {
+            long seed = seeds.nextLong();
+            Random random = new Random(seed);
+            final int rows = random.nextInt(3 * gemm.rowQuantum() + 2);
+            final int k = random.nextInt(2 * blockDepth() + 9);
+            final int n = 1 + random.nextInt(5 * panelCols());
+            final boolean transposed = random.nextBoolean();
+            final boolean fromZeros = random.nextBoolean();
+            long firstCol = random.nextInt(n) / gemm.colQuantum() * (long) gemm.colQuantum();
+            long some = (long) random.nextInt(4) * gemm.colQuantum();
+            final long cols = Math.min(n - firstCol, some);
+            DType[] types = DType.values();
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = normal(arena, types[random.nextInt(3)], rows + 4, k, k + 5, random);
+                Matrix b = normalB(arena, types[random.nextInt(3)], k, n, transposed, random);
+                Matrix c = normal(arena, DType.FP32, rows + 5, n + 3, random);
+                Matrix target = c.block(0, rows + 5, 0, n);
+                Matrix written = c.block(2, rows, firstCol, cols);
+                if (fromZeros) {
+                    written.copyFrom(Matrix.allocate(arena, DType.FP32, rows, cols));
+                }
+                Matrix expected = Matrix.allocate(arena, DType.FP32, rows + 5, n + 3);
+                expected.copyFrom(c);
+                Matrix whole = naive(arena, a.rows(3, rows), b, transposed, DType.FP32);
+                expected.copyBlock(whole, 0, firstCol, 2, firstCol, rows, cols);
+                long[] cuts = cuts(k, 1, random);
+                multiplyInParts(
+                        gemm,
+                        a,
+                        3,
+                        rows,
+                        b,
+                        transposed,
+                        cuts,
+                        firstCol,
+                        cols,
+                        fromZeros,
+                        target,
+                        2);
+                assertSame(expected, c, Arrays.toString(cuts) + ", seed " + seed);
+            }
+        }
+    }
+
+    @Test
+    void sumsGoOnFromAnyValueInAnyPlace() {
+        float[] values = {
+            -0f,
+            0f,
+            3e38f,
+            Float.MIN_VALUE,
+            -0x1p-126f,
+            Float.POSITIVE_INFINITY,
+            Float.NEGATIVE_INFINITY,
+            Float.NaN
+        };
+        Random random = new Random(24);
+        Gemm gemm = gemm();
+        int rows = gemm.rowQuantum() + 1;
+        int n = panelCols() + 3;
+        for (int k : new int[] {1, 7, blockDepth() + 2}) {
+            for (int byteOffset : new int[] {0, 1}) {
+                try (Arena arena = Arena.ofConfined()) {
+                    Matrix a = normal(arena, DType.FP32, rows, k, random);
+                    Matrix b = normal(arena, DType.FP32, k, n, random);
+                    Matrix expected = normal(arena, DType.FP32, rows, n, random);
+                    for (int i = 0; i < 60; i++) {
+                        float value = values[random.nextInt(values.length)];
+                        expected.set(random.nextInt(rows), random.nextInt(n), value);
+                    }
+                    MemorySegment memory = arena.allocate(expected.elementBytes() + byteOffset);
+                    Matrix c = Matrix.of(memory.asSlice(byteOffset), DType.FP32, rows, n);
+                    c.copyFrom(expected);
+                    naive(a, b, false, expected);
+                    multiplyInParts(
+                            gemm, a, 0, rows, b, false, new long[] {0, k}, 0, n, true, c, 0);
+                    assertSame(expected, c, "K = " + k);
                 }
             }
         }

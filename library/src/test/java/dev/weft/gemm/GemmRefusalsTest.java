@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -45,6 +47,33 @@ class GemmRefusalsTest {
                             () -> gemm.multiply(a, 0, 4, b, cols[0], cols[1], c, 0, scratch),
                             "%d columns from column %d of 5: expected multiples of %d"
                                     .formatted(cols[1], cols[0], gemm.colQuantum()));
+                }
+            }
+        }
+    }
+
+    @Test
+    void sumsThatCannotGoOn() {
+        for (Gemm gemm : new Gemm[] {new ScalarGemm(), new TiledGemm(new VectorTiles())}) {
+            try (Arena arena = Arena.ofConfined()) {
+                Matrix a = Matrix.allocate(arena, DType.FP32, 4, 6);
+                PackedB b = gemm.pack(Matrix.allocate(arena, DType.FP32, 6, 5), false, arena);
+                Scratch scratch = gemm.scratch(6, 5, arena);
+                MemorySegment heap = MemorySegment.ofArray(new float[20]);
+                MemorySegment fixed = arena.allocate(80).asReadOnly();
+                String expected = ": expected fp32 off the heap that may be written";
+                for (Map.Entry<String, Matrix> entry :
+                        Map.of(
+                                        "[4, 5] fp16", Matrix.allocate(arena, DType.FP16, 4, 5),
+                                        "[4, 5] fp32 on the heap",
+                                                Matrix.of(heap, DType.FP32, 4, 5),
+                                        "[4, 5] fp32, read-only",
+                                                Matrix.of(fixed, DType.FP32, 4, 5))
+                                .entrySet()) {
+                    Matrix c = entry.getValue();
+                    assertRefused(
+                            () -> gemm.multiply(a, 0, 4, b, 0, 5, true, c, 0, scratch),
+                            "cannot go on from C " + entry.getKey() + expected);
                 }
             }
         }

@@ -98,8 +98,13 @@ final class GuardedProducts {
             Matrix c = matrix(arena, out, m, n, gap);
             PackedB packed = gemm.packed(k, n, arena.allocate(gemm.packedBytes(k, n)));
             packed.fill(b, transposed, 0, 1);
-            gemm.multiply(a, 0, m, packed, c, 0, gemm.scratch(k, n, scratch));
+            Scratch own = gemm.scratch(k, n, scratch);
+            gemm.multiply(a, 0, m, packed, c, 0, own);
             require(c.get(0, 0) == out.round(k) && c.get(m - 1, n - 1) == out.round(k), c);
+            if (out == DType.FP32) {
+                gemm.multiply(a, 0, m, packed, 0, n, true, c, 0, own);
+                require(c.get(0, 0) == 2 * k && c.get(m - 1, n - 1) == 2 * k, c);
+            }
         }
     }
 

@@ -3,6 +3,8 @@ package dev.weft.gemm;
 import static dev.weft.gemm.GemmCases.assertAllocatesNothing;
 import static dev.weft.gemm.GemmCases.assertEmptyProductsAreZero;
 import static dev.weft.gemm.GemmCases.assertSame;
+import static dev.weft.gemm.GemmCases.cuts;
+import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.naive;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
@@ -19,6 +21,7 @@ import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,6 +109,32 @@ class OpenBlasGemmTest {
                     gemm.multiply(a, 0, 19, packed, part[0], part[1], c, 0, scratch);
                     expected.copyBlock(whole, 0, part[0], 0, part[0], 19, part[1]);
                     assertSame(expected, c, type + " from column " + part[0]);
+                }
+            }
+        }
+    }
+
+    @Test
+    void partsOfKThatGoOnFromEachOtherAreExactOnIntegersAndElseWithinTheBound() {
+        Random random = new Random(39);
+        for (DType type : DType.values()) {
+            for (int byteOffset : new int[] {0, 1}) {
+                try (Arena arena = Arena.ofShared()) {
+                    MemorySegment memory = arena.allocate(300 * 23 * Float.BYTES + byteOffset);
+                    Matrix c = Matrix.of(memory.asSlice(byteOffset), DType.FP32, 300, 23);
+                    Matrix a = integers(arena, type, 300, 90, 93, random);
+                    Matrix b = integers(arena, type, 90, 23, random);
+                    Matrix expected = integers(arena, DType.FP32, 300, 23, random);
+                    c.copyFrom(expected);
+                    naive(a, b, false, expected.block(0, 300, 0, 16));
+                    long[] cuts = cuts(90, 1, random);
+                    multiplyInParts(gemm, a, 0, 300, b, false, cuts, 0, 16, true, c, 0);
+                    assertSame(expected, c, type + " " + Arrays.toString(cuts));
+
+                    a = normal(arena, type, 300, 90, random);
+                    b = normal(arena, type, 90, 23, random);
+                    multiplyInParts(gemm, a, 0, 300, b, false, cuts, 0, 23, false, c, 0);
+                    assertWithinBound(a, b, false, c);
                 }
             }
         }

@@ -1,6 +1,8 @@
 package dev.weft.gemm;
 
 import static dev.weft.gemm.GemmCases.assertSame;
+import static dev.weft.gemm.GemmCases.cuts;
+import static dev.weft.gemm.GemmCases.multiplyInParts;
 import static dev.weft.gemm.GemmCases.normal;
 import static dev.weft.gemm.GemmCases.normalB;
 import static dev.weft.gemm.GemmCases.product;
@@ -11,6 +13,7 @@ import dev.weft.gemm.code.Tiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -87,6 +90,11 @@ class TiledGemmTest extends GemmContract {
                         Gemm gemm = new TiledGemm(tiles(), blocking);
                         Matrix c = product(gemm, arena, a, b, false, out);
                         assertSame(expected, c, blocking + ", " + out);
+                        if (out == DType.FP32) {
+                            long[] cuts = cuts(1031, 1, random);
+                            multiplyInParts(gemm, a, 0, 61, b, false, cuts, 0, 333, false, c, 0);
+                            assertSame(expected, c, blocking + ", " + Arrays.toString(cuts));
+                        }
                     }
                 }
             }
