@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
  * DType}. The 16-bit types go through small heap arrays, because the JIT compiler turns plain loops
  * over arrays into vector conversions on every machine. Not for two threads at a time.
  */
-final class RowConverter {
+public final class RowConverter {
 
     static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -49,7 +49,7 @@ final class RowConverter {
     }
 
     /** Rounds {@code count} fp32 values of {@code source} into a row. */
-    void narrow(
+    public void narrow(
             MemorySegment source, long offset, long count, Matrix target, long row, long fromCol) {
         long to = target.offset(row, fromCol);
         if (target.dtype() == DType.FP32) {

@@ -75,6 +75,6 @@ public enum Algorithm implements PlanWriter {
 
     /** The algorithm named {@code label}; the inverse of {@link #label()}. */
     public static Algorithm of(String label) {
-        return Planner.named(label, List.of(values()));
+        return Planner.named(label, List.of(values()), Algorithm::label);
     }
 }

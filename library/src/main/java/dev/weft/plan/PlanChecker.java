@@ -136,6 +136,8 @@ public final class PlanChecker {
                     // The last shards wait for the first ones to be multiplied.
                     case PING_PONG -> !pacing.gatherFirst();
                     case IN_PLACE -> !pacing.gatherFirst() && pacing.stepRows() == 0;
+                    // Nothing is gathered.
+                    case SUMS, SUMS_IN_PLACE -> false;
                 };
         if (!fits) {
             throw new PlanException(

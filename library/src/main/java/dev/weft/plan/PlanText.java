@@ -2,6 +2,7 @@ package dev.weft.plan;
 
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
@@ -18,7 +19,7 @@ final class PlanText {
     static List<String> of(List<RankPlan> plans) {
         List<String> lines = new ArrayList<>();
         lines.add(plans.getFirst().name() + ": " + plans.getFirst().chunks());
-        lines.add(pacing(plans.getFirst().pacing()) + "; " + storage(plans.getFirst()));
+        lines.add(pacing(plans.getFirst()) + "; " + storage(plans.getFirst()));
         plans.forEach(plan -> lines.addAll(of(plan)));
         return lines;
     }
@@ -29,7 +30,11 @@ final class PlanText {
         lines.add("rank " + plan.rank());
         for (Lane lane : plan.lanes()) {
             lines.add("  lane " + lane.index() + (lane.transfers().isEmpty() ? ": nothing" : ""));
-            lines.addAll(runs(lane.transfers(), PlanText::follows, PlanText::transfers));
+            lines.addAll(
+                    runs(
+                            lane.transfers(),
+                            PlanText::follows,
+                            run -> sums(plan) ? sums(run) : transfers(run)));
         }
         lines.add("  multiplies");
         boolean several = plan.programs() > 1;
@@ -40,7 +45,17 @@ final class PlanText {
         return lines;
     }
 
-    private static String pacing(Pacing pacing) {
+    private static boolean sums(RankPlan plan) {
+        return plan.storage() == Storage.SUMS || plan.storage() == Storage.SUMS_IN_PLACE;
+    }
+
+    private static String pacing(RankPlan plan) {
+        Pacing pacing = plan.pacing();
+        if (sums(plan)) {
+            return pacing.gatherFirst()
+                    ? "transfers wait for the whole product"
+                    : "blocks are sent as they are multiplied";
+        }
         if (pacing.gatherFirst()) {
             return "products wait for the whole gather"
                     + (pacing.anyGather() ? ", which a transport may do in its own way" : "");
@@ -55,6 +70,8 @@ final class PlanText {
             case GATHERED -> "rows are gathered";
             case PING_PONG -> "rows arrive in two buffers in turn";
             case IN_PLACE -> "rows are read in their owner's memory";
+            case SUMS -> "sums of rows go from rank to rank";
+            case SUMS_IN_PLACE -> "rows are summed out of all ranks' memory";
         };
     }
 
@@ -82,18 +99,31 @@ final class PlanText {
                 && before.credit() == after.credit();
     }
 
+    private static String chunks(List<Transfer> run) {
+        int first = run.getFirst().chunk();
+        int last = run.getLast().chunk();
+        return first == last ? "chunk " + first : "chunks %d to %d".formatted(first, last);
+    }
+
+    private static String sums(List<Transfer> run) {
+        Transfer first = run.getFirst();
+        String what =
+                switch (first.slot()) {
+                    case Reduction.PARTIAL -> "sums so far";
+                    case Reduction.WHOLE -> "whole sums";
+                    default -> "own sums";
+                };
+        return "put %s of %s of rank %d to rank %d"
+                .formatted(what, chunks(run), first.source(), first.to());
+    }
+
     private static String transfers(List<Transfer> run) {
         Transfer first = run.getFirst();
-        Transfer last = run.getLast();
         boolean put = first.initiator() == Initiator.SENDER;
-        String chunks =
-                first.chunk() == last.chunk()
-                        ? "chunk " + first.chunk()
-                        : "chunks %d to %d".formatted(first.chunk(), last.chunk());
         return "%s %s of rank %d %s%s%s"
                 .formatted(
                         put ? "put" : "get",
-                        chunks,
+                        chunks(run),
                         first.source(),
                         put ? "to rank " + first.to() : "from rank " + first.from(),
                         first.isForward() ? ", each once it has come" : "",

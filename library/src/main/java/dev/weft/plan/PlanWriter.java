@@ -50,6 +50,6 @@ public interface PlanWriter {
     static PlanWriter named(String label) {
         List<PlanWriter> all = new ArrayList<>(List.of(Algorithm.values()));
         ServiceLoader.load(PlanWriter.class).forEach(all::add);
-        return Planner.named(label, all);
+        return Planner.named(label, all, PlanWriter::label);
     }
 }

@@ -4,7 +4,9 @@ import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Writes plans. Pure: the same arguments give the same plan on every rank and every machine, any
@@ -52,17 +54,17 @@ final class Planner {
     }
 
     /** The writer of that name among {@code all}. */
-    static <W extends PlanWriter> W named(String label, List<W> all) {
+    static <W> W named(String label, List<W> all, Function<W, String> labels) {
         return all.stream()
-                .filter(writer -> writer.label().equals(label))
+                .filter(writer -> labels.apply(writer).equals(label))
                 .findFirst()
-                .orElseThrow(() -> unknown(label, all));
+                .orElseThrow(() -> unknown(label, all.stream().map(labels)));
     }
 
-    private static IllegalArgumentException unknown(String label, List<? extends PlanWriter> all) {
-        String known = all.stream().map(PlanWriter::label).collect(Collectors.joining(", "));
+    private static IllegalArgumentException unknown(String label, Stream<String> known) {
         return new IllegalArgumentException(
-                "unknown algorithm '%s': expected one of %s".formatted(label, known));
+                "unknown algorithm '%s': expected one of %s"
+                        .formatted(label, known.collect(Collectors.joining(", "))));
     }
 
     /**

@@ -36,7 +36,18 @@ public record RankPlan(
         /** Two buffers of one shard each, used in turn: no gathered A exists anywhere. */
         PING_PONG,
         /** Nothing arrives: rows are multiplied out of their owner's memory. */
-        IN_PLACE
+        IN_PLACE,
+        /**
+         * Chunks are rows of C that hold fp32 sums over some ranks' K, and shards say whose rows
+         * they are ({@link Reduction}). {@link Transfer#slot} says what arrives: {@link
+         * Reduction#PARTIAL} sums to go on from, {@link Reduction#WHOLE} ones, or those of a rank
+         * alone.
+         */
+        SUMS,
+        /**
+         * As {@link #SUMS}, where a rank sums its own rows over all of K, out of others' memory.
+         */
+        SUMS_IN_PLACE
     }
 
     public RankPlan {

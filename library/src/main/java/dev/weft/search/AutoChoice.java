@@ -110,6 +110,11 @@ public final class AutoChoice {
         return new Choice<>(all, outcome.prepared());
     }
 
+    /** Tries candidates, the same on every rank, and keeps the fastest. Collective. */
+    public static <T> Choice<T> tried(Fabric fabric, List<Candidate> candidates, Trial<T> trial) {
+        return new AutoTrial<>(fabric, trial).run(candidates);
+    }
+
     private <T> Choice<T> only(Algorithm algorithm, int lanes) {
         int asked = problem.lanes() > 0 ? problem.lanes() : lanes;
         Candidate rule = Candidate.of(algorithm, problem.cut(), 0, asked);

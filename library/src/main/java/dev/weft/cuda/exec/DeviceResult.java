@@ -78,7 +78,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
                 switch (plan.storage()) {
                     case GATHERED -> true;
                     case IN_PLACE -> plan.ranks() == 1;
-                    case PING_PONG -> false;
+                    case PING_PONG, SUMS, SUMS_IN_PLACE -> false;
                 };
         return kept ? Optional.of(buffers.gathered(gatheredCall & 1)) : Optional.empty();
     }

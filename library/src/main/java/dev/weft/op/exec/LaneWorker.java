@@ -8,7 +8,6 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Chunk;
-import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
@@ -25,7 +24,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     private static final int FOR_BUFFER = 1;
 
     private final Transport fabric;
-    private final OperatorMemory memory;
+    private final LaneMemory memory;
     private final CallState state;
     private final Releases releases;
     private final boolean credited;
@@ -51,38 +50,55 @@ public final class LaneWorker extends Worker implements AutoCloseable {
     private int given;
 
     public LaneWorker(Lane lane, Workspace workspace) {
+        this(
+                lane,
+                workspace.plan(),
+                workspace.fabric(),
+                new GatherLanes(workspace.memory(), workspace.arrivals()),
+                workspace.state(),
+                workspace.releases(),
+                workspace.summaries().active()
+                        ? workspace.memory().summaryAt(workspace.fabric().rank(), lane.index())
+                        : -1);
+    }
+
+    /**
+     * @param counterAt where the lane counts what it has brought to each destination, or -1
+     */
+    public LaneWorker(
+            Lane lane,
+            RankPlan plan,
+            Transport fabric,
+            LaneMemory memory,
+            CallState state,
+            Releases releases,
+            long counterAt) {
         // Two waits and a move each.
         super(new SpanLog("lane-" + lane.index(), 3 * lane.transfers().size()));
-        Chunks cut = workspace.plan().chunks();
-        Arrivals arrivals = workspace.arrivals();
-        this.fabric = workspace.fabric();
-        this.memory = workspace.memory();
-        this.state = workspace.state();
-        this.releases = workspace.releases();
-        this.credited = workspace.plan().storage() == RankPlan.Storage.PING_PONG;
+        this.fabric = fabric;
+        this.memory = memory;
+        this.state = state;
+        this.releases = releases;
+        this.credited = plan.storage() == RankPlan.Storage.PING_PONG;
         this.transfers = lane.transfers().toArray(Transfer[]::new);
         this.chunks = new Chunk[transfers.length];
         this.needs = new Awaited[transfers.length];
         this.credits = new Awaited[transfers.length];
         this.places = new int[transfers.length];
-        this.counts = new int[workspace.plan().ranks()];
+        this.counts = new int[plan.ranks()];
         this.moves = new Move[OperatorMemory.HALVES][transfers.length];
         this.startNs = new long[transfers.length];
         this.waitStartNs = new long[2 * transfers.length];
         this.waitEndNs = new long[2 * transfers.length];
         this.endNs = new long[transfers.length];
-        boolean counted = workspace.summaries().active();
-        long counterAt = counted ? memory.summaryAt(fabric.rank(), lane.index()) : -1;
         for (int i = 0; i < transfers.length; i++) {
             Transfer transfer = transfers[i];
-            chunks[i] = cut.chunk(transfer.source(), transfer.chunk());
-            needs[i] = need(transfer, arrivals);
-            int fromBuffer =
-                    transfer.isForward() && isPut(transfer) ? arrivals.slot(transfer.source()) : 0;
+            chunks[i] = plan.chunks().chunk(transfer.source(), transfer.chunk());
+            needs[i] = memory.need(transfer);
             credits[i] = Awaited.of(Awaited.BUFFER, transfer.to()).within(releases.mostAhead());
             places[i] = ++counts[transfer.to()];
             for (int half = 0; half < OperatorMemory.HALVES; half++) {
-                moves[half][i] = memory.move(transfer, chunks[i], fromBuffer, half, counterAt);
+                moves[half][i] = memory.move(transfer, chunks[i], half, counterAt);
             }
         }
         this.mover = fabric.mover(this::ended);
@@ -129,39 +145,12 @@ public final class LaneWorker extends Worker implements AutoCloseable {
         mover.close();
     }
 
-    private static boolean isPut(Transfer transfer) {
-        return transfer.initiator() == Transfer.Initiator.SENDER;
-    }
-
-    /** Null where the rows are there when the call starts. */
-    private Awaited need(Transfer transfer, Arrivals arrivals) {
-        Awaited chunk = Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk());
-        if (transfer.isForward()) {
-            return isPut(transfer)
-                    ? arrivals.of(transfer.source(), transfer.chunk())
-                    : chunk.within(1);
-        }
-        if (memory.isStaged()) {
-            return chunk;
-        }
-        return isPut(transfer)
-                ? null
-                : new Awaited(Awaited.SHARD, transfer.from(), transfer.source(), -1, 1);
-    }
-
-    /** A forward needs the chunk to be there; a get, or rows from a GPU, need their owner. */
     private void awaitNeed(int i) {
         Transfer transfer = transfers[i];
-        if (needs[i] == null) {
-            return;
-        }
-        int home = transfer.from();
-        if (transfer.isForward()) {
-            long flag = memory.flagAt(transfer.source(), transfer.chunk());
-            await(i, home, flag, state.call, needs[i], FOR_CHUNK);
-        } else {
-            int ready = memory.ready(state.call, transfer.source(), transfer.chunk());
-            await(i, home, memory.readyAt(), ready, needs[i], FOR_CHUNK);
+        if (needs[i] != null) {
+            long word = memory.neededAt(transfer);
+            int value = memory.needed(transfer, state.call);
+            await(i, transfer.from(), word, value, needs[i], FOR_CHUNK);
         }
     }
 

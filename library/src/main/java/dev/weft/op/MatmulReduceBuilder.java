@@ -1,0 +1,448 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.LargePages;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.gemm.PackedB;
+import dev.weft.op.exec.OperatorTrial;
+import dev.weft.op.exec.SumMemory;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.AutoChoice;
+import dev.weft.search.Candidate;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+
+/**
+ * Describes a {@link MatmulReduceScatter} or a {@link MatmulAllReduce}. All ranks describe the same
+ * operator; each gives its own rows of B. Used by one thread.
+ *
+ * @param <O> the operator
+ */
+public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
+
+    /** Of a block that is handed on: fewer start sooner, more are multiplied faster. */
+    private static final long[] BLOCK_ROWS = {64, 128, 256};
+
+    private final Transport fabric;
+    private final boolean all;
+    private final Function<ReduceOperator.Parts, O> maker;
+    private final List<Side> sides = new ArrayList<>();
+    private Shards rows;
+    private Shards inner;
+    private DType aType;
+    private DType outType;
+    private Reduction algorithm = Reduction.AUTO;
+    private Order order;
+    private String engine = "auto";
+    private long chunkRows;
+    private int splitsPerRank;
+    private int computeWorkers;
+
+    private record Side(Matrix matrix, boolean transposed) {
+
+        long k() {
+            return transposed ? matrix.cols() : matrix.rows();
+        }
+
+        long n() {
+            return transposed ? matrix.rows() : matrix.cols();
+        }
+    }
+
+    MatmulReduceBuilder(Fabric fabric, boolean all, Function<ReduceOperator.Parts, O> maker) {
+        this.fabric = Transport.of(Objects.requireNonNull(fabric, "fabric"));
+        this.all = all;
+        this.maker = maker;
+    }
+
+    /**
+     * What the ranks have.
+     *
+     * @param rows whose rows of C are whose; for an all-reduce, who sums which rows where ranks
+     *     share memory
+     * @param inner how K is spread over the ranks: rank r has [M, inner.rows(r)] of A
+     * @param dtype of A's elements
+     */
+    public MatmulReduceBuilder<O> a(Shards rows, Shards inner, DType dtype) {
+        for (Shards shards : List.of(rows, inner)) {
+            if (shards.ranks() != fabric.size()) {
+                throw new IllegalArgumentException(
+                        "shards for %s ranks in a group of %s"
+                                .formatted(shards.ranks(), fabric.size()));
+            }
+        }
+        this.rows = rows;
+        this.inner = inner;
+        this.aType = dtype;
+        return this;
+    }
+
+    /** This rank's rows of a right-hand side, [its K, N]. Several share A; each gives a product. */
+    public MatmulReduceBuilder<O> b(Matrix b) {
+        return b(b, false);
+    }
+
+    /** This rank's rows of a right-hand side, [its K, N], or [N, its K] if {@code transposed}. */
+    public MatmulReduceBuilder<O> b(Matrix b, boolean transposed) {
+        sides.add(new Side(b, transposed));
+        return this;
+    }
+
+    /** The type of the products; by default what holds A and B without loss. */
+    public MatmulReduceBuilder<O> output(DType dtype) {
+        this.outType = dtype;
+        return this;
+    }
+
+    /**
+     * How sums come together. {@link Reduction#AUTO}, the default, tries those of the {@link
+     * #order} beside each other and keeps the fastest.
+     */
+    public MatmulReduceBuilder<O> algorithm(Reduction reduction) {
+        this.algorithm = reduction;
+        return this;
+    }
+
+    /** In which order elements are summed; by default that of the algorithm, or the whole's. */
+    public MatmulReduceBuilder<O> order(Order wanted) {
+        this.order = wanted;
+        return this;
+    }
+
+    /** The name of what multiplies: see {@link OperatorBuilder#engine}. */
+    public MatmulReduceBuilder<O> engine(String name) {
+        if (!Gemms.NAMES.contains(name)) {
+            throw Gemms.unknown(name);
+        }
+        this.engine = name;
+        return this;
+    }
+
+    /** Chunks of this many rows, instead of Weft's own choice. */
+    public MatmulReduceBuilder<O> chunkRows(long count) {
+        this.chunkRows = OperatorBuilder.positive("chunk rows", count);
+        return this;
+    }
+
+    /** The most rows of a rank in this many chunks, instead of Weft's own choice. */
+    public MatmulReduceBuilder<O> splitsPerRank(int splits) {
+        this.splitsPerRank = (int) OperatorBuilder.positive("splits per rank", splits);
+        return this;
+    }
+
+    /** Threads that multiply on this rank, by default its share of the cores. */
+    public MatmulReduceBuilder<O> computeWorkers(int workers) {
+        this.computeWorkers = (int) OperatorBuilder.positive("compute workers", workers);
+        return this;
+    }
+
+    /**
+     * Agrees with the other ranks, packs B, reserves memory and starts the workers. Collective. The
+     * matrices given as B may be freed afterwards.
+     */
+    public O prepare() {
+        try {
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            fabric.fail(e);
+            throw e;
+        }
+    }
+
+    private O prepareAgreed() {
+        check();
+        Order wanted = order == null ? algorithm.order() : order;
+        agree(wanted);
+        Gemm gemm = agreedEngine(wanted);
+        int workers = computeWorkers > 0 ? computeWorkers : fabric.cores().cores();
+        Arena arena = Arena.ofShared();
+        List<Region> regions = new ArrayList<>();
+        try {
+            boolean direct =
+                    algorithm == Reduction.DIRECT
+                            || algorithm == Reduction.AUTO
+                                    && wanted == Order.WHOLE
+                                    && fabric.hosts().count() == 1;
+            PackedB[][] packed = packed(gemm, direct, arena, regions);
+            Matrix[] results = results(arena);
+            OperatorResources common = new OperatorResources(arena, List.copyOf(regions));
+            List<Candidate> candidates = candidates(wanted, gemm, workers);
+            Function<Candidate, O> made =
+                    candidate -> operator(candidate, gemm, workers, packed, results, common);
+            if (candidates.size() == 1) {
+                O operator = made.apply(candidates.getFirst());
+                ((ReduceOperator) operator).ownCommon(List.of());
+                return operator;
+            }
+            AutoChoice.Choice<O> choice =
+                    AutoChoice.tried(
+                            fabric,
+                            candidates,
+                            new OperatorTrial<>(made, a -> a.data().fill(OperatorTrial.ORDINARY)));
+            ((ReduceOperator) choice.prepared()).ownCommon(choice.candidates());
+            return choice.prepared();
+        } catch (RuntimeException | Error e) {
+            new OperatorResources(arena, regions).close();
+            throw e;
+        }
+    }
+
+    private void check() {
+        if (rows == null || sides.isEmpty()) {
+            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        long k = inner.rows(fabric.rank());
+        for (int i = 0; i < sides.size(); i++) {
+            Side side = sides.get(i);
+            if (side.k() != k || side.n() < 1) {
+                throw new IllegalArgumentException(
+                        "B number %d of rank %d is %s%s: expected [%d, 1 or more]"
+                                .formatted(
+                                        i,
+                                        fabric.worldRank(fabric.rank()),
+                                        side.matrix().describe(),
+                                        side.transposed() ? " transposed" : "",
+                                        k));
+            }
+        }
+        if (order != null && algorithm != Reduction.AUTO && algorithm.order() != order) {
+            throw new IllegalArgumentException(
+                    "algorithm %s in order %s: it sums in order %s"
+                            .formatted(
+                                    algorithm.label(), order.label(), algorithm.order().label()));
+        }
+        if (algorithm == Reduction.DIRECT && fabric.hosts().count() > 1) {
+            throw new IllegalArgumentException(
+                    "algorithm direct on %d hosts: expected ranks that share memory"
+                            .formatted(fabric.hosts().count()));
+        }
+    }
+
+    private void agree(Order wanted) {
+        Agreement agreement =
+                new Agreement(fabric)
+                        .on("all-reduce", all ? 1 : 0)
+                        .on("the rows of C", rows.hashCode())
+                        .on("the parts of K", inner.hashCode())
+                        .on("the type of A", aType.ordinal())
+                        .on("the algorithm", algorithm.ordinal())
+                        .on("the order of sums", wanted.ordinal())
+                        .on("the chunks' rows", chunkRows)
+                        .on("the splits per rank", splitsPerRank)
+                        .on("the number of Bs", sides.size());
+        for (int i = 0; i < sides.size(); i++) {
+            agreement
+                    .on("the columns of B number " + i, sides.get(i).n())
+                    .on("the type of B number " + i, sides.get(i).matrix().dtype().ordinal())
+                    .on("the type of product number " + i, outType(i).ordinal());
+        }
+        agreement.settle();
+    }
+
+    private DType outType(int index) {
+        return outType == null ? DType.promote(aType, sides.get(index).matrix().dtype()) : outType;
+    }
+
+    /**
+     * An engine that sums several k at a time gives the whole product's bits only where K is cut
+     * between them.
+     */
+    private Gemm agreedEngine(Order wanted) {
+        DType bType =
+                sides.stream()
+                        .map(side -> side.matrix().dtype())
+                        .filter(type -> type != aType)
+                        .findFirst()
+                        .orElse(aType);
+        boolean free = engine.equals("auto");
+        Gemm own = Gemms.byName(engine, aType, bType);
+        if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
+            if (!free) {
+                throw new IllegalArgumentException(
+                        "engine %s sums %d k at a time, K is cut into %s: expected multiples, order by-rank, or engine portable"
+                                .formatted(own.name(), own.sumQuantum(), inner));
+            }
+            own = Gemms.portable();
+        }
+        return AllGatherMatmulBuilder.agreedEngine(fabric, own, free);
+    }
+
+    private boolean fits(int quantum) {
+        return IntStream.range(0, inner.ranks())
+                .filter(r -> inner.rows(r) > 0)
+                .allMatch(r -> inner.firstRow(r) % quantum == 0);
+    }
+
+    /** By rank and right-hand side; those of others only where rows are summed in place. */
+    private PackedB[][] packed(Gemm gemm, boolean direct, Arena arena, List<Region> regions) {
+        PackedB[][] packed = new PackedB[fabric.size()][0];
+        long[] bytes =
+                sides.stream().mapToLong(side -> gemm.packedBytes(side.k(), side.n())).toArray();
+        Region region = null;
+        if (direct) {
+            new Agreement(fabric).on("the engine", gemm.name().hashCode()).settle();
+            region = fabric.allocate(Arrays.stream(bytes).map(MatmulReduceBuilder::toPage).sum());
+            regions.add(region);
+        }
+        for (int r = 0; r < packed.length; r++) {
+            boolean own = r == fabric.rank();
+            if (!own && !direct) {
+                continue;
+            }
+            packed[r] = new PackedB[sides.size()];
+            long at = 0;
+            for (int i = 0; i < sides.size(); i++) {
+                long k = inner.rows(r);
+                long n = sides.get(i).n();
+                long size = gemm.packedBytes(k, n);
+                packed[r][i] =
+                        gemm.packed(
+                                k,
+                                n,
+                                direct
+                                        ? region.part(r).asSlice(at, size)
+                                        : LargePages.allocate(size, arena));
+                at += toPage(size);
+                if (own) {
+                    packed[r][i].fill(sides.get(i).matrix(), sides.get(i).transposed(), 0, 1);
+                }
+            }
+        }
+        if (direct) {
+            // Releases every rank's packed B to all others.
+            fabric.barrier();
+        }
+        return packed;
+    }
+
+    private static long toPage(long bytes) {
+        return Math.ceilDiv(bytes, 4096) * 4096;
+    }
+
+    private Matrix[] results(Arena arena) {
+        Matrix[] results = new Matrix[sides.size()];
+        long count = all ? rows.totalRows() : rows.rows(fabric.rank());
+        for (int i = 0; i < results.length; i++) {
+            long bytes = Matrix.contiguousBytes(outType(i), count, sides.get(i).n());
+            results[i] =
+                    Matrix.of(
+                            LargePages.allocate(bytes, arena).fill((byte) 0),
+                            outType(i),
+                            count,
+                            sides.get(i).n());
+        }
+        return results;
+    }
+
+    private List<Candidate> candidates(Order wanted, Gemm gemm, int workers) {
+        List<Reduction> tried = new ArrayList<>();
+        if (algorithm != Reduction.AUTO) {
+            tried.add(algorithm);
+        } else if (fabric.size() == 1) {
+            tried.add(wanted == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
+        } else if (wanted == Order.BY_RANK) {
+            tried.addAll(List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
+        } else {
+            if (fabric.hosts().count() == 1) {
+                tried.add(Reduction.DIRECT);
+            }
+            tried.add(Reduction.CHAIN);
+        }
+        Agreement agreement = new Agreement(fabric);
+        int quantum = (int) agreement.ofFirst(gemm.rowQuantum());
+        long most = agreement.ofFirst(gemm.blockRows());
+        int takers = (int) agreement.ofFirst(workers);
+        List<Candidate> candidates = new ArrayList<>();
+        for (Reduction each : tried) {
+            PlanWriter writer = each.writer(inner, all);
+            if (chunkRows > 0 || splitsPerRank > 0) {
+                candidates.add(Candidate.of(writer, new Cut(chunkRows, splitsPerRank, 0), 0, 1));
+            } else if (each == Reduction.CHAIN && algorithm == Reduction.AUTO) {
+                for (long count : BLOCK_ROWS) {
+                    if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
+                        candidates.add(Candidate.of(writer, new Cut(count, 0, 0), 0, 1));
+                    }
+                }
+            } else {
+                long count =
+                        each == Reduction.DIRECT
+                                ? Cut.blockRows(rows, takers, quantum, most)
+                                : BLOCK_ROWS[1];
+                candidates.add(Candidate.of(writer, new Cut(count, 0, 0), 0, 1));
+            }
+        }
+        return candidates;
+    }
+
+    private O operator(
+            Candidate candidate,
+            Gemm gemm,
+            int workers,
+            PackedB[][] packed,
+            Matrix[] results,
+            OperatorResources common) {
+        long n = sides.stream().mapToLong(Side::n).sum();
+        Cut cut = candidate.cut();
+        // A block is one chunk, so that its product can be sent as soon as it is there.
+        long chunk =
+                cut.chunkRows() > 0
+                        ? cut.chunkRows()
+                        : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
+        Chunks chunks = Chunks.byRows(rows, n, chunk, chunk);
+        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, fabric.hosts());
+        Arena arena = Arena.ofShared();
+        SumMemory memory = null;
+        try {
+            memory = new SumMemory(fabric, plans, inner, aType);
+            SumWorker.Shared shared =
+                    new SumWorker.Shared(
+                            plans.get(fabric.rank()),
+                            fabric,
+                            memory,
+                            gemm,
+                            packed,
+                            results,
+                            added(plans.getFirst()),
+                            all);
+            return maker.apply(
+                    new ReduceOperator.Parts(
+                            fabric,
+                            plans,
+                            shared,
+                            workers,
+                            new OperatorResources(arena, List.of(memory.region())),
+                            common));
+        } catch (RuntimeException | Error e) {
+            new OperatorResources(arena, memory == null ? List.of() : List.of(memory.region()))
+                    .close();
+            throw e;
+        }
+    }
+
+    /** Whose sums an owner adds up: all that have a part of K, or the first where none has. */
+    private int[] added(RankPlan plan) {
+        Reduction reduction = Reduction.of(plan.name());
+        if (reduction.order() != Order.BY_RANK) {
+            return new int[0];
+        }
+        int[] having = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).toArray();
+        return having.length == 0 ? new int[] {0} : having;
+    }
+}

@@ -1,0 +1,256 @@
+package dev.weft.op.exec;
+
+import dev.weft.fabric.transport.Awaited;
+import dev.weft.fabric.transport.Move;
+import dev.weft.fabric.transport.Region;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.plan.Chunk;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * The memory of a product that is summed over ranks, where peers can reach it. The layout of each
+ * rank's part:
+ *
+ * <pre>
+ * byte 0      4 bytes       start word: the number of the latest call this rank has started
+ * byte 256    4 bytes each  flags, one per slot and chunk: the number of the latest call in which
+ *                           it arrived; then two more per chunk, which the rank raises for its own
+ *                           lanes: multiplied, and summed over all of K
+ * page        2 halves      this rank's A, [M, its K]
+ * page        2 halves      by slot: fp32 sums, of all rows or of the rank's own
+ * </pre>
+ *
+ * The first slot has what the rank multiplies itself: sums that arrive there are gone on from in
+ * place. A flag and its chunk's place are written by the one rank whose lane delivers it.
+ *
+ * <p>Reuse: a rank starts a call once every peer has started the one before, so peers write into
+ * the half that this rank used two calls ago, or is using.
+ */
+public final class SumMemory implements LaneMemory {
+
+    public static final long START_AT = 0;
+
+    private static final long FLAGS_AT = 256;
+    private static final long PAGE_BYTES = 4096;
+
+    private final Region region;
+    private final int rank;
+    private final Chunks chunks;
+    private final Shards inner;
+    private final DType aType;
+    private final boolean inPlace;
+    private final int slots;
+    private final long pitchBytes;
+
+    /** By rank and slot: whether chunks of others' rows arrive, and whether any do. */
+    private final boolean[][] arriveAll;
+
+    private final boolean[][] arrive;
+
+    /** By slot and tag: as what a chunk that arrives at this rank is awaited; else null. */
+    private final Awaited[][] arriving;
+
+    private final Matrix[][] inputs;
+    private final Matrix[][] sums;
+
+    /**
+     * Collective.
+     *
+     * @param plans of all ranks
+     * @param inner how K is spread over the ranks
+     */
+    public SumMemory(Transport fabric, List<RankPlan> plans, Shards inner, DType aType) {
+        RankPlan plan = plans.get(fabric.rank());
+        this.rank = fabric.rank();
+        this.chunks = plan.chunks();
+        this.inner = inner;
+        this.aType = aType;
+        this.inPlace = plan.storage() == Storage.SUMS_IN_PLACE;
+        int ranks = plans.size();
+        this.slots = Reduction.slotOf(ranks);
+        this.pitchBytes = chunks.cols() * Float.BYTES;
+        this.arriveAll = new boolean[ranks][slots];
+        this.arrive = new boolean[ranks][slots];
+        this.arriving = new Awaited[slots][chunks.total()];
+        for (RankPlan each : plans) {
+            for (Lane lane : each.arrivals()) {
+                lane.transfers().forEach(this::arrives);
+            }
+        }
+        this.region = fabric.allocate(slotAt(rank, 1, slots));
+        this.inputs = new Matrix[OperatorMemory.HALVES][ranks];
+        this.sums = new Matrix[OperatorMemory.HALVES][slots];
+        for (int half = 0; half < OperatorMemory.HALVES; half++) {
+            for (int r = 0; r < ranks; r++) {
+                if (r == rank || inPlace) {
+                    long k = inner.rows(r);
+                    long bytes = Matrix.contiguousBytes(aType, rows(), k);
+                    MemorySegment data = region.part(r).asSlice(inputAt(r, half), bytes);
+                    inputs[half][r] = new Matrix(data, aType, rows(), k, k);
+                }
+            }
+            for (int slot = 0; slot < slots; slot++) {
+                long count = slotRows(rank, slot);
+                MemorySegment data =
+                        region.part(rank).asSlice(slotAt(rank, half, slot), count * pitchBytes);
+                sums[half][slot] =
+                        new Matrix(data, DType.FP32, count, chunks.cols(), chunks.cols());
+            }
+        }
+    }
+
+    private void arrives(Transfer transfer) {
+        int to = transfer.to();
+        arrive[to][transfer.slot()] = true;
+        arriveAll[to][transfer.slot()] |= transfer.source() != to;
+        if (to == rank) {
+            arriving[transfer.slot()][transfer.tag()] =
+                    Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk()).within(1);
+        }
+    }
+
+    private long rows() {
+        return chunks.shards().totalRows();
+    }
+
+    /** Rows of C that a slot of {@code of} has room for. */
+    private long slotRows(int of, int slot) {
+        boolean everything = slot == Reduction.PARTIAL ? !inPlace : arriveAll[of][slot];
+        if (everything) {
+            return rows();
+        }
+        boolean own = slot == Reduction.PARTIAL || arrive[of][slot];
+        return own ? chunks.shards().rows(of) : 0;
+    }
+
+    private static long toPage(long bytes) {
+        return Math.ceilDiv(bytes, PAGE_BYTES) * PAGE_BYTES;
+    }
+
+    private long inputAt(int of, int half) {
+        long first = toPage(flagAt(slots + 2, 0));
+        return first + half * toPage(Matrix.contiguousBytes(aType, rows(), inner.rows(of)));
+    }
+
+    private long slotAt(int of, int half, int slot) {
+        long at = inputAt(of, OperatorMemory.HALVES);
+        for (int h = 0; h <= half; h++) {
+            for (int s = 0; s < (h == half ? slot : slots); s++) {
+                at += toPage(Math.multiplyExact(slotRows(of, s), pitchBytes));
+            }
+        }
+        return at;
+    }
+
+    @Override
+    public Region region() {
+        return region;
+    }
+
+    public long bytes() {
+        return region.part(rank).byteSize();
+    }
+
+    /** The place of the A of {@code of} in a call: this rank's, or any where rows are summed. */
+    public Matrix input(int of, int call) {
+        return inputs[OperatorMemory.half(call)][of];
+    }
+
+    /** Sums of this rank's slot in a call, of {@link #firstRow} and the rows after it. */
+    public Matrix sums(int slot, int call) {
+        return sums[OperatorMemory.half(call)][slot];
+    }
+
+    /** The row of C that this rank's slot begins with. */
+    public long firstRow(int slot) {
+        return firstRow(rank, slot);
+    }
+
+    private long firstRow(int of, int slot) {
+        return slotRows(of, slot) == rows() ? 0 : chunks.shards().firstRow(of);
+    }
+
+    /** Whether a chunk arrives at this rank in that slot. */
+    public boolean arrives(int slot, int tag) {
+        return arriving[slot][tag] != null;
+    }
+
+    /** As what a chunk that arrives is awaited. */
+    public Awaited arrival(int slot, int tag) {
+        return arriving[slot][tag];
+    }
+
+    /** The flag that tells that a chunk has arrived in a slot. */
+    public long flagAt(int slot, int tag) {
+        return FLAGS_AT + Integer.BYTES * ((long) slot * chunks.total() + tag);
+    }
+
+    /** The flag that tells this rank's lanes that a chunk is multiplied. */
+    public long multipliedAt(int tag) {
+        return flagAt(slots, tag);
+    }
+
+    /** The flag that tells this rank's lanes that a chunk is summed over all of K. */
+    public long wholeAt(int tag) {
+        return flagAt(slots + 1, tag);
+    }
+
+    private long chunkAt(int of, int half, int slot, Chunk chunk) {
+        long row = chunks.shards().firstRow(chunk.source()) + chunk.firstRow();
+        return slotAt(of, half, slot) + (row - firstRow(of, slot)) * pitchBytes;
+    }
+
+    /** Whether whole sums are handed on that came from another rank. */
+    private boolean forwards(Transfer transfer) {
+        return transfer.slot() == Reduction.WHOLE && arrives(Reduction.WHOLE, transfer.tag());
+    }
+
+    @Override
+    public Move move(Transfer transfer, Chunk chunk, int half, long counterAt) {
+        int fromSlot = forwards(transfer) ? Reduction.WHOLE : Reduction.PARTIAL;
+        return new Move(
+                region,
+                transfer.from(),
+                chunkAt(transfer.from(), half, fromSlot, chunk),
+                pitchBytes,
+                transfer.to(),
+                chunkAt(transfer.to(), half, transfer.slot(), chunk),
+                pitchBytes,
+                chunk.rows(),
+                pitchBytes,
+                flagAt(transfer.slot(), transfer.tag()),
+                counterAt);
+    }
+
+    @Override
+    public Awaited need(Transfer transfer) {
+        return forwards(transfer)
+                ? arrival(Reduction.WHOLE, transfer.tag())
+                : Awaited.chunk(rank, transfer.source(), transfer.chunk()).within(1);
+    }
+
+    @Override
+    public long neededAt(Transfer transfer) {
+        if (forwards(transfer)) {
+            return flagAt(Reduction.WHOLE, transfer.tag());
+        }
+        return transfer.slot() == Reduction.WHOLE
+                ? wholeAt(transfer.tag())
+                : multipliedAt(transfer.tag());
+    }
+
+    @Override
+    public int needed(Transfer transfer, int call) {
+        return call;
+    }
+}

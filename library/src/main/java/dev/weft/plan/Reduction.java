@@ -1,0 +1,100 @@
+package dev.weft.plan;
+
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Ways to multiply and reduce: rank r has columns of A and rows of B, the r-th part of K, and C is
+ * the sum of all ranks' products.
+ *
+ * <p>Each way sums in one order, whatever arrives first. In {@link Order#WHOLE} a rank goes on
+ * where the one before it in K stopped: the bits are those of the product of all of A and B on one
+ * rank, for any cut of K. In {@link Order#BY_RANK} each rank sums its own part from zero, and the
+ * parts are added in rank order: the bits depend on the cut of K.
+ */
+public enum Reduction {
+    /** Weft chooses among the others of an order. */
+    AUTO(Order.WHOLE),
+    /** Peers share memory: a rank multiplies its rows over everybody's part of K. */
+    DIRECT(Order.WHOLE),
+    /** Blocks of rows go from rank to rank in K's order, and each goes on summing. */
+    CHAIN(Order.WHOLE),
+    /** Every rank sends its sums of a chunk to the chunk's owner, who adds them. */
+    MESH_PUSH(Order.BY_RANK),
+    /** As {@link #MESH_PUSH}, once everything is multiplied: no overlap. */
+    SEQUENTIAL(Order.BY_RANK);
+
+    /** The slot of sums that the receiver goes on from. */
+    public static final int PARTIAL = 0;
+
+    /** The slot of sums over all of K. */
+    public static final int WHOLE = 1;
+
+    private final Order order;
+
+    /** In which order elements of C are summed. */
+    public enum Order {
+        /** As on one rank, over all of K. */
+        WHOLE,
+        /** Over each rank's K from zero, then over the ranks. */
+        BY_RANK;
+
+        public String label() {
+            return name().toLowerCase(Locale.ROOT).replace('_', '-');
+        }
+    }
+
+    Reduction(Order order) {
+        this.order = order;
+    }
+
+    /** The slot of the sums of {@code rank} alone. */
+    public static int slotOf(int rank) {
+        return 2 + rank;
+    }
+
+    public Order order() {
+        return order;
+    }
+
+    public String label() {
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** The one named {@code label}; the inverse of {@link #label()}. */
+    public static Reduction of(String label) {
+        return Planner.named(label, List.of(values()), Reduction::label);
+    }
+
+    /**
+     * As a writer of plans, for one cut of K.
+     *
+     * @param inner how K is spread over the ranks
+     * @param all whether every rank gets all rows
+     */
+    public PlanWriter writer(Shards inner, boolean all) {
+        Reduction reduction = this;
+        return new PlanWriter() {
+            @Override
+            public String label() {
+                return reduction.label();
+            }
+
+            @Override
+            public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+                return reduction.plans(chunks, inner, all);
+            }
+        };
+    }
+
+    /**
+     * The plans of all ranks, in rank order.
+     *
+     * @param chunks of C, each one block: who gets which rows, or starts to hand them round
+     * @param inner how K is spread over the ranks
+     * @param all whether every rank gets all rows
+     */
+    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all) {
+        return new ReductionPlans(this, chunks, inner, all).plans();
+    }
+}

@@ -1,0 +1,174 @@
+package dev.weft.plan;
+
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.RankPlan.Transfer.Initiator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Writes the plans of a {@link Reduction}. Ranks without a part of K multiply nothing. */
+final class ReductionPlans {
+
+    private static final Pacing PRODUCT_FIRST = new Pacing(true, false, 0, null);
+
+    private final Reduction reduction;
+    private final Chunks chunks;
+    private final boolean all;
+    private final int ranks;
+
+    /** The ranks that have a part of K, in its order; the first where nobody has any. */
+    private final List<Integer> multiplying;
+
+    /** By rank and lane. */
+    private final List<List<List<Transfer>>> lanes = new ArrayList<>();
+
+    /** By rank, in the order in which they are multiplied. */
+    private final List<List<RowBlock>> blocks = new ArrayList<>();
+
+    ReductionPlans(Reduction reduction, Chunks chunks, Shards inner, boolean all) {
+        this.reduction = reduction;
+        this.chunks = chunks;
+        this.all = all;
+        this.ranks = chunks.shards().ranks();
+        List<Integer> having =
+                IntStream.range(0, ranks).filter(r -> inner.rows(r) > 0).boxed().toList();
+        this.multiplying = having.isEmpty() ? List.of(0) : having;
+        for (int rank = 0; rank < ranks; rank++) {
+            lanes.add(List.of(new ArrayList<>(), new ArrayList<>()));
+            blocks.add(new ArrayList<>());
+        }
+    }
+
+    List<RankPlan> plans() {
+        switch (reduction) {
+            case DIRECT -> direct();
+            case CHAIN -> chain();
+            case MESH_PUSH, SEQUENTIAL -> mesh();
+            case AUTO -> throw new IllegalArgumentException("auto has no plans of its own");
+        }
+        List<List<Lane>> numbered = lanes.stream().map(ReductionPlans::numbered).toList();
+        boolean inPlace = reduction == Reduction.DIRECT;
+        List<RankPlan> plans = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            plans.add(
+                    new RankPlan(
+                            reduction.label(),
+                            inPlace ? Storage.SUMS_IN_PLACE : Storage.SUMS,
+                            rank,
+                            chunks,
+                            numbered.get(rank),
+                            arrivals(rank, numbered),
+                            blocks.get(rank),
+                            List.of(),
+                            reduction == Reduction.SEQUENTIAL
+                                    ? PRODUCT_FIRST
+                                    : Pacing.BLOCK_BY_BLOCK));
+        }
+        return plans;
+    }
+
+    private static List<Lane> numbered(List<List<Transfer>> transfers) {
+        List<Lane> numbered = new ArrayList<>();
+        for (List<Transfer> lane : transfers) {
+            if (!lane.isEmpty()) {
+                numbered.add(new Lane(numbered.size(), lane));
+            }
+        }
+        return numbered;
+    }
+
+    private static List<Lane> arrivals(int rank, List<List<Lane>> numbered) {
+        List<Lane> arrivals = new ArrayList<>();
+        for (List<Lane> ofRank : numbered) {
+            for (Lane lane : ofRank) {
+                List<Transfer> here =
+                        lane.transfers().stream().filter(t -> t.to() == rank).toList();
+                if (!here.isEmpty()) {
+                    arrivals.add(new Lane(lane.index(), here));
+                }
+            }
+        }
+        return arrivals;
+    }
+
+    private void direct() {
+        for (int rank = 0; rank < ranks; rank++) {
+            for (int c = 0; c < chunks.count(rank); c++) {
+                blocks.get(rank).add(chunks.block(rank, c));
+                if (all) {
+                    toEverybody(rank, c, 0);
+                }
+            }
+        }
+    }
+
+    /** Owners take turns, so that whole rows come to all of them from early on. */
+    private void chain() {
+        int last = multiplying.getLast();
+        for (int c = 0; c < mostChunks(); c++) {
+            for (int owner = 0; owner < ranks; owner++) {
+                if (c >= chunks.count(owner)) {
+                    continue;
+                }
+                for (int i = 0; i < multiplying.size(); i++) {
+                    int rank = multiplying.get(i);
+                    blocks.get(rank).add(chunks.block(owner, c));
+                    if (rank != last) {
+                        send(rank, 0, multiplying.get(i + 1), owner, c, Reduction.PARTIAL);
+                    }
+                }
+                if (all) {
+                    for (int hop = 1; hop < ranks; hop++) {
+                        int from = (last + hop - 1) % ranks;
+                        send(from, 1, (from + 1) % ranks, owner, c, Reduction.WHOLE);
+                    }
+                } else if (owner != last) {
+                    send(last, 1, owner, owner, c, Reduction.WHOLE);
+                }
+            }
+        }
+    }
+
+    /** Others' rows first, from the next rank's on: they have a way to go. */
+    private void mesh() {
+        for (int rank : multiplying) {
+            for (int c = 0; c < mostChunks(); c++) {
+                for (int distance = 1; distance < ranks; distance++) {
+                    int owner = (rank + distance) % ranks;
+                    if (c < chunks.count(owner)) {
+                        blocks.get(rank).add(chunks.block(owner, c));
+                        send(rank, 0, owner, owner, c, Reduction.slotOf(rank));
+                    }
+                }
+            }
+            for (int c = 0; c < chunks.count(rank); c++) {
+                blocks.get(rank).add(chunks.block(rank, c));
+            }
+        }
+        for (int rank = 0; all && rank < ranks; rank++) {
+            for (int c = 0; c < chunks.count(rank); c++) {
+                toEverybody(rank, c, 1);
+            }
+        }
+    }
+
+    private void toEverybody(int rank, int chunk, int lane) {
+        for (int distance = 1; distance < ranks; distance++) {
+            send(rank, lane, (rank + distance) % ranks, rank, chunk, Reduction.WHOLE);
+        }
+    }
+
+    private int mostChunks() {
+        return IntStream.range(0, ranks).map(chunks::count).max().orElseThrow();
+    }
+
+    private void send(int from, int lane, int to, int owner, int chunk, int slot) {
+        int tag = chunks.tag(owner, chunk);
+        lanes.get(from)
+                .get(lane)
+                .add(new Transfer(from, to, owner, chunk, tag, Initiator.SENDER, slot, 0));
+    }
+}

@@ -1,0 +1,261 @@
+package dev.weft.op;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.World;
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.tensor.data.NormalData;
+import java.lang.foreign.Arena;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Bits of products that are summed over ranks, whatever the cuts. */
+class MatmulReduceTest {
+
+    private static final int CALLS = 3;
+
+    /** One problem: who has what. */
+    private record Case(Shards rows, Shards inner, long[] columns, DType type, DType out) {
+
+        static Case random(Random random, int ranks) {
+            DType[] types = DType.values();
+            DType type = types[random.nextInt(types.length)];
+            DType out = random.nextBoolean() ? type : DType.FP32;
+            long[] columns = new long[1 + random.nextInt(2)];
+            Arrays.setAll(columns, i -> 1 + random.nextInt(60));
+            return new Case(
+                    shards(random, ranks, 70), shards(random, ranks, 90), columns, type, out);
+        }
+
+        /** Some of them empty. */
+        private static Shards shards(Random random, int ranks, int most) {
+            long[] parts = new long[ranks];
+            Arrays.setAll(parts, r -> random.nextInt(4) == 0 ? 0 : random.nextInt(most));
+            return Shards.of(parts);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Reduction.class)
+    void bitsAreThoseOfTheDefinition(Reduction reduction) {
+        Random random = new Random(21 + reduction.ordinal());
+        for (int ranks = 1; ranks <= 5; ranks++) {
+            // Auto tries several plans each time.
+            for (int i = 0; i < (reduction == Reduction.AUTO ? 1 : 6); i++) {
+                Case problem = Case.random(random, ranks);
+                long chunkRows = 1 + random.nextInt(40);
+                for (boolean all : new boolean[] {false, true}) {
+                    check(problem, reduction, all, chunkRows, 1 + i % 2);
+                }
+            }
+        }
+    }
+
+    /** Calls with new A each, so that halves are used again; every rank compares. */
+    private static void check(
+            Case problem, Reduction reduction, boolean all, long chunkRows, int workers) {
+        long m = problem.rows().totalRows();
+        long k = problem.inner().totalRows();
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(problem.rows().ranks())) {
+            Matrix[] a = new Matrix[CALLS];
+            for (int call = 0; call < CALLS; call++) {
+                a[call] = Matrix.allocate(arena, problem.type(), m, k);
+                new NormalData(call, 0).fill(a[call]);
+            }
+            Matrix[] b = new Matrix[problem.columns().length];
+            for (int i = 0; i < b.length; i++) {
+                b[i] = Matrix.allocate(arena, problem.type(), k, problem.columns()[i]);
+                new NormalData(7, i).fill(b[i]);
+            }
+            world.run(
+                    fabric -> {
+                        Shards inner = problem.inner();
+                        long from = inner.firstRow(fabric.rank());
+                        long own = inner.rows(fabric.rank());
+                        var builder = builder(fabric, all);
+                        builder.a(problem.rows(), inner, problem.type())
+                                .output(problem.out())
+                                .algorithm(reduction)
+                                .computeWorkers(workers);
+                        if (reduction != Reduction.AUTO) {
+                            builder.chunkRows(chunkRows);
+                        }
+                        for (Matrix side : b) {
+                            builder.b(side.rows(from, own));
+                        }
+                        try (Operator<Matrix> operator = builder.prepare()) {
+                            for (Matrix whole : a) {
+                                Result<Matrix> result = operator.call(whole.block(0, m, from, own));
+                                for (int i = 0; i < b.length; i++) {
+                                    Matrix expected =
+                                            expected(arena, problem, reduction, whole, b[i]);
+                                    Matrix rows =
+                                            all
+                                                    ? expected
+                                                    : expected.rows(
+                                                            problem.rows().firstRow(fabric.rank()),
+                                                            problem.rows().rows(fabric.rank()));
+                                    assertTrue(
+                                            rows.bitwiseEquals(result.product(i)),
+                                            () ->
+                                                    "%s %s all %s chunks of %s: row %s of rank %s"
+                                                            .formatted(
+                                                                    problem,
+                                                                    reduction,
+                                                                    all,
+                                                                    chunkRows,
+                                                                    rows.firstDifferentRow(
+                                                                            result.product(0)),
+                                                                    fabric.rank()));
+                                }
+                            }
+                        }
+                    });
+        }
+    }
+
+    private static MatmulReduceBuilder<? extends Operator<Matrix>> builder(
+            Fabric fabric, boolean all) {
+        return all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
+    }
+
+    /** By the definition of the order, with products of one rank. */
+    private static Matrix expected(
+            Arena arena, Case problem, Reduction reduction, Matrix a, Matrix b) {
+        Matrix sums = null;
+        if (reduction.order() == Order.WHOLE) {
+            sums = product(arena, a, b);
+        } else {
+            Shards inner = problem.inner();
+            for (int r = 0; r < inner.ranks(); r++) {
+                if (inner.rows(r) > 0) {
+                    Matrix part =
+                            product(
+                                    arena,
+                                    a.block(0, a.rows(), inner.firstRow(r), inner.rows(r)),
+                                    b.rows(inner.firstRow(r), inner.rows(r)));
+                    sums = sums == null ? part : sum(sums, part);
+                }
+            }
+            sums = sums == null ? product(arena, a, b) : sums;
+        }
+        Matrix rounded = Matrix.allocate(arena, problem.out(), a.rows(), b.cols());
+        for (long row = 0; row < a.rows(); row++) {
+            for (long col = 0; col < b.cols(); col++) {
+                rounded.set(row, col, sums.get(row, col));
+            }
+        }
+        return rounded;
+    }
+
+    private static Matrix sum(Matrix sums, Matrix part) {
+        for (long row = 0; row < sums.rows(); row++) {
+            for (long col = 0; col < sums.cols(); col++) {
+                sums.set(row, col, sums.get(row, col) + part.get(row, col));
+            }
+        }
+        return sums;
+    }
+
+    private static Matrix product(Arena arena, Matrix a, Matrix b) {
+        Gemm gemm = Gemms.portable();
+        Matrix c = Matrix.allocate(arena, DType.FP32, a.rows(), b.cols());
+        gemm.multiply(
+                a,
+                0,
+                a.rows(),
+                gemm.pack(b, false, arena),
+                c,
+                0,
+                gemm.scratch(a.cols(), b.cols(), arena));
+        return c;
+    }
+
+    @Test
+    void viewsAndStartWork() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(3)) {
+            Shards even = Shards.even(90, 3);
+            Matrix b = Matrix.allocate(arena, DType.FP32, 30, 40);
+            new NormalData(1, 1).fill(b);
+            world.run(
+                    fabric -> {
+                        for (Reduction reduction : Reduction.values()) {
+                            try (MatmulReduceScatter operator =
+                                    MatmulReduceScatter.on(fabric)
+                                            .a(even, even, DType.FP32)
+                                            .b(b)
+                                            .algorithm(reduction)
+                                            .prepare()) {
+                                for (Operator.View view : Operator.View.values()) {
+                                    new NormalData(1, 0).fill(operator.nextShard());
+                                    assertTrue(operator.callInPlace(view).elapsedNs() > 0);
+                                }
+                                assertTrue(
+                                        operator.lastResult().timeline().tracks().size() > 1,
+                                        "tracks");
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Test
+    void wrongDescriptionsAreRefused() {
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(1)) {
+            Matrix b = Matrix.allocate(arena, DType.FP32, 4, 5);
+            world.run(
+                    fabric -> {
+                        Shards rows = Shards.of(3);
+                        refused(
+                                "B number 0 of rank 0 is [4, 5] fp32: expected [6, 1 or more]",
+                                MatmulReduceScatter.on(fabric)
+                                        .a(rows, Shards.of(6), DType.FP32)
+                                        .b(b));
+                    });
+        }
+        try (World world = World.threads(1)) {
+            world.run(
+                    fabric ->
+                            refused(
+                                    "an operator needs a(...) and at least one b(...)",
+                                    MatmulAllReduce.on(fabric)));
+        }
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(1)) {
+            Matrix b = Matrix.allocate(arena, DType.FP32, 4, 5);
+            world.run(
+                    fabric ->
+                            refused(
+                                    "algorithm chain in order by-rank: it sums in order whole",
+                                    MatmulAllReduce.on(fabric)
+                                            .a(Shards.of(3), Shards.of(4), DType.FP32)
+                                            .b(b)
+                                            .algorithm(Reduction.CHAIN)
+                                            .order(Order.BY_RANK)));
+        }
+        assertEquals(
+                List.of("auto", "direct", "chain", "mesh-push", "sequential"),
+                Arrays.stream(Reduction.values()).map(Reduction::label).toList());
+    }
+
+    private static void refused(String message, MatmulReduceBuilder<?> builder) {
+        var e = assertThrows(IllegalArgumentException.class, builder::prepare);
+        assertEquals(message, e.getMessage());
+    }
+}
