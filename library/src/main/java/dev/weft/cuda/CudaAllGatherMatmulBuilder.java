@@ -26,6 +26,7 @@ import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
+import dev.weft.op.Epilogue;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
@@ -119,6 +120,16 @@ public final class CudaAllGatherMatmulBuilder
     public CudaAllGatherMatmulBuilder b(DeviceMatrix b, boolean transposed) {
         operands.add(new DeviceOperands.Side(null, b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    @Override
+    public CudaAllGatherMatmulBuilder epilogue(Epilogue wanted) {
+        if (!wanted.isNone()) {
+            throw new IllegalArgumentException(
+                    "epilogue '%s' on a GPU: epilogues run on the CPU only so far"
+                            .formatted(wanted));
+        }
+        return this;
     }
 
     @Override

@@ -27,7 +27,7 @@ public final class RowConverter {
     private final int[] bits = new int[PIECE];
 
     /** Copies {@code count} elements of a row, widened to fp32, to {@code target}. */
-    void widen(
+    public void widen(
             Matrix source, long row, long fromCol, long count, MemorySegment target, long offset) {
         long from = source.offset(row, fromCol);
         if (source.dtype() == DType.FP32) {

@@ -55,6 +55,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
     private final Awaited[] starts;
     private final List<Product> products;
     private final boolean sharedResults;
+    private final PreparedEpilogue epilogue;
     private final int computeWorkers;
     private OperatorResources adopted;
 
@@ -74,6 +75,7 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         this.aType = aType;
         this.products = products;
         this.sharedResults = settings.sharedResults();
+        this.epilogue = settings.epilogue();
         this.memory = memory;
         this.resources = resources;
         this.computeWorkers = Math.max(settings.computeWorkers(), plan().programs());
@@ -99,7 +101,13 @@ public final class AllGatherMatmul extends Operator<Matrix> {
         for (int i = 0; i < computeWorkers; i++) {
             workers.add(
                     new ComputeWorker(
-                            i, workspace, keepGathered, engine, products, resources.arena()));
+                            i,
+                            workspace,
+                            keepGathered,
+                            engine,
+                            products,
+                            epilogue,
+                            resources.arena()));
         }
         List<SpanLog> logs =
                 Stream.concat(Stream.of(staging), workers.stream().map(Worker::log)).toList();
@@ -179,6 +187,9 @@ public final class AllGatherMatmul extends Operator<Matrix> {
 
     private void queue(Matrix shard, View view) {
         checkUsable();
+        if (epilogue != null) {
+            epilogue.begin();
+        }
         state.startNs = System.nanoTime();
         staging.clear();
         Matrix place = awaitNextShard();

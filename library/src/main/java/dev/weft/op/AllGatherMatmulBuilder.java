@@ -108,6 +108,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
+        PreparedEpilogue epilogue = prepared(wanted);
         agree(wanted);
         Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
@@ -117,7 +118,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             int workers =
                     wanted.computeWorkers() > 0 ? wanted.computeWorkers() : fabric.cores().cores();
             Planning planning = Planning.of(fabric, engine, wanted, workers, columnParts);
-            Prepared prepared = new Prepared(wanted, engine, products, workers);
+            Prepared prepared = new Prepared(wanted, engine, products, epilogue, workers);
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 List<RankPlan> plans =
                         wanted.plans() == null
@@ -176,7 +177,9 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     private AutoChoice.Choice<AllGatherMatmul> choose(Planning planning, Prepared prepared) {
         Gemm engine = prepared.engine();
         boolean summaries = prepared.wanted().wants(Feature.SUMMARIES);
-        String settings = "%s %s %s %s".formatted(engine.name(), fabric.cores(), summaries, pinned);
+        String settings =
+                "%s %s %s %s %s"
+                        .formatted(engine.name(), fabric.cores(), summaries, pinned, epilogue());
         return new AutoChoice(fabric, planning.problem(), settings)
                 .choose(
                         () -> prices(planning.problem(), engine),
@@ -195,7 +198,12 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
     }
 
     /** What all operators that are tried have in common. */
-    private record Prepared(Description wanted, Gemm engine, List<Product> products, int workers) {}
+    private record Prepared(
+            Description wanted,
+            Gemm engine,
+            List<Product> products,
+            PreparedEpilogue epilogue,
+            int workers) {}
 
     /** An operator with memory of its own, but for the products. */
     private AllGatherMatmul tried(Prepared prepared, List<RankPlan> plans) {
@@ -240,7 +248,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
                         workers,
                         columnParts(plan, wanted, workers),
                         pinned ? Pinning.of(fabric, workers) : Pinning.NONE,
-                        rowGather(plan, wanted)),
+                        rowGather(plan, wanted),
+                        prepared.epilogue()),
                 new OperatorResources(arena, List.copyOf(regions)));
     }
 
@@ -283,39 +292,54 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return leavesGather(plan, wanted) ? fabric.rowGather() : null;
     }
 
+    /** Null where products are only rounded. */
+    private PreparedEpilogue prepared(Description wanted) {
+        return epilogue().isNone()
+                ? null
+                : new PreparedEpilogue(epilogue(), wanted.columns(), wanted.shards().totalRows());
+    }
+
     private void agree(Description wanted) {
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
+        agreement.on(Epilogue.numberText(), epilogue().number());
         agreement.settle();
     }
 
     private List<Product> products(
             Description wanted, Gemm engine, Arena arena, List<Region> regions) {
         SharedB packer = new SharedB(fabric, engine);
-        List<Product> products = new ArrayList<>();
-        for (int i = 0; i < sides.size(); i++) {
-            RightHandSide side = sides.get(i);
+        List<PackedB> all = new ArrayList<>();
+        for (RightHandSide side : sides) {
             SharedB.Packed packed = packer.pack(side.matrix(), side.transposed(), arena);
             if (packed.region() != null) {
                 regions.add(packed.region());
             }
+            all.add(packed.b());
+        }
+        boolean joins = epilogue().joins();
+        List<Product> products = new ArrayList<>();
+        for (int i = 0; i < (joins ? 1 : all.size()); i++) {
+            PackedB b = all.get(i);
+            PackedB second = joins ? all.get(i + 1) : null;
             long m = wanted.shards().totalRows();
-            long n = packed.b().n();
+            long n = b.n();
             if (wanted.wants(Feature.SHARED)) {
-                products.add(shared(packed.b(), outType(i), m, n, regions));
+                products.add(shared(b, second, outType(i), m, n, regions));
             } else {
                 long bytes = Matrix.contiguousBytes(outType(i), m, n);
                 Matrix c =
                         Matrix.of(
                                 LargePages.allocate(bytes, arena).fill((byte) 0), outType(i), m, n);
-                products.add(new Product(packed.b(), new Matrix[] {c, c}, null));
+                products.add(new Product(b, second, new Matrix[] {c, c}, null));
             }
         }
         return List.copyOf(products);
     }
 
     /** A product in memory that peers reach, in two halves. Collective. */
-    private Product shared(PackedB b, DType type, long m, long n, List<Region> regions) {
+    private Product shared(
+            PackedB b, PackedB second, DType type, long m, long n, List<Region> regions) {
         long[] cols = fabric.exchange(n);
         long[] types = fabric.exchange(type.ordinal());
         Region region = fabric.allocate(2 * Matrix.contiguousBytes(type, m, n));
@@ -332,6 +356,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
             }
         }
         int own = fabric.rank();
-        return new Product(b, new Matrix[] {peers[0][own], peers[1][own]}, peers);
+        return new Product(b, second, new Matrix[] {peers[0][own], peers[1][own]}, peers);
     }
 }

@@ -47,6 +47,10 @@ final class ComputeWorker extends Worker {
     private final List<Product> products;
     private final boolean keepGathered;
     private final Scratch scratch;
+
+    /** Null where products are only rounded. */
+    private final FinishedRows finished;
+
     private final RowBlock[] order;
     private final AtomicInteger nextPiece;
     private final int columnParts;
@@ -65,6 +69,7 @@ final class ComputeWorker extends Worker {
             boolean keepGathered,
             Gemm gemm,
             List<Product> products,
+            PreparedEpilogue epilogue,
             Arena arena) {
         super(new SpanLog(name(index, workspace.plan().programs()), spans(workspace)));
         this.index = index;
@@ -79,6 +84,10 @@ final class ComputeWorker extends Worker {
         this.keepGathered = keepGathered;
         long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
         this.scratch = gemm.scratch(plan.chunks().cols(), widest, arena);
+        this.finished =
+                epilogue == null
+                        ? null
+                        : new FinishedRows(epilogue, gemm, scratch, products, mostRows(), arena);
         int program = index % plan.programs();
         this.order =
                 plan.consumption().stream()
@@ -105,6 +114,10 @@ final class ComputeWorker extends Worker {
         return programs == 1
                 ? "compute-" + index
                 : "compute-%d of program-%d".formatted(index / programs, index % programs);
+    }
+
+    private long mostRows() {
+        return plan.consumption().stream().mapToLong(RowBlock::rows).max().orElse(0);
     }
 
     private static long[] firstCols(long n, Gemm gemm, int parts) {
@@ -297,16 +310,22 @@ final class ComputeWorker extends Worker {
         for (int p = 0; p < products.size(); p++) {
             Product product = products.get(p);
             long firstCol = firstCols[p][part];
-            gemm.multiply(
-                    rows,
-                    firstRow,
-                    rowCount,
-                    product.b(),
-                    firstCol,
-                    firstCols[p][part + 1] - firstCol,
-                    product.c(state.call),
-                    productRow,
-                    scratch);
+            long cols = firstCols[p][part + 1] - firstCol;
+            Matrix c = product.c(state.call);
+            if (finished != null) {
+                finished.multiply(p, rows, firstRow, rowCount, firstCol, cols, c, productRow);
+            } else {
+                gemm.multiply(
+                        rows,
+                        firstRow,
+                        rowCount,
+                        product.b(),
+                        firstCol,
+                        cols,
+                        c,
+                        productRow,
+                        scratch);
+            }
             fabric.worked();
         }
         log.add(Timeline.Kind.COMPUTE, source, plan.rank(), blockRow, rowCount, start);

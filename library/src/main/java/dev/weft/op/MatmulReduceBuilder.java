@@ -54,6 +54,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
     private long chunkRows;
     private int splitsPerRank;
     private int computeWorkers;
+    private Epilogue epilogue = Epilogue.none();
 
     private record Side(Matrix matrix, boolean transposed) {
 
@@ -147,6 +148,15 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         return this;
     }
 
+    /**
+     * What is done to elements whose sums are whole, before they are rounded. A residual has the
+     * rows that this rank gets.
+     */
+    public MatmulReduceBuilder<O> epilogue(Epilogue steps) {
+        this.epilogue = Objects.requireNonNull(steps, "steps");
+        return this;
+    }
+
     /** Threads that multiply on this rank, by default its share of the cores. */
     public MatmulReduceBuilder<O> computeWorkers(int workers) {
         this.computeWorkers = (int) OperatorBuilder.positive("compute workers", workers);
@@ -168,6 +178,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
 
     private O prepareAgreed() {
         check();
+        PreparedEpilogue finish =
+                new PreparedEpilogue(epilogue, sides.stream().map(Side::n).toList(), resultRows());
         Order wanted = order == null ? algorithm.order() : order;
         agree(wanted);
         Gemm gemm = agreedEngine(wanted);
@@ -184,8 +196,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
             Matrix[] results = results(arena);
             OperatorResources common = new OperatorResources(arena, List.copyOf(regions));
             List<Candidate> candidates = candidates(wanted, gemm, workers);
-            Function<Candidate, O> made =
-                    candidate -> operator(candidate, gemm, workers, packed, results, common);
+            Shape shape = new Shape(gemm, packed, results, finish, workers, common);
+            Function<Candidate, O> made = candidate -> operator(candidate, shape);
             if (candidates.size() == 1) {
                 O operator = made.apply(candidates.getFirst());
                 ((ReduceOperator) operator).ownCommon(List.of());
@@ -239,19 +251,23 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         Agreement agreement =
                 new Agreement(fabric)
                         .on("all-reduce", all ? 1 : 0)
-                        .on("the rows of C", rows.hashCode())
-                        .on("the parts of K", inner.hashCode())
-                        .on("the type of A", aType.ordinal())
-                        .on("the algorithm", algorithm.ordinal())
-                        .on("the order of sums", wanted.ordinal())
-                        .on("the chunks' rows", chunkRows)
-                        .on("the splits per rank", splitsPerRank)
+                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal())
+                        .on("the algorithm's number", algorithm.ordinal())
+                        .on("the order of sums (0 whole, 1 by rank)", wanted.ordinal())
+                        .on("chunk rows", chunkRows)
+                        .on("splits per rank", splitsPerRank)
+                        .on(Epilogue.numberText(), epilogue.number())
                         .on("the number of Bs", sides.size());
+        for (int r = 0; r < fabric.size(); r++) {
+            agreement
+                    .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
+                    .on("K of rank " + fabric.worldRank(r), inner.rows(r));
+        }
         for (int i = 0; i < sides.size(); i++) {
             agreement
                     .on("the columns of B number " + i, sides.get(i).n())
-                    .on("the type of B number " + i, sides.get(i).matrix().dtype().ordinal())
-                    .on("the type of product number " + i, outType(i).ordinal());
+                    .on("the dtype of B number " + i, sides.get(i).matrix().dtype().ordinal())
+                    .on("the dtype of product number " + i, outType(i).ordinal());
         }
         agreement.settle();
     }
@@ -336,9 +352,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         return Math.ceilDiv(bytes, 4096) * 4096;
     }
 
+    private long resultRows() {
+        return all ? rows.totalRows() : rows.rows(fabric.rank());
+    }
+
     private Matrix[] results(Arena arena) {
-        Matrix[] results = new Matrix[sides.size()];
-        long count = all ? rows.totalRows() : rows.rows(fabric.rank());
+        Matrix[] results = new Matrix[epilogue.joins() ? 1 : sides.size()];
+        long count = resultRows();
         for (int i = 0; i < results.length; i++) {
             long bytes = Matrix.contiguousBytes(outType(i), count, sides.get(i).n());
             results[i] =
@@ -391,13 +411,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         return candidates;
     }
 
-    private O operator(
-            Candidate candidate,
+    /** What all operators that are tried have in common. */
+    private record Shape(
             Gemm gemm,
-            int workers,
             PackedB[][] packed,
             Matrix[] results,
-            OperatorResources common) {
+            PreparedEpilogue epilogue,
+            int workers,
+            OperatorResources common) {}
+
+    private O operator(Candidate candidate, Shape shape) {
         long n = sides.stream().mapToLong(Side::n).sum();
         Cut cut = candidate.cut();
         // A block is one chunk, so that its product can be sent as soon as it is there.
@@ -416,9 +439,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                             plans.get(fabric.rank()),
                             fabric,
                             memory,
-                            gemm,
-                            packed,
-                            results,
+                            shape.gemm(),
+                            shape.packed(),
+                            shape.results(),
+                            shape.epilogue(),
                             added(plans.getFirst()),
                             all);
             return maker.apply(
@@ -426,9 +450,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                             fabric,
                             plans,
                             shared,
-                            workers,
+                            shape.workers(),
                             new OperatorResources(arena, List.of(memory.region())),
-                            common));
+                            shape.common()));
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, memory == null ? List.of() : List.of(memory.region()))
                     .close();

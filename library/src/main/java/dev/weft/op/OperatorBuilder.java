@@ -11,6 +11,7 @@ import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -38,6 +39,7 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     private int commWorkers;
     private final Set<Feature> features = EnumSet.noneOf(Feature.class);
     private long gatherOnlyCols;
+    private Epilogue epilogue = Epilogue.none();
 
     /** The shape of one B. */
     private record Side(String text, DType dtype, long k, long n) {}
@@ -91,6 +93,20 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     public final B output(DType dtype) {
         this.outType = dtype;
         return self();
+    }
+
+    /**
+     * What is done to the elements of the products before they are rounded; by default nothing. It
+     * is checked against the products when the operator is prepared. On the CPU only so far.
+     */
+    public B epilogue(Epilogue wanted) {
+        this.epilogue = Objects.requireNonNull(wanted, "epilogue");
+        return self();
+    }
+
+    /** What was given, or none. */
+    final Epilogue epilogue() {
+        return epilogue;
     }
 
     /**

@@ -7,11 +7,12 @@ import dev.weft.tensor.Matrix;
 /**
  * One right-hand side and the results it fills.
  *
+ * @param second the right-hand side whose products an epilogue joins to these; else null
  * @param halves what calls fill in turn; one matrix twice where only this rank reads it
  * @param peers by half and rank, where peers are to read it: their results, null on other hosts;
  *     otherwise null
  */
-record Product(PackedB b, Matrix[] halves, Matrix[][] peers) {
+record Product(PackedB b, PackedB second, Matrix[] halves, Matrix[][] peers) {
 
     Matrix c(int call) {
         return halves[OperatorMemory.half(call)];

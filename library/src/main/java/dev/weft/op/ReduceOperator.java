@@ -155,6 +155,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         checkUsable();
         state.startNs = System.nanoTime();
         staging.clear();
+        shared.epilogue.begin();
         Matrix place = awaitNextInput();
         boolean copies = a != null && plan().storage() == RankPlan.Storage.SUMS_IN_PLACE;
         if (copies && a.data().address() != place.data().address()) {

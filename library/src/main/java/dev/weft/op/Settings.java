@@ -11,6 +11,7 @@ import dev.weft.fabric.transport.RowGather;
  * @param columnParts pieces in which workers take a row block, each with some of the columns
  * @param pinning where compute workers run
  * @param rowGather the fabric's all-gather, where it takes the place of the lanes; else null
+ * @param epilogue what is done to the sums of products; null where they are only rounded
  */
 record Settings(
         boolean keepGathered,
@@ -19,4 +20,5 @@ record Settings(
         int computeWorkers,
         int columnParts,
         Pinning pinning,
-        RowGather rowGather) {}
+        RowGather rowGather,
+        PreparedEpilogue epilogue) {}

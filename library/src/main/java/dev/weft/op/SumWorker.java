@@ -5,7 +5,6 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.PackedB;
 import dev.weft.gemm.RowAdder;
-import dev.weft.gemm.RowConverter;
 import dev.weft.gemm.Scratch;
 import dev.weft.op.Operator.View;
 import dev.weft.op.exec.CallState;
@@ -46,7 +45,7 @@ final class SumWorker extends Worker {
     private final Gemm gemm;
     private final Scratch scratch;
     private final RowAdder adder = new RowAdder();
-    private final RowConverter converter = new RowConverter();
+    private final PreparedEpilogue.Scratch epilogue;
     private final Awaited[] starts;
 
     /** What the workers of a rank share. */
@@ -61,7 +60,7 @@ final class SumWorker extends Worker {
         /** By rank and right-hand side; of other ranks only where rows are summed in place. */
         final PackedB[][] sides;
 
-        /** By right-hand side, with the rows of C that this rank gets. */
+        /** Products with the rows of C that this rank gets; one where two are joined. */
         final Matrix[] results;
 
         final boolean all;
@@ -78,8 +77,10 @@ final class SumWorker extends Worker {
         /** By tag: whether sums of this rank go on to another one. */
         private final boolean[] sent;
 
-        /** By half and right-hand side: its columns of what this rank sums. */
-        private final Matrix[][] columns;
+        /** By half, slot and right-hand side: its columns of the sums there. */
+        private final Matrix[][][] columns;
+
+        final PreparedEpilogue epilogue;
 
         /** By chunk of its own: that this rank has multiplied it. */
         private final Awaited[] multiplied;
@@ -94,6 +95,7 @@ final class SumWorker extends Worker {
                 Gemm gemm,
                 PackedB[][] sides,
                 Matrix[] results,
+                PreparedEpilogue epilogue,
                 int[] added,
                 boolean all) {
             this.plan = plan;
@@ -104,6 +106,7 @@ final class SumWorker extends Worker {
             this.sides = sides;
             this.results = results;
             this.all = all;
+            this.epilogue = epilogue;
             this.added = added;
             this.whole = whole().toArray(RowBlock[]::new);
             this.sent = new boolean[plan.chunks().total()];
@@ -112,14 +115,16 @@ final class SumWorker extends Worker {
                     sent[transfer.tag()] |= transfer.slot() != Reduction.WHOLE;
                 }
             }
-            this.columns = new Matrix[OperatorMemory.HALVES][sides[plan.rank()].length];
+            PackedB[] own = sides[plan.rank()];
+            this.columns = new Matrix[OperatorMemory.HALVES][Reduction.WHOLE + 1][own.length];
             for (int half = 0; half < columns.length; half++) {
-                Matrix sums = memory.sums(Reduction.PARTIAL, half);
-                long firstCol = 0;
-                for (int i = 0; i < columns[half].length; i++) {
-                    long n = sides[plan.rank()][i].n();
-                    columns[half][i] = sums.block(0, sums.rows(), firstCol, n);
-                    firstCol += n;
+                for (int slot = 0; slot < columns[half].length; slot++) {
+                    Matrix sums = memory.sums(slot, half);
+                    long firstCol = 0;
+                    for (int i = 0; i < own.length; i++) {
+                        columns[half][slot][i] = sums.block(0, sums.rows(), firstCol, own[i].n());
+                        firstCol += own[i].n();
+                    }
                 }
             }
             this.multiplied = new Awaited[plan.chunks().count(plan.rank())];
@@ -140,6 +145,10 @@ final class SumWorker extends Worker {
                 }
             }
             return blocks;
+        }
+
+        Matrix[] columns(int slot) {
+            return columns[OperatorMemory.half(state.call)][slot];
         }
 
         void begin() {
@@ -166,6 +175,7 @@ final class SumWorker extends Worker {
         this.fabric = shared.fabric;
         this.memory = shared.memory;
         this.gemm = shared.gemm;
+        this.epilogue = shared.epilogue.new Scratch();
         long widest = 0;
         long deepest = 0;
         for (PackedB[] ofRank : shared.sides) {
@@ -232,7 +242,7 @@ final class SumWorker extends Worker {
     private void multiply(RowBlock block, int part, boolean resume) {
         long start = System.nanoTime();
         Matrix a = part == plan.rank() ? shared.a : memory.input(part, shared.state.call);
-        Matrix[] sums = shared.columns[OperatorMemory.half(shared.state.call)];
+        Matrix[] sums = shared.columns(Reduction.PARTIAL);
         long row = firstRow(block);
         for (int i = 0; i < sums.length; i++) {
             PackedB side = shared.sides[part][i];
@@ -268,7 +278,7 @@ final class SumWorker extends Worker {
         fabric.signal(memory.region(), plan.rank(), memory.multipliedAt(tag), call);
         if (shared.endsHere(tag)) {
             if (shared.all || block.source() == plan.rank()) {
-                finish(block, memory.sums(Reduction.PARTIAL, call), Reduction.PARTIAL);
+                finish(block, Reduction.PARTIAL);
             }
             fabric.signal(memory.region(), plan.rank(), memory.wholeAt(tag), call);
         }
@@ -295,10 +305,10 @@ final class SumWorker extends Worker {
         int tag = plan.chunks().tag(block.source(), block.firstChunk());
         if (memory.arrives(Reduction.WHOLE, tag)) {
             awaitChunk(Reduction.WHOLE, block);
-            finish(block, memory.sums(Reduction.WHOLE, call), Reduction.WHOLE);
+            finish(block, Reduction.WHOLE);
         } else {
             add(block, tag);
-            finish(block, memory.sums(Reduction.PARTIAL, call), Reduction.PARTIAL);
+            finish(block, Reduction.PARTIAL);
             fabric.signal(memory.region(), plan.rank(), memory.wholeAt(tag), call);
         }
         return true;
@@ -389,23 +399,24 @@ final class SumWorker extends Worker {
         return part(rank).offset(row - memory.firstRow(slotOf(rank)), 0);
     }
 
-    /** Rounds whole sums into the results. */
-    private void finish(RowBlock block, Matrix sums, int slot) {
+    /** Makes rows of the results out of whole sums in a slot. */
+    private void finish(RowBlock block, int slot) {
         if (shared.state.view == View.COMM_ONLY) {
             return;
         }
-        for (long row = firstRow(block); row < firstRow(block) + block.rows(); row++) {
-            long firstCol = 0;
-            for (Matrix result : shared.results) {
-                converter.narrow(
-                        sums.data(),
-                        sums.offset(row - memory.firstRow(slot), firstCol),
-                        result.cols(),
-                        result,
-                        row - shared.firstResultRow(),
-                        0);
-                firstCol += result.cols();
-            }
+        Matrix[] sums = shared.columns(slot);
+        Matrix[] results = shared.results;
+        for (int i = 0; i < results.length; i++) {
+            epilogue.apply(
+                    i,
+                    sums[i],
+                    results.length < sums.length ? sums[i + 1] : null,
+                    firstRow(block) - memory.firstRow(slot),
+                    block.rows(),
+                    0,
+                    results[i].cols(),
+                    results[i],
+                    firstRow(block) - shared.firstResultRow());
         }
         fabric.worked();
     }

@@ -9,9 +9,11 @@ import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -50,6 +52,35 @@ class AllocationTest {
                                     .keepGathered()
                                     .prepare()) {
                         awaitCleanWindow(fabric, op, problem, algorithm);
+                    }
+                });
+    }
+
+    @Test
+    void callsWithAnEpilogueAllocateNothing() {
+        Arena arena = Arena.ofAuto();
+        Problem problem = Problem.create(arena, Shards.of(20, 0, 13), 40, 30, DType.BF16, 3);
+        Matrix bias = Matrix.allocate(arena, DType.FP32, 1, 30);
+        Matrix residual = Matrix.allocate(arena, DType.BF16, 33, 30);
+        Ranks.run(
+                3,
+                fabric -> {
+                    try (AllGatherMatmul op =
+                            problem.on(fabric)
+                                    .b(problem.b())
+                                    .output(DType.BF16)
+                                    .algorithm(Algorithm.RING)
+                                    .computeWorkers(2)
+                                    .chunkRows(4)
+                                    .epilogue(
+                                            Epilogue.none()
+                                                    .bias(bias)
+                                                    .gelu()
+                                                    .swiglu()
+                                                    .geluTanh()
+                                                    .residual(residual))
+                                    .prepare()) {
+                        awaitCleanWindow(fabric, op, problem, Algorithm.RING);
                     }
                 });
     }

@@ -185,6 +185,76 @@ class MatmulReduceTest {
         return c;
     }
 
+    /** Each rank's rows of what the same epilogue makes of the whole sums. */
+    @Test
+    void epiloguesAreAppliedToWholeSums() {
+        int ranks = 3;
+        Shards rows = Shards.of(17, 0, 30);
+        Shards inner = Shards.of(20, 31, 9);
+        long n = 24;
+        try (Arena arena = Arena.ofShared();
+                World world = World.threads(ranks)) {
+            Matrix a = normal(arena, DType.BF16, rows.totalRows(), inner.totalRows(), 0);
+            Matrix gate = normal(arena, DType.BF16, inner.totalRows(), n, 1);
+            Matrix up = normal(arena, DType.BF16, inner.totalRows(), n, 2);
+            Matrix bias = normal(arena, DType.FP32, 1, n, 3);
+            Matrix residual = normal(arena, DType.BF16, rows.totalRows(), n, 4);
+            world.run(
+                    fabric -> {
+                        int rank = fabric.rank();
+                        for (Reduction reduction : List.of(Reduction.DIRECT, Reduction.CHAIN)) {
+                            for (boolean all : new boolean[] {false, true}) {
+                                long first = all ? 0 : rows.firstRow(rank);
+                                long count = all ? rows.totalRows() : rows.rows(rank);
+                                Epilogue steps =
+                                        Epilogue.none()
+                                                .swiglu()
+                                                .bias(bias)
+                                                .geluTanh()
+                                                .residual(residual.rows(first, count));
+                                long from = inner.firstRow(rank);
+                                long own = inner.rows(rank);
+                                try (Operator<Matrix> operator =
+                                        builder(fabric, all)
+                                                .a(rows, inner, DType.BF16)
+                                                .b(gate.rows(from, own))
+                                                .b(up.rows(from, own))
+                                                .engine("portable")
+                                                .algorithm(reduction)
+                                                .chunkRows(7)
+                                                .epilogue(steps)
+                                                .prepare()) {
+                                    Matrix found =
+                                            operator.call(a.block(0, a.rows(), from, own))
+                                                    .product();
+                                    Matrix expected = Matrix.allocate(arena, DType.BF16, count, n);
+                                    var finish = new PreparedEpilogue(steps, List.of(n, n), count);
+                                    finish.begin();
+                                    finish.new Scratch()
+                                            .apply(
+                                                    0,
+                                                    product(arena, a, gate).rows(first, count),
+                                                    product(arena, a, up).rows(first, count),
+                                                    0,
+                                                    count,
+                                                    0,
+                                                    n,
+                                                    expected,
+                                                    0);
+                                    assertTrue(expected.bitwiseEquals(found), reduction.label());
+                                }
+                            }
+                        }
+                    });
+        }
+    }
+
+    private static Matrix normal(Arena arena, DType type, long rows, long cols, int stream) {
+        Matrix matrix = Matrix.allocate(arena, type, rows, cols);
+        new NormalData(5, stream).fill(matrix);
+        return matrix;
+    }
+
     @Test
     void viewsAndStartWork() {
         try (Arena arena = Arena.ofShared();

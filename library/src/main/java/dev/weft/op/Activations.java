@@ -1,0 +1,204 @@
+package dev.weft.op;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Activation functions of fp32 values, the same bits on every machine: computed in float64 with
+ * nothing but operations that IEEE 754 defines exactly, and rounded once. Not {@link Math#exp} and
+ * the like, which may differ from machine to machine. The results are at most 0.6 units in the last
+ * place away from the exact ones, denormal ones included. A NaN gives a NaN, whose bits are
+ * unspecified.
+ *
+ * <p>All three are {@code max(x, -0) - |x| e^-a(|x|) G}: nothing cancels, and for negative x the
+ * small result keeps its digits. Plain loops over arrays, each of which the JIT compiler turns into
+ * vector code. Not for two threads at a time.
+ */
+final class Activations {
+
+    /** Values that are done in one go: all arrays together stay in the nearest cache. */
+    static final int PIECE = 512;
+
+    private static final double LOG2_E = 1.4426950408889634;
+    private static final double LN_2 = 0.6931471805599453;
+
+    /** Added to a number, it leaves the number's nearest integer in the lowest bits. */
+    private static final double ROUNDER = 0x1.8p52;
+
+    private static final long EXPONENT_BIAS = 1023;
+    private static final int MANTISSA_BITS = 52;
+
+    /** From these magnitudes on, results for negative x are below what fp32 can tell from zero. */
+    private static final double FAR_FOR_SILU = 200;
+
+    private static final double FAR_FOR_GELU = 16;
+
+    /** Of the tanh form: 2 sqrt(2 / pi), and that times 0.044715. */
+    private static final double TANH_LINEAR = 1.5957691216057308;
+
+    private static final double TANH_CUBIC = 0.07135481627260025;
+
+    /** Of the fit below. */
+    private static final double MILLS_SHIFT = 3;
+
+    private final double[] x = new double[PIECE];
+    private final double[] magnitudes = new double[PIECE];
+    private final double[] exponents = new double[PIECE];
+    private final double[] scaled = new double[PIECE];
+    private final double[] powers = new double[PIECE];
+    private final long[] bits = new long[PIECE];
+
+    // Bits pass through memory: a loop that reinterprets values one by one becomes no vector code.
+    private final MemorySegment scaledBytes = MemorySegment.ofArray(scaled);
+    private final MemorySegment powersBytes = MemorySegment.ofArray(powers);
+    private final MemorySegment bitsBytes = MemorySegment.ofArray(bits);
+
+    /** The larger of the value and +0: +0 for -0, NaN for NaN. */
+    static void relu(float[] values, int count) {
+        for (int i = 0; i < count; i++) {
+            values[i] = Math.max(values[i], 0f);
+        }
+    }
+
+    /** x / (1 + e^-x); -0 for minus infinity. */
+    void silu(float[] values, int count) {
+        siluOf(values, count);
+        narrow(x, values, count);
+    }
+
+    /** silu(x) times {@code factors}, rounded once. */
+    void siluTimes(float[] values, float[] factors, int count) {
+        siluOf(values, count);
+        widen(factors, scaled, count);
+        multiply(x, scaled, count);
+        narrow(x, values, count);
+    }
+
+    /** x Phi(x), where Phi is the normal distribution function; -0 for minus infinity. */
+    void gelu(float[] values, int count) {
+        widen(values, x, count);
+        magnitudes(x, FAR_FOR_GELU, magnitudes, count);
+        halfSquares(magnitudes, exponents, count);
+        exponential(exponents, count);
+        subtractNormalTail(x, magnitudes, powers, count);
+        narrow(x, values, count);
+    }
+
+    /** x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))); -0 for minus infinity. */
+    void geluTanh(float[] values, int count) {
+        widen(values, x, count);
+        magnitudes(x, FAR_FOR_GELU, magnitudes, count);
+        tanhExponents(magnitudes, exponents, count);
+        exponential(exponents, count);
+        subtractSigmoidTail(x, magnitudes, powers, count);
+        narrow(x, values, count);
+    }
+
+    private void siluOf(float[] values, int count) {
+        widen(values, x, count);
+        magnitudes(x, FAR_FOR_SILU, magnitudes, count);
+        exponential(magnitudes, count);
+        subtractSigmoidTail(x, magnitudes, powers, count);
+    }
+
+    /** Leaves e^-a in {@link #powers}, for a from 0 to 700, with a relative error of 2^-29. */
+    private void exponential(double[] a, int count) {
+        long bytes = (long) count * Double.BYTES;
+        scale(a, scaled, count);
+        MemorySegment.copy(scaledBytes, 0, bitsBytes, 0, bytes);
+        powersOfTwo(bits, count);
+        MemorySegment.copy(bitsBytes, 0, powersBytes, 0, bytes);
+        exponential(a, scaled, powers, count);
+    }
+
+    private static void widen(float[] source, double[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = source[i];
+        }
+    }
+
+    private static void narrow(double[] source, float[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = (float) source[i];
+        }
+    }
+
+    private static void multiply(double[] values, double[] factors, int count) {
+        for (int i = 0; i < count; i++) {
+            values[i] *= factors[i];
+        }
+    }
+
+    private static void magnitudes(double[] x, double most, double[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = Math.min(Math.abs(x[i]), most);
+        }
+    }
+
+    private static void halfSquares(double[] t, double[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = 0.5 * t[i] * t[i];
+        }
+    }
+
+    private static void tanhExponents(double[] t, double[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = t[i] * Math.fma(TANH_CUBIC, t[i] * t[i], TANH_LINEAR);
+        }
+    }
+
+    /** The nearest integer n to -a log2(e), in the lowest bits. */
+    private static void scale(double[] a, double[] target, int count) {
+        for (int i = 0; i < count; i++) {
+            target[i] = Math.fma(-a[i], LOG2_E, ROUNDER);
+        }
+    }
+
+    /** From the lowest bits n the bits of 2^n. */
+    private static void powersOfTwo(long[] bits, int count) {
+        for (int i = 0; i < count; i++) {
+            bits[i] = (bits[i] + EXPONENT_BIAS) << MANTISSA_BITS;
+        }
+    }
+
+    /** 2^n e^r for -a = n ln(2) + r; a least-maximum fit for |r| up to ln(2) / 2. */
+    private static void exponential(double[] a, double[] scaled, double[] powers, int count) {
+        for (int i = 0; i < count; i++) {
+            double r = Math.fma(-LN_2, scaled[i] - ROUNDER, -a[i]);
+            double p = Math.fma(0x1.6ab9524bd976bp-10, r, 0x1.126d1d84d575bp-7);
+            p = Math.fma(p, r, 0x1.55589ac13b096p-5);
+            p = Math.fma(p, r, 0x1.55540a5c88b11p-3);
+            p = Math.fma(p, r, 0x1.fffffaae48d6ep-2);
+            p = Math.fma(p, r, 0x1.0000009c1903fp+0);
+            p = Math.fma(p, r, 0x1.0000000261e41p+0);
+            powers[i] *= p;
+        }
+    }
+
+    /** For negative x the result is -|x| e / (1 + e); for positive x it is x less the same. */
+    private static void subtractSigmoidTail(double[] x, double[] t, double[] e, int count) {
+        for (int i = 0; i < count; i++) {
+            x[i] = Math.max(x[i], -0.0) - t[i] * e[i] / (1 + e[i]);
+        }
+    }
+
+    /**
+     * The tail of the normal distribution beyond t is e^(-t^2 / 2) u P(u) with u = 1 / (3 + t): a
+     * least-maximum fit for t up to 16, with a relative error of 2^-29.9.
+     */
+    private static void subtractNormalTail(double[] x, double[] t, double[] e, int count) {
+        for (int i = 0; i < count; i++) {
+            double u = 1 / (MILLS_SHIFT + t[i]);
+            double p = Math.fma(0x1.9c12592c46e88p+11, u, -0x1.aa27135834303p+12);
+            p = Math.fma(p, u, 0x1.63fead8e00aa8p+12);
+            p = Math.fma(p, u, -0x1.21cf3dfcb5707p+11);
+            p = Math.fma(p, u, 0x1.b7fd8a5b39a3fp+8);
+            p = Math.fma(p, u, -0x1.f31a7c106aea9p+5);
+            p = Math.fma(p, u, 0x1.2c6c3c6d9a45ep+4);
+            p = Math.fma(p, u, 0x1.af3009d191f1ap+2);
+            p = Math.fma(p, u, 0x1.9adfa266c93d5p+1);
+            p = Math.fma(p, u, 0x1.32467da28f779p+0);
+            p = Math.fma(p, u, 0x1.988584c21c25fp-2);
+            x[i] = Math.max(x[i], -0.0) - t[i] * e[i] * u * p;
+        }
+    }
+}

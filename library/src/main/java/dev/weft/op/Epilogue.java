@@ -1,0 +1,284 @@
+package dev.weft.op;
+
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/**
+ * What is done to the elements of a product before they are rounded to its type: a list of steps,
+ * as {@code Epilogue.none().bias(bias).gelu()}. An operator applies it to rows as soon as they are
+ * multiplied, while they are in a near cache.
+ *
+ * <p>Every step takes fp32 values and gives fp32 values, the first one the sums of the product; the
+ * last result is rounded to the output's type. The bits are the same on every machine and for
+ * whatever rows are done at a time (a NaN's own bits excepted). Immutable; any thread may use it.
+ */
+public final class Epilogue {
+
+    /** What a step does. */
+    enum Kind {
+        BIAS("bias"),
+        RELU("relu"),
+        GELU("gelu"),
+        GELU_TANH("gelu-tanh"),
+        SILU("silu"),
+        SWIGLU("swiglu"),
+        RESIDUAL("residual");
+
+        private final String text;
+
+        Kind(String text) {
+            this.text = text;
+        }
+    }
+
+    /**
+     * One step.
+     *
+     * @param operands of a bias one for each product, of a residual one; else none
+     */
+    record Step(Kind kind, List<Supplier<Matrix>> operands) {}
+
+    private static final Epilogue NONE = new Epilogue(List.of());
+
+    private final List<Step> steps;
+
+    private Epilogue(List<Step> steps) {
+        this.steps = steps;
+    }
+
+    /** Nothing but the rounding. */
+    public static Epilogue none() {
+        return NONE;
+    }
+
+    /**
+     * Steps by their names, with commas between: {@code bias}, {@code relu}, {@code gelu}, {@code
+     * gelu-tanh}, {@code silu}, {@code swiglu}, {@code residual}.
+     *
+     * @param bias of {@link #bias}, asked for when an operator is prepared; one for all products
+     * @param residual of {@link #residual(Supplier)}
+     */
+    public static Epilogue parse(String text, Supplier<Matrix> bias, Supplier<Matrix> residual) {
+        Epilogue epilogue = NONE;
+        for (String name : text.split(",", -1)) {
+            Kind kind =
+                    Arrays.stream(Kind.values())
+                            .filter(known -> known.text.equals(name))
+                            .findFirst()
+                            .orElseThrow(() -> unknown(name, text));
+            epilogue =
+                    epilogue.then(
+                            kind,
+                            switch (kind) {
+                                case BIAS -> List.of(bias);
+                                case RESIDUAL -> List.of(residual);
+                                default -> List.of();
+                            });
+        }
+        return epilogue;
+    }
+
+    private static IllegalArgumentException unknown(String name, String text) {
+        String known =
+                Arrays.stream(Kind.values()).map(k -> k.text).collect(Collectors.joining(", "));
+        return new IllegalArgumentException(
+                "epilogue '%s' has a step '%s': expected steps of %s, with commas between"
+                        .formatted(text, name, known));
+    }
+
+    /** Adds a value to each column of the only product. */
+    public Epilogue bias(float... values) {
+        return bias(Matrix.copyOf(Arena.ofAuto(), new float[][] {values}));
+    }
+
+    /**
+     * Adds a value to each column.
+     *
+     * @param ofEachB [1, N] of any type, one for each B, or one for all; after {@link #swiglu} for
+     *     what it has left. They are read when an operator is prepared, and may be freed afterwards
+     */
+    public Epilogue bias(Matrix... ofEachB) {
+        return then(
+                Kind.BIAS,
+                Arrays.stream(ofEachB).<Supplier<Matrix>>map(matrix -> () -> matrix).toList());
+    }
+
+    /** The larger of the value and zero: +0 for -0, NaN for NaN. */
+    public Epilogue relu() {
+        return then(Kind.RELU, List.of());
+    }
+
+    /** x Phi(x), where Phi is the normal distribution function: the form with erf. */
+    public Epilogue gelu() {
+        return then(Kind.GELU, List.of());
+    }
+
+    /** x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). */
+    public Epilogue geluTanh() {
+        return then(Kind.GELU_TANH, List.of());
+    }
+
+    /** x / (1 + e^-x). */
+    public Epilogue silu() {
+        return then(Kind.SILU, List.of());
+    }
+
+    /** silu(gate) x up: makes one product of two, of Bs with as many columns, gate first. */
+    public Epilogue swiglu() {
+        return then(Kind.SWIGLU, List.of());
+    }
+
+    /**
+     * Adds a matrix of the result's shape, of any type. It is read while a call runs: to add
+     * another one in the next call, write it there before that starts.
+     */
+    public Epilogue residual(Matrix matrix) {
+        Objects.requireNonNull(matrix, "matrix");
+        return residual(() -> matrix);
+    }
+
+    /**
+     * Adds the matrix that {@code ofThisCall} names as a call starts, of the result's shape and any
+     * type. It is asked by the thread that starts the call, and by {@code prepare()} too. The
+     * matrix is read until the call has ended.
+     */
+    public Epilogue residual(Supplier<Matrix> ofThisCall) {
+        return then(Kind.RESIDUAL, List.of(ofThisCall));
+    }
+
+    private Epilogue then(Kind kind, List<Supplier<Matrix>> operands) {
+        if (steps.stream().anyMatch(step -> step.kind() == kind)) {
+            throw new IllegalArgumentException(
+                    "epilogue '%s,%s' has two steps '%s': expected one of each kind"
+                            .formatted(this, kind.text, kind.text));
+        }
+        List<Step> more = new ArrayList<>(steps);
+        more.add(new Step(kind, List.copyOf(operands)));
+        return new Epilogue(List.copyOf(more));
+    }
+
+    /** Whether there are no steps. */
+    public boolean isNone() {
+        return steps.isEmpty();
+    }
+
+    List<Step> steps() {
+        return steps;
+    }
+
+    /** Whether one result is made of two products. */
+    boolean joins() {
+        return steps.stream().anyMatch(step -> step.kind() == Kind.SWIGLU);
+    }
+
+    /** By which ranks compare their epilogues: a digit for each step. */
+    long number() {
+        return steps.stream()
+                .mapToLong(s -> s.kind().ordinal() + 1)
+                .reduce(0, (n, d) -> 10 * n + d);
+    }
+
+    /** What {@link #number} is, in words, for messages. */
+    static String numberText() {
+        return Arrays.stream(Kind.values())
+                .map(kind -> kind.ordinal() + 1 + " " + kind.text)
+                .collect(Collectors.joining(", ", "the epilogue (digits: ", ")"));
+    }
+
+    /**
+     * Refuses what does not fit the products.
+     *
+     * @param columns N of each B
+     * @param rows of the result on this rank
+     */
+    void check(List<Long> columns, long rows) {
+        List<Long> left = columns;
+        for (Step step : steps) {
+            switch (step.kind()) {
+                case BIAS -> checkBias(step, left);
+                case SWIGLU -> {
+                    if (left.size() != 2 || !left.get(0).equals(left.get(1))) {
+                        throw misfit("swiglu of products with N = " + left, "two of the same N");
+                    }
+                    left = left.subList(0, 1);
+                }
+                case RESIDUAL -> {
+                    if (left.size() != 1) {
+                        throw misfit("a residual for %d products".formatted(left.size()), "one");
+                    }
+                    checkResidual(step.operands().getFirst().get(), rows, left.getFirst());
+                }
+                default -> {}
+            }
+        }
+    }
+
+    private void checkBias(Step step, List<Long> columns) {
+        int count = step.operands().size();
+        if (count != 1 && count != columns.size()) {
+            throw misfit(
+                    "%d biases for %d products".formatted(count, columns.size()),
+                    "one for each, or one for all");
+        }
+        for (int i = 0; i < columns.size(); i++) {
+            Matrix bias = operand(step, i).get();
+            if (bias == null || bias.rows() != 1 || bias.cols() != columns.get(i)) {
+                throw misfit(
+                        "bias of product %d is %s".formatted(i, text(bias)),
+                        "[1, %d]".formatted(columns.get(i)));
+            }
+        }
+    }
+
+    /** Of a bias: that of one product. */
+    private static Supplier<Matrix> operand(Step step, int product) {
+        return step.operands().get(step.operands().size() == 1 ? 0 : product);
+    }
+
+    /** Refuses a residual of a call that is not [rows, columns], or that workers cannot read. */
+    void checkResidual(Matrix residual, long rows, long columns) {
+        boolean fits =
+                residual != null
+                        && residual.rows() == rows
+                        && residual.cols() == columns
+                        && residual.data().isAccessibleBy(OTHER_THREAD);
+        if (!fits) {
+            throw misfit(
+                    "residual is " + text(residual),
+                    "[%d, %d], in memory that any thread may read".formatted(rows, columns));
+        }
+    }
+
+    private static final Thread OTHER_THREAD = new Thread();
+
+    private static String text(Matrix matrix) {
+        return matrix == null ? "null" : matrix.describe();
+    }
+
+    private IllegalArgumentException misfit(String what, String right) {
+        return new IllegalArgumentException(
+                "epilogue '%s': %s: expected %s".formatted(this, what, right));
+    }
+
+    /** A step's bias of product {@code product}, as fp32. */
+    static float[] biasOf(Step step, int product) {
+        Matrix bias = operand(step, product).get();
+        float[] values = new float[Math.toIntExact(bias.cols())];
+        for (int col = 0; col < values.length; col++) {
+            values[col] = bias.get(0, col);
+        }
+        return values;
+    }
+
+    /** The names of the steps, as {@link #parse} reads them; empty where there are none. */
+    @Override
+    public String toString() {
+        return steps.stream().map(step -> step.kind().text).collect(Collectors.joining(","));
+    }
+}

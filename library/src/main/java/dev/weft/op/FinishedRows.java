@@ -1,0 +1,104 @@
+package dev.weft.op;
+
+import dev.weft.gemm.Gemm;
+import dev.weft.gemm.Scratch;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * Multiplies rows with an epilogue: sums of a block go to fp32 memory that is used again and again,
+ * and from there, finished, to the product. Allocates nothing in a call. For one thread.
+ */
+final class FinishedRows {
+
+    /**
+     * Columns at a time: as few as products allow without loss, so that sums are near when they are
+     * finished.
+     */
+    private static final long COLS = 1024;
+
+    private static final long ALIGNMENT_BYTES = 64;
+
+    private final Gemm gemm;
+    private final Scratch scratch;
+    private final List<Product> products;
+    private final PreparedEpilogue.Scratch epilogue;
+    private final long stepRows;
+    private final long stepCols;
+
+    /** By product; of all of them in the same memory. */
+    private final Matrix[] sums;
+
+    private final Matrix[] seconds;
+
+    /**
+     * @param mostRows that are multiplied at a time
+     */
+    FinishedRows(
+            PreparedEpilogue epilogue,
+            Gemm gemm,
+            Scratch scratch,
+            List<Product> products,
+            long mostRows,
+            Arena arena) {
+        this.gemm = gemm;
+        this.scratch = scratch;
+        this.products = products;
+        this.epilogue = epilogue.new Scratch();
+        this.stepRows = Math.clamp(mostRows, 1, gemm.blockRows());
+        this.stepCols = Math.ceilDiv(COLS, gemm.colQuantum()) * gemm.colQuantum();
+        long widest = products.stream().mapToLong(product -> product.b().n()).max().orElse(0);
+        this.sums = sums(widest, arena);
+        boolean joins = products.stream().anyMatch(product -> product.second() != null);
+        this.seconds = joins ? sums(widest, arena) : new Matrix[products.size()];
+    }
+
+    private Matrix[] sums(long widest, Arena arena) {
+        long bytes = Matrix.contiguousBytes(DType.FP32, stepRows, widest);
+        MemorySegment memory = arena.allocate(bytes, ALIGNMENT_BYTES);
+        return products.stream()
+                .map(product -> Matrix.of(memory, DType.FP32, stepRows, product.b().n()))
+                .toArray(Matrix[]::new);
+    }
+
+    /** As {@link Gemm#multiply} does, for all of a result's right-hand sides. */
+    void multiply(
+            int product,
+            Matrix a,
+            long aRow,
+            long rows,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow) {
+        for (long row = 0; row < rows; row += stepRows) {
+            long height = Math.min(stepRows, rows - row);
+            for (long col = 0; col < cols; col += stepCols) {
+                long width = Math.min(stepCols, cols - col);
+                block(product, a, aRow + row, height, firstCol + col, width, c, cRow + row);
+            }
+        }
+    }
+
+    private void block(
+            int product,
+            Matrix a,
+            long aRow,
+            long rows,
+            long firstCol,
+            long cols,
+            Matrix c,
+            long cRow) {
+        Product sides = products.get(product);
+        Matrix first = sums[product];
+        Matrix second = seconds[product];
+        gemm.multiply(a, aRow, rows, sides.b(), firstCol, cols, first, 0, scratch);
+        if (second != null) {
+            gemm.multiply(a, aRow, rows, sides.second(), firstCol, cols, second, 0, scratch);
+        }
+        epilogue.apply(product, first, second, 0, rows, firstCol, cols, c, cRow);
+    }
+}
