@@ -120,7 +120,8 @@ final class ComputeWorker extends Worker {
         return plan.consumption().stream().mapToLong(RowBlock::rows).max().orElse(0);
     }
 
-    private static long[] firstCols(long n, Gemm gemm, int parts) {
+    /** Where parts of N columns begin, and N. */
+    static long[] firstCols(long n, Gemm gemm, int parts) {
         long quanta = Math.ceilDiv(n, gemm.colQuantum());
         return LongStream.rangeClosed(0, parts)
                 .map(part -> Math.min(n, quanta * part / parts * gemm.colQuantum()))

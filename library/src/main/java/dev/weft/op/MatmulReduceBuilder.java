@@ -444,7 +444,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                             shape.results(),
                             shape.epilogue(),
                             added(plans.getFirst()),
-                            all);
+                            all,
+                            shape.workers());
             return maker.apply(
                     new ReduceOperator.Parts(
                             fabric,

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
  * Multiplies row blocks in the plan's order, each on top of the sums that arrive for it, and raises
@@ -37,6 +38,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * flag, which the lane that brings them raises by a release.
  */
 final class SumWorker extends Worker {
+
+    private static final long LEAST_PART_COLS = 64;
 
     private final Shared shared;
     private final RankPlan plan;
@@ -85,8 +88,15 @@ final class SumWorker extends Worker {
         /** By chunk of its own: that this rank has multiplied it. */
         private final Awaited[] multiplied;
 
+        /** Where the parts of each right-hand side's columns begin, and N. */
+        final long[][] firstCols;
+
+        final int columnParts;
         final AtomicInteger nextWhole = new AtomicInteger();
         final AtomicInteger unmultiplied = new AtomicInteger();
+
+        /** By block: the parts of its columns that are not multiplied. */
+        private final AtomicIntegerArray partsLeft;
 
         Shared(
                 RankPlan plan,
@@ -97,7 +107,8 @@ final class SumWorker extends Worker {
                 Matrix[] results,
                 PreparedEpilogue epilogue,
                 int[] added,
-                boolean all) {
+                boolean all,
+                int workers) {
             this.plan = plan;
             this.fabric = fabric;
             this.memory = memory;
@@ -127,8 +138,24 @@ final class SumWorker extends Worker {
                     }
                 }
             }
+            this.partsLeft = new AtomicIntegerArray(plan.consumption().size());
+            this.columnParts = columnParts(workers);
+            this.firstCols =
+                    Arrays.stream(own)
+                            .map(side -> ComputeWorker.firstCols(side.n(), gemm, columnParts))
+                            .toArray(long[][]::new);
             this.multiplied = new Awaited[plan.chunks().count(plan.rank())];
             Arrays.setAll(multiplied, c -> Awaited.chunk(plan.rank(), plan.rank(), c).within(1));
+        }
+
+        /** As few as give every worker a piece, where they are not too narrow for that. */
+        private int columnParts(int workers) {
+            int parts = 1;
+            while (parts * plan.consumption().size() < workers
+                    && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
+                parts *= 2;
+            }
+            return parts;
         }
 
         private List<RowBlock> whole() {
@@ -155,6 +182,9 @@ final class SumWorker extends Worker {
             state.nextPiece[0].set(0);
             nextWhole.set(0);
             unmultiplied.set(plan.consumption().size());
+            for (int i = 0; i < partsLeft.length(); i++) {
+                partsLeft.set(i, columnParts);
+            }
         }
 
         /** The first row of C that the results hold. */
@@ -193,7 +223,7 @@ final class SumWorker extends Worker {
 
     /** A wait and a product per block and rank, a wait per rank and a sum for what is whole. */
     private static int spans(Shared shared) {
-        return (2 + 2 * shared.plan.ranks()) * shared.plan.consumption().size()
+        return (2 + 2 * shared.plan.ranks()) * shared.plan.consumption().size() * shared.columnParts
                 + (2 + shared.plan.ranks()) * shared.whole.length;
     }
 
@@ -202,11 +232,18 @@ final class SumWorker extends Worker {
         log.clear();
         List<RowBlock> order = plan.consumption();
         AtomicInteger next = shared.state.nextPiece[0];
-        for (int i = next.getAndIncrement(); i < order.size(); i = next.getAndIncrement()) {
+        int parts = shared.columnParts;
+        int pieces = order.size() * parts;
+        for (int i = next.getAndIncrement(); i < pieces; i = next.getAndIncrement()) {
             while (finishNext(false)) {
                 // Rows that are whole are finished while they are near.
             }
-            multiply(order.get(i));
+            multiply(order.get(i / parts), i % parts);
+            // The last one acquires what the others have released.
+            boolean last = shared.partsLeft.decrementAndGet(i / parts) == 0;
+            if (last && shared.state.view != View.COMPUTE_ONLY) {
+                multiplied(order.get(i / parts));
+            }
         }
         if (shared.state.view != View.COMPUTE_ONLY) {
             while (finishNext(true)) {
@@ -215,7 +252,7 @@ final class SumWorker extends Worker {
         }
     }
 
-    private void multiply(RowBlock block) {
+    private void multiply(RowBlock block, int columns) {
         int source = block.source();
         int tag = plan.chunks().tag(source, block.firstChunk());
         boolean resume = memory.arrives(Reduction.PARTIAL, tag);
@@ -230,29 +267,26 @@ final class SumWorker extends Worker {
                 if (r != plan.rank() && shared.state.view != View.COMPUTE_ONLY) {
                     awaitStart(r, block);
                 }
-                multiply(block, r, resume || r > from);
+                multiply(block, columns, r, resume || r > from);
             }
-        }
-        if (shared.state.view != View.COMPUTE_ONLY) {
-            multiplied(block, tag);
         }
     }
 
-    /** On top of what is there, over the part of K that {@code part} has. */
-    private void multiply(RowBlock block, int part, boolean resume) {
+    /** On top of what is there, some of the columns, over the part of K that {@code part} has. */
+    private void multiply(RowBlock block, int columns, int part, boolean resume) {
         long start = System.nanoTime();
         Matrix a = part == plan.rank() ? shared.a : memory.input(part, shared.state.call);
         Matrix[] sums = shared.columns(Reduction.PARTIAL);
         long row = firstRow(block);
         for (int i = 0; i < sums.length; i++) {
-            PackedB side = shared.sides[part][i];
+            long firstCol = shared.firstCols[i][columns];
             gemm.multiply(
                     a,
                     row,
                     block.rows(),
-                    side,
-                    0,
-                    side.n(),
+                    shared.sides[part][i],
+                    firstCol,
+                    shared.firstCols[i][columns + 1] - firstCol,
                     resume,
                     sums[i],
                     row - memory.firstRow(Reduction.PARTIAL),
@@ -262,10 +296,10 @@ final class SumWorker extends Worker {
         log.add(Timeline.Kind.COMPUTE, block.source(), part, block.firstRow(), block.rows(), start);
     }
 
-    private void multiplied(RowBlock block, int tag) {
+    private void multiplied(RowBlock block) {
         boolean productFirst = plan.pacing().gatherFirst();
         if (!productFirst) {
-            raise(block, tag);
+            raise(block, plan.chunks().tag(block.source(), block.firstChunk()));
         } else if (shared.unmultiplied.decrementAndGet() == 0) {
             for (RowBlock each : plan.consumption()) {
                 raise(each, plan.chunks().tag(each.source(), each.firstChunk()));
