@@ -443,7 +443,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                             shape.packed(),
                             shape.results(),
                             shape.epilogue(),
-                            added(plans.getFirst()),
                             all,
                             shape.workers());
             return maker.apply(
@@ -459,15 +458,5 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                     .close();
             throw e;
         }
-    }
-
-    /** Whose sums an owner adds up: all that have a part of K, or the first where none has. */
-    private int[] added(RankPlan plan) {
-        Reduction reduction = Reduction.of(plan.name());
-        if (reduction.order() != Order.BY_RANK) {
-            return new int[0];
-        }
-        int[] having = IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).toArray();
-        return having.length == 0 ? new int[] {0} : having;
     }
 }

@@ -26,6 +26,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.stream.IntStream;
 
 /**
  * Multiplies row blocks in the plan's order, each on top of the sums that arrive for it, and raises
@@ -71,10 +72,13 @@ final class SumWorker extends Worker {
         /** A of the call, where the caller has it, or its place in memory. */
         Matrix a;
 
+        /** What is multiplied, in order. */
+        final RowBlock[] order;
+
         /** Rows to finish, in the order in which they become whole. */
         final RowBlock[] whole;
 
-        /** Whose sums are added up, in order; empty where they arrive as one. */
+        /** Whose sums of own rows are added up, in order; empty where there is nothing to add. */
         final int[] added;
 
         /** By tag: whether sums of this rank go on to another one. */
@@ -106,7 +110,6 @@ final class SumWorker extends Worker {
                 PackedB[][] sides,
                 Matrix[] results,
                 PreparedEpilogue epilogue,
-                int[] added,
                 boolean all,
                 int workers) {
             this.plan = plan;
@@ -116,9 +119,10 @@ final class SumWorker extends Worker {
             this.gemm = gemm;
             this.sides = sides;
             this.results = results;
+            this.order = plan.consumption().toArray(RowBlock[]::new);
             this.all = all;
             this.epilogue = epilogue;
-            this.added = added;
+            this.added = added();
             this.whole = whole().toArray(RowBlock[]::new);
             this.sent = new boolean[plan.chunks().total()];
             for (Lane lane : plan.lanes()) {
@@ -138,7 +142,7 @@ final class SumWorker extends Worker {
                     }
                 }
             }
-            this.partsLeft = new AtomicIntegerArray(plan.consumption().size());
+            this.partsLeft = new AtomicIntegerArray(order.length);
             this.columnParts = columnParts(workers);
             this.firstCols =
                     Arrays.stream(own)
@@ -151,11 +155,29 @@ final class SumWorker extends Worker {
         /** As few as give every worker a piece, where they are not too narrow for that. */
         private int columnParts(int workers) {
             int parts = 1;
-            while (parts * plan.consumption().size() < workers
+            while (parts * order.length < workers
                     && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
                 parts *= 2;
             }
             return parts;
+        }
+
+        /** The ranks whose sums of own rows arrive by themselves, and this one among them. */
+        private int[] added() {
+            int own = plan.rank();
+            int[] others =
+                    IntStream.range(0, plan.ranks())
+                            .filter(r -> plan.chunks().count(own) > 0)
+                            .filter(
+                                    r ->
+                                            memory.arrives(
+                                                    Reduction.slotOf(r), plan.chunks().tag(own, 0)))
+                            .toArray();
+            boolean multiplies =
+                    plan.consumption().stream().anyMatch(block -> block.source() == own);
+            return others.length == 0 || !multiplies
+                    ? others
+                    : IntStream.concat(Arrays.stream(others), IntStream.of(own)).sorted().toArray();
         }
 
         private List<RowBlock> whole() {
@@ -181,7 +203,7 @@ final class SumWorker extends Worker {
         void begin() {
             state.nextPiece[0].set(0);
             nextWhole.set(0);
-            unmultiplied.set(plan.consumption().size());
+            unmultiplied.set(order.length);
             for (int i = 0; i < partsLeft.length(); i++) {
                 partsLeft.set(i, columnParts);
             }
@@ -223,26 +245,26 @@ final class SumWorker extends Worker {
 
     /** A wait and a product per block and rank, a wait per rank and a sum for what is whole. */
     private static int spans(Shared shared) {
-        return (2 + 2 * shared.plan.ranks()) * shared.plan.consumption().size() * shared.columnParts
+        return (2 + 2 * shared.plan.ranks()) * shared.order.length * shared.columnParts
                 + (2 + shared.plan.ranks()) * shared.whole.length;
     }
 
     @Override
     public void run() {
         log.clear();
-        List<RowBlock> order = plan.consumption();
+        RowBlock[] order = shared.order;
         AtomicInteger next = shared.state.nextPiece[0];
         int parts = shared.columnParts;
-        int pieces = order.size() * parts;
+        int pieces = order.length * parts;
         for (int i = next.getAndIncrement(); i < pieces; i = next.getAndIncrement()) {
             while (finishNext(false)) {
                 // Rows that are whole are finished while they are near.
             }
-            multiply(order.get(i / parts), i % parts);
+            multiply(order[i / parts], i % parts);
             // The last one acquires what the others have released.
             boolean last = shared.partsLeft.decrementAndGet(i / parts) == 0;
             if (last && shared.state.view != View.COMPUTE_ONLY) {
-                multiplied(order.get(i / parts));
+                multiplied(order[i / parts]);
             }
         }
         if (shared.state.view != View.COMPUTE_ONLY) {
@@ -301,7 +323,7 @@ final class SumWorker extends Worker {
         if (!productFirst) {
             raise(block, plan.chunks().tag(block.source(), block.firstChunk()));
         } else if (shared.unmultiplied.decrementAndGet() == 0) {
-            for (RowBlock each : plan.consumption()) {
+            for (RowBlock each : shared.order) {
                 raise(each, plan.chunks().tag(each.source(), each.firstChunk()));
             }
         }

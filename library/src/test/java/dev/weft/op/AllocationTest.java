@@ -7,6 +7,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -51,7 +52,8 @@ class AllocationTest {
                                     .chunkRows(4)
                                     .keepGathered()
                                     .prepare()) {
-                        awaitCleanWindow(fabric, op, problem, algorithm);
+                        awaitCleanWindow(
+                                fabric, op, problem.shard(fabric.rank()), algorithm.label());
                     }
                 });
     }
@@ -80,17 +82,42 @@ class AllocationTest {
                                                     .geluTanh()
                                                     .residual(residual))
                                     .prepare()) {
-                        awaitCleanWindow(fabric, op, problem, Algorithm.RING);
+                        awaitCleanWindow(fabric, op, problem.shard(fabric.rank()), "ring");
+                    }
+                });
+    }
+
+    @ParameterizedTest
+    @EnumSource(Reduction.class)
+    void callsThatReduceAllocateNothing(Reduction reduction) {
+        Arena arena = Arena.ofAuto();
+        Shards rows = Shards.of(20, 0, 13);
+        Matrix a = Matrix.allocate(arena, DType.BF16, 33, 10);
+        Matrix b = Matrix.allocate(arena, DType.BF16, 10, 300);
+        Ranks.run(
+                3,
+                fabric -> {
+                    try (MatmulAllReduce op =
+                            MatmulAllReduce.on(fabric)
+                                    .a(rows, Shards.even(30, 3), DType.BF16)
+                                    .b(b)
+                                    .algorithm(reduction)
+                                    .engine("portable")
+                                    .computeWorkers(2)
+                                    .splitsPerRank(3)
+                                    .epilogue(Epilogue.none().silu())
+                                    .prepare()) {
+                        awaitCleanWindow(fabric, op, a, reduction.label());
                     }
                 });
     }
 
     private static void awaitCleanWindow(
-            Fabric fabric, AllGatherMatmul op, Problem problem, Algorithm algorithm) {
+            Fabric fabric, Operator<Matrix> op, Matrix shard, String what) {
         long[] threads = ownThreads(fabric.rank());
         long least = Long.MAX_VALUE;
         for (int window = 0; window < MOST_WINDOWS; window++) {
-            long bytes = measure(op, problem, fabric.rank(), threads);
+            long bytes = measure(op, shard, threads);
             // All ranks together: they must make the same calls.
             least = Math.min(least, Arrays.stream(fabric.exchange(bytes)).sum());
             if (least <= TOLERATED_BYTES) {
@@ -99,12 +126,7 @@ class AllocationTest {
         }
         assertTrue(
                 least <= TOLERATED_BYTES,
-                algorithm.label()
-                        + ": "
-                        + CALLS_PER_WINDOW
-                        + " calls allocated "
-                        + least
-                        + " bytes at least");
+                what + ": " + CALLS_PER_WINDOW + " calls allocated " + least + " bytes at least");
     }
 
     /** The rank's caller, lanes and compute workers. */
@@ -124,8 +146,7 @@ class AllocationTest {
         return ids;
     }
 
-    private static long measure(AllGatherMatmul op, Problem problem, int rank, long[] threads) {
-        var shard = problem.shard(rank);
+    private static long measure(Operator<Matrix> op, Matrix shard, long[] threads) {
         long looking = allocated(threads);
         long before = allocated(threads);
         looking = before - looking;
