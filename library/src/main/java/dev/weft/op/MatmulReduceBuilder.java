@@ -38,7 +38,7 @@ import java.util.stream.IntStream;
 public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
 
     /** Of a block that is handed on: fewer start sooner, more are multiplied faster. */
-    private static final long[] BLOCK_ROWS = {64, 128, 256};
+    private static final long[] BLOCK_ROWS = {32, 64, 128};
 
     private final Transport fabric;
     private final boolean all;
@@ -404,7 +404,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                 long count =
                         each == Reduction.DIRECT
                                 ? Cut.blockRows(rows, takers, quantum, most)
-                                : BLOCK_ROWS[1];
+                                : BLOCK_ROWS[BLOCK_ROWS.length - 1];
                 candidates.add(Candidate.of(writer, new Cut(count, 0, 0), 0, 1));
             }
         }
