@@ -120,7 +120,8 @@ public final class RecordReader {
                 json.flag("transposeB"),
                 json.text("data"),
                 json.whole("seed"),
-                lists);
+                lists,
+                json.textOrNull("epilogue"));
     }
 
     private static void checkLists(JsonObject json, String lists, int ranks, int groups) {

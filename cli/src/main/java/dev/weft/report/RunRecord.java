@@ -87,6 +87,8 @@ public record RunRecord(
      *
      * @param replicaGroups the ranks of each group, as {@link ReplicaGroups#parse} reads them; null
      *     where all ranks are in equal groups of consecutive ones
+     * @param epilogue steps done to the elements of the product, with commas between; null where
+     *     there are none
      */
     public record Problem(
             int ranks,
@@ -101,7 +103,8 @@ public record RunRecord(
             boolean transposeB,
             String data,
             long seed,
-            String replicaGroups) {
+            String replicaGroups,
+            String epilogue) {
 
         /** What {@link #replicaGroups} says of groups in a world. */
         public static String lists(ReplicaGroups groups, int ranks) {

@@ -198,6 +198,7 @@ public final class RunView {
                         problem.bDtype(),
                         problem.outDtype()),
                 new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")),
+                new Detail("Epilogue", problem.epilogue() == null ? "none" : problem.epilogue()),
                 new Detail("Data", problem.data() + ", seed " + problem.seed()),
                 new Detail("Shards", shards()),
                 detail(

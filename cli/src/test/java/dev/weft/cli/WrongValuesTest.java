@@ -100,6 +100,7 @@ class WrongValuesTest {
                     Map.entry("--hostfile", Kind.READ_FILE),
                     Map.entry("--mpi-args", Kind.TEXT),
                     Map.entry("--engine", Kind.WORD),
+                    Map.entry("--epilogue", Kind.WORD),
                     Map.entry("--base-m", Kind.COUNT),
                     Map.entry("--base-n", Kind.COUNT),
                     Map.entry("--compute-blocks", Kind.COUNT),

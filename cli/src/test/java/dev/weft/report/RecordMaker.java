@@ -149,6 +149,7 @@ public final class RecordMaker {
                         false,
                         "normal",
                         19,
+                        null,
                         null),
                 new RunRecord.Execution(
                         requested,

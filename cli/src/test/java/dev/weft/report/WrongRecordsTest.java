@@ -224,6 +224,7 @@ class WrongRecordsTest {
                         "peers",
                         "progressCpu",
                         "replicaGroups",
+                        "epilogue",
                         "speedup",
                         "overlapEfficiency",
                         "limitFraction",

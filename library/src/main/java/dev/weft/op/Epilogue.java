@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -45,6 +46,9 @@ public final class Epilogue {
     record Step(Kind kind, List<Supplier<Matrix>> operands) {}
 
     private static final Epilogue NONE = new Epilogue(List.of());
+
+    /** Never started: it stands for the workers where memory may be confined to a thread. */
+    private static final Thread OTHER_THREAD = new Thread();
 
     private final List<Step> steps;
 
@@ -163,6 +167,45 @@ public final class Epilogue {
         return new Epilogue(List.copyOf(more));
     }
 
+    /**
+     * Makes results of whole products at once, as an operator does of rows as they are multiplied:
+     * the same bits. By the calling thread.
+     *
+     * @param sums the products with each B, fp32
+     * @param targets the results, of any type: one for each product, or one where {@link #swiglu}
+     *     joins two; the residual is of the same shape
+     */
+    public void apply(List<Matrix> sums, List<Matrix> targets) {
+        int results = joins() ? 1 : sums.size();
+        if (targets.size() != results) {
+            throw misfit(
+                    "%d products and %d targets".formatted(sums.size(), targets.size()),
+                    results + " targets");
+        }
+        for (int i = 0; i < sums.size(); i++) {
+            checkShapes(sums.get(i), targets.get(joins() ? 0 : i));
+        }
+        List<Long> columns = sums.stream().map(Matrix::cols).toList();
+        PreparedEpilogue prepared = new PreparedEpilogue(this, columns, sums.getFirst().rows());
+        prepared.begin();
+        PreparedEpilogue.Scratch scratch = prepared.new Scratch();
+        for (int i = 0; i < results; i++) {
+            Matrix target = targets.get(i);
+            Matrix second = joins() ? sums.get(1) : null;
+            scratch.apply(i, sums.get(i), second, 0, target.rows(), 0, target.cols(), target, 0);
+        }
+    }
+
+    private void checkShapes(Matrix sums, Matrix target) {
+        if (sums.dtype() != DType.FP32
+                || sums.rows() != target.rows()
+                || sums.cols() != target.cols()) {
+            throw misfit(
+                    "sums %s and a target %s".formatted(sums.describe(), target.describe()),
+                    "fp32 sums, and a target of their shape");
+        }
+    }
+
     /** Whether there are no steps. */
     public boolean isNone() {
         return steps.isEmpty();
@@ -254,8 +297,6 @@ public final class Epilogue {
                     "[%d, %d], in memory that any thread may read".formatted(rows, columns));
         }
     }
-
-    private static final Thread OTHER_THREAD = new Thread();
 
     private static String text(Matrix matrix) {
         return matrix == null ? "null" : matrix.describe();

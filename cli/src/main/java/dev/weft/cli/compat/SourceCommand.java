@@ -268,7 +268,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 run.ownB(),
                 "normal",
                 options.seed,
-                RunRecord.Problem.lists(run.groups(), count));
+                RunRecord.Problem.lists(run.groups(), count),
+                null);
     }
 
     private double flopsPerRank() {

@@ -45,6 +45,9 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     /** What is taken for granted of outputs that no run of Weft has told of. */
     private static final String NO_RUN = DType.FP32.label() + " foreign";
 
+    /** Stands for the kind of data where the outputs are not products as they are. */
+    private static final String EPILOGUE = "epilogue";
+
     /** Rows generated and written in one go by one thread. */
     private static final long SLICE_ROWS = 256;
 
@@ -120,7 +123,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         Set<String> all = new LinkedHashSet<>(own().outputs());
         Set<String> old = Set.copyOf(all);
         all.addAll(outputs);
-        stampOutputs(OwnFiles.UNFINISHED + " ", spec.ranks(), all);
+        stampOutputs(OwnFiles.UNFINISHED + " ", spec.ranks(), all, spec.data());
         own().delete(old);
     }
 
@@ -146,13 +149,18 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
     }
 
-    /** After a run: what the outputs are, and of how many ranks from 0 on. */
-    public void stampOutputs(int ranks, Set<String> outputs) throws IOException {
-        stampOutputs("", ranks, outputs);
+    /**
+     * After a run: what the outputs are, and of how many ranks from 0 on.
+     *
+     * @param finished whether an epilogue has made something else of the products
+     */
+    public void stampOutputs(int ranks, Set<String> outputs, boolean finished) throws IOException {
+        stampOutputs("", ranks, outputs, finished ? EPILOGUE : spec.data());
     }
 
-    private void stampOutputs(String state, int ranks, Set<String> outputs) throws IOException {
-        String first = state + spec.outType().label() + " " + ranks + " " + spec.data() + "\n";
+    private void stampOutputs(String state, int ranks, Set<String> outputs, String data)
+            throws IOException {
+        String first = state + spec.outType().label() + " " + ranks + " " + data + "\n";
         String stamp = first + String.join("\n", outputs) + "\n";
         AtomicFile.write(folder.resolve(OUTPUT_STAMP), stamp);
     }
@@ -221,6 +229,12 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                             + " verified them itself",
                     folder);
         }
+        if (words[words.length - 1].equals(EPILOGUE)) {
+            throw new UsageException(
+                    "--data-dir %s: its outputs are of a run with --epilogue, which has verified"
+                            + " them itself",
+                    folder);
+        }
         try {
             return outTypeOrNull == null ? DType.of(SafeText.excerpt(words[0])) : outTypeOrNull;
         } catch (IllegalArgumentException e) {
@@ -267,6 +281,10 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private DataSource source(int stream) {
+        return source(spec, stream);
+    }
+
+    static DataSource source(ProblemSpec spec, int stream) {
         return spec.data().equals("seed19")
                 ? new Seed19Data(stream)
                 : new NormalData(spec.seed(), stream);
@@ -319,7 +337,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         MatrixFiles.write(bFile(rank).toString(), b);
     }
 
-    private static void fill(
+    static void fill(
             DataSource source, Matrix matrix, long firstRow, long firstCol, long totalCols) {
         LongStream.range(0, Math.ceilDiv(matrix.rows(), SLICE_ROWS))
                 .parallel()

@@ -5,6 +5,7 @@ import dev.weft.cli.options.ExecutionSpec.Launcher;
 import dev.weft.compat.Ascend;
 import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
+import dev.weft.op.Epilogue;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
@@ -139,6 +140,16 @@ public final class ExecutionOptions {
                     "Also write outputs, and gathered A where it is kept, as .npy files for NumPy.")
     boolean npy;
 
+    @Option(
+            names = "--epilogue",
+            paramLabel = "STEP,...",
+            description =
+                    "What is done to the elements of C before they are rounded, on the CPU: steps"
+                            + " of bias (added to each column), relu, gelu, gelu-tanh, silu,"
+                            + " residual (a matrix added), in order, for example bias,gelu; bias"
+                            + " and residual are generated (default: none).")
+    String epilogue;
+
     @Mixin DeadlineOption deadline;
 
     public ExecutionSpec spec() {
@@ -178,7 +189,39 @@ public final class ExecutionOptions {
                 rounds.iterations(),
                 keepGathered,
                 npy,
+                epilogue(cuda),
                 deadline.value);
+    }
+
+    /** Null where there is none. */
+    private String epilogue(boolean cuda) {
+        if (epilogue == null) {
+            return null;
+        }
+        try {
+            // Whatever it is to add is made later.
+            Epilogue.parse(epilogue, () -> null, () -> null);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--epilogue: %s", e.getMessage());
+        }
+        if (List.of(epilogue.split(",")).contains("swiglu")) {
+            throw new UsageException(
+                    "--epilogue %s: swiglu joins the products with two Bs, and run has one:"
+                            + " expected other steps",
+                    epilogue);
+        }
+        if (cuda || runMode.equals("sim")) {
+            throw new UsageException(
+                    "--epilogue %s with --run-mode %s: epilogues run on the CPU only so far",
+                    epilogue, runMode);
+        }
+        if (engine.equals("openblas")) {
+            throw new UsageException(
+                    "--epilogue %s with --engine openblas, which promises no bits: results are"
+                            + " verified by theirs, expected another engine",
+                    epilogue);
+        }
+        return epilogue;
     }
 
     private String engine(boolean cuda) {

@@ -19,6 +19,8 @@ import java.util.Locale;
  * @param commWorkers threads, or copy streams on a GPU
  * @param ascendTiles where the Ascend example's chunk rule is wanted, otherwise null
  * @param npy whether outputs are written for NumPy too
+ * @param epilogue the steps of an epilogue, as {@link dev.weft.op.Epilogue#parse} reads them; null
+ *     where there is none
  */
 public record ExecutionSpec(
         boolean cuda,
@@ -34,6 +36,7 @@ public record ExecutionSpec(
         int iterations,
         boolean keepGathered,
         boolean npy,
+        String epilogue,
         Duration deadline) {
 
     /** Tile sizes of the Ascend example's chunk rule. */
@@ -66,6 +69,7 @@ public record ExecutionSpec(
                 1,
                 keepGathered,
                 npy,
+                epilogue,
                 deadline);
     }
 
@@ -95,6 +99,7 @@ public record ExecutionSpec(
                 iterations,
                 keepGathered,
                 npy,
+                epilogue,
                 deadline);
     }
 
@@ -120,6 +125,7 @@ public record ExecutionSpec(
                 iterations,
                 false,
                 false,
+                null,
                 deadline);
     }
 

@@ -9,6 +9,7 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
 import dev.weft.op.Result;
 import dev.weft.plan.PlanWriter;
@@ -22,7 +23,8 @@ record HostRank(
         ExecutionSpec execution,
         Operands operands,
         Transport world,
-        Fabric group)
+        Fabric group,
+        Epilogue epilogue)
         implements RankSite<Matrix> {
 
     private Matrix shard() {
@@ -45,6 +47,7 @@ record HostRank(
                         .describe(AllGatherMatmul.on(group), problem, world.rank())
                         .b(operands.b(world.rank()), problem.transposeB())
                         .algorithm(algorithm)
+                        .epilogue(epilogue)
                         // All groups of the world share the cores, not only this one's ranks.
                         .computeWorkers(
                                 execution.computeWorkers() > 0

@@ -1,15 +1,18 @@
 package dev.weft.cli.run;
 
 import dev.weft.cli.console.Progress;
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.run.RunOptions.Inputs;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
 import dev.weft.plan.Algorithm;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 
 /**
  * One rank's whole job, on a CPU or a GPU: prepare, warm up, measure the views, make a functional
@@ -40,13 +43,34 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         try (RankSite<?> site =
                 execution.cuda()
                         ? new CudaRank(problem, execution, inputs.operands(), world, group)
-                        : new HostRank(problem, execution, inputs.operands(), world, group)) {
+                        : new HostRank(
+                                problem,
+                                execution,
+                                inputs.operands(),
+                                world,
+                                group,
+                                epilogue(world))) {
             return run(world, site);
         } finally {
             if (group != world) {
                 group.close();
             }
         }
+    }
+
+    /** Its matrices live as long as anybody reads them. */
+    private Epilogue epilogue(Transport world) throws IOException {
+        return execution.epilogue() == null
+                ? Epilogue.none()
+                : Heartbeat.during(
+                        world,
+                        () ->
+                                EpilogueData.of(
+                                                execution.epilogue(),
+                                                inputs.problem(),
+                                                world.rank(),
+                                                Arena.ofAuto())
+                                        .epilogue());
     }
 
     private <M> RankReport run(Transport world, RankSite<M> site) throws IOException {

@@ -34,7 +34,7 @@ public final class Records {
             List<RankReport> reports,
             Verification verification) {
         return of(
-                problem(problem),
+                problem(problem, execution.epilogue()),
                 problem.flopsPerRank(),
                 problem.replicaGroups(),
                 rank -> problem.shards(rank).rows(problem.memberOf(rank)),
@@ -95,7 +95,7 @@ public final class Records {
             Verification verification,
             boolean spans) {
         return simulated(
-                problem(problem),
+                problem(problem, null),
                 problem.flopsPerRank(),
                 execution.algorithm(),
                 priced,
@@ -142,7 +142,7 @@ public final class Records {
                 null);
     }
 
-    private static RunRecord.Problem problem(ProblemSpec problem) {
+    private static RunRecord.Problem problem(ProblemSpec problem, String epilogue) {
         return new RunRecord.Problem(
                 problem.ranks(),
                 problem.groups(),
@@ -156,7 +156,8 @@ public final class Records {
                 problem.transposeB(),
                 problem.data(),
                 problem.seed(),
-                RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()));
+                RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()),
+                epilogue);
     }
 
     /** How reports came about. */

@@ -100,12 +100,13 @@ record RunSteps(
         if (execution.hostPeers()) {
             return "Rank 0 of " + problem.ranks() + " on the GPU, the others in host memory";
         }
-        return "%s ranks (%s%s) on the %s"
+        return "%s ranks (%s%s) on the %s%s"
                 .formatted(
                         problem.ranks(),
                         execution.launcher(),
                         hosts.count() > 1 ? ", hosts of " + hosts : "",
-                        execution.cuda() ? "GPU" : "CPU");
+                        execution.cuda() ? "GPU" : "CPU",
+                        execution.epilogue() == null ? "" : ", epilogue " + execution.epilogue());
     }
 
     private static boolean areAlike(List<RankReport> reports) {
@@ -123,6 +124,7 @@ record RunSteps(
                     inputs.operands(),
                     inputs.folder(),
                     Gemms.withBitsOf(report.engine()),
+                    execution.epilogue(),
                     progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
@@ -208,7 +210,8 @@ record RunSteps(
 
     /** Tells what the outputs of that many ranks in the data folder are. */
     void stampOutputs(Inputs inputs, int ranks) throws IOException {
-        inputs.folder().stampOutputs(ranks, outputNames(inputs.problem()));
+        inputs.folder()
+                .stampOutputs(ranks, outputNames(inputs.problem()), execution.epilogue() != null);
     }
 
     /** Names of the files in the data folder that hold this run's results. */

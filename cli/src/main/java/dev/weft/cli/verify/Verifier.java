@@ -2,6 +2,7 @@ package dev.weft.cli.verify;
 
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge.Judgement;
@@ -20,6 +21,9 @@ import java.util.List;
  * outputs of GPUs, whose sums have another order, it is the first rank's output, and the ranks have
  * compared each with its own unfused product. An output that differs from the reference is judged
  * by itself; whether it may differ is for the promise to say.
+ *
+ * <p>With an epilogue the product in fp32 is what is judged against float64; the reference is the
+ * epilogue of that, judged by {@link EpilogueJudge}; and every output must have its bits.
  */
 public final class Verifier {
 
@@ -32,6 +36,7 @@ public final class Verifier {
     private final Operands operands;
     private final DataFolder folder;
     private final Gemm unfused;
+    private final String epilogue;
     private final Promise promise;
     private final Progress progress;
     private int verified;
@@ -40,33 +45,40 @@ public final class Verifier {
 
     /**
      * @param unfused what makes the reference; null where the first output is it
+     * @param epilogue its steps; null where there is none
      */
     private Verifier(
             Operands operands,
             DataFolder folder,
             Gemm unfused,
+            String epilogue,
             Promise promise,
             Progress progress) {
         this.problem = folder.spec();
         this.operands = operands;
         this.folder = folder;
         this.unfused = unfused;
+        this.epilogue = epilogue;
         this.promise = promise;
         this.progress = progress;
     }
 
-    /** For outputs of the CPU. */
+    /**
+     * For outputs of the CPU.
+     *
+     * @param epilogue its steps; null where there is none
+     */
     public static Verifier withEngine(
-            Operands operands, DataFolder folder, Gemm engine, Progress progress) {
+            Operands operands, DataFolder folder, Gemm engine, String epilogue, Progress progress) {
         boolean promised = engine.bits() != Gemm.Bits.NONE;
         Promise promise = promised ? Promise.BITWISE : Promise.FLOAT64_BOUND;
-        return new Verifier(operands, folder, engine, promise, progress);
+        return new Verifier(operands, folder, engine, epilogue, promise, progress);
     }
 
     /** For outputs that the ranks have compared with their own unfused products. */
     public static Verifier ofCompared(
             Operands operands, DataFolder folder, Promise promise, Progress progress) {
-        return new Verifier(operands, folder, null, promise, progress);
+        return new Verifier(operands, folder, null, null, promise, progress);
     }
 
     /** About how long golden takes on this machine. */
@@ -137,12 +149,15 @@ public final class Verifier {
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = operands.b(first);
+            DType type = epilogue == null ? problem.outType() : DType.FP32;
             Matrix reference =
                     unfused == null
                             ? output(first, arena)
-                            : new ProductJudge(problem, first)
-                                    .unfused(unfused, a, b, problem.outType(), arena);
+                            : new ProductJudge(problem, first).unfused(unfused, a, b, type, arena);
             judge(a, b, reference, true, first);
+            if (epilogue != null) {
+                reference = finished(reference, first, arena);
+            }
             for (int rank : ranks) {
                 compare(a, b, reference, rank);
                 progress.advance(++verified);
@@ -153,10 +168,32 @@ public final class Verifier {
     private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
         try (Arena arena = Arena.ofShared()) {
             Matrix output = output(rank, arena);
-            if (!reference.bitwiseEquals(output)) {
+            if (reference.bitwiseEquals(output)) {
+                return;
+            }
+            if (epilogue == null) {
                 judge(a, b, output, false, rank);
+            } else {
+                found = found.and(ofEpilogue(false, Double.NaN));
             }
         }
+    }
+
+    /** The reference's sums with the epilogue of the rank, which is judged. */
+    private Matrix finished(Matrix sums, int rank, Arena arena) {
+        EpilogueData data = EpilogueData.of(epilogue, problem, rank, arena);
+        Matrix target = Matrix.allocate(arena, problem.outType(), sums.rows(), sums.cols());
+        data.epilogue().apply(List.of(sums), List.of(target));
+        double worst = new EpilogueJudge(data).worst(sums, target);
+        found = found.and(ofEpilogue(true, worst));
+        return target;
+    }
+
+    /**
+     * @param worst the largest error as a share of what is allowed; NaN where it was not looked at
+     */
+    private Verification ofEpilogue(boolean bitwise, double worst) {
+        return new Verification(promise, null, bitwise, worst <= 1, null, 0, 0, 0, 0, false, 0);
     }
 
     private Matrix output(int rank, Arena arena) {
@@ -209,8 +246,11 @@ public final class Verifier {
                 : null;
     }
 
-    /** The user's own files have no golden; one of an earlier run may lie in the folder. */
+    /**
+     * The user's own files have no golden, nor have results of an epilogue; one of an earlier run
+     * may lie in the folder.
+     */
     private boolean goldenBelongsHere() {
-        return !problem.data().equals(ProblemSpec.FILES);
+        return !problem.data().equals(ProblemSpec.FILES) && epilogue == null;
     }
 }

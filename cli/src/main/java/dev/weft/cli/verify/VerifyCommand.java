@@ -74,7 +74,11 @@ public final class VerifyCommand extends WeftCommand {
             Gemm gemm = Gemms.byName(engine, folder.spec().aType(), folder.spec().bType());
             Verification found =
                     Verifier.withEngine(
-                                    folder.open(arena), folder, gemm, Progress.forTerminal(quiet))
+                                    folder.open(arena),
+                                    folder,
+                                    gemm,
+                                    null,
+                                    Progress.forTerminal(quiet))
                             .verify(null, true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();
             console.info(folder.spec().describe());

@@ -134,7 +134,7 @@ class AtomicFileTest {
                         1);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));
-        data.stampOutputs(2, OwnFiles.outputNames(IntStream.range(0, 2), false, false));
+        data.stampOutputs(2, OwnFiles.outputNames(IntStream.range(0, 2), false, false), false);
         assertEquals(
                 List.of(
                         "data.txt",

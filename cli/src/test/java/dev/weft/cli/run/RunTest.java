@@ -43,6 +43,49 @@ class RunTest {
         return Invocation.of(command.toArray(String[]::new));
     }
 
+    /** Rows of several groups, columns of one rank each, every step, and all types of results. */
+    @Test
+    void epiloguesAreVerifiedAndToldOf() throws IOException {
+        Path json = folder.resolve("r.json");
+        List<String> runs =
+                List.of(
+                        "-n 3 --gm 90 --gk 70 --gn 50 --epilogue bias,gelu",
+                        "-n 4 --groups 2 --gm 40 --gk 30 --gn 50 --rhs column-sharded --out-dtype"
+                                + " bf16 --epilogue bias,silu,residual --algorithm ring",
+                        "-n 2 --shards 5,0 --gk 30 --gn 7 --out-dtype fp16 --data seed19"
+                                + " --epilogue residual,gelu-tanh,relu --keep-gathered");
+        for (String arguments : runs) {
+            Invocation run = run(arguments + " --json " + json);
+            assertEquals(0, run.code(), run.err());
+            String steps = arguments.replaceAll(".*--epilogue ([a-z,-]+).*", "$1");
+            run.assertPrints(
+                    "epilogue " + steps, "[INFO] Functional run completed. Verification PASSED.");
+            RunRecord record = RecordReader.read(json).run();
+            assertEquals(steps, record.problem().epilogue());
+            assertTrue(record.verification().bitwiseEqualToUnfused());
+        }
+        Invocation verify = Invocation.of("verify", "--data-dir", folder.resolve("out").toString());
+        assertEquals(ExitCode.USAGE, verify.code());
+        assertTrue(verify.err().contains("a run with --epilogue"), verify.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--epilogue bias,gelu,bias|epilogue 'bias,gelu,bias' has two steps 'bias'",
+                "--epilogue swiglu|swiglu joins the products with two Bs, and run has one",
+                "--epilogue relu -r sim -v Ascend910B1|epilogues run on the CPU only so far",
+                "--epilogue relu -r cuda|epilogues run on the CPU only so far",
+                "--epilogue relu --engine openblas|openblas, which promises no bits"
+            })
+    void epiloguesThatCannotBeAreRefused(String argumentsAndMessage) {
+        String[] parts = argumentsAndMessage.split("\\|");
+        Invocation run = run(parts[0]);
+        assertEquals(ExitCode.USAGE, run.code(), run.err());
+        assertTrue(run.err().contains(parts[1]), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
+    }
+
     @Test
     void aRunPrintsTheSummaryAndWritesItsFiles() throws IOException {
         Path json = folder.resolve("r.json");

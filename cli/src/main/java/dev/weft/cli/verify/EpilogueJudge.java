@@ -1,0 +1,115 @@
+package dev.weft.cli.verify;
+
+import dev.weft.cli.data.EpilogueData;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.util.stream.LongStream;
+
+/**
+ * Judges results of an epilogue against the same steps in float64, from the same fp32 sums, with
+ * {@link StrictMath} and a series; it shares no code with what made them. Each step may be off by
+ * one unit in the last place of fp32, and an error that it is given grows at most 1.13 times, by
+ * the steepest slope of an activation; the last rounding adds half a unit of the output's type. Any
+ * thread may call it.
+ */
+record EpilogueJudge(EpilogueData data) {
+
+    private static final double STEEPEST = 1.13;
+
+    /** A reference takes about a microsecond. */
+    private static final long MOST_ELEMENTS = 1 << 20;
+
+    /**
+     * The largest error as a share of what is allowed, over all rows or, of many elements, rows at
+     * equal distances; infinite where something else than a NaN is in the place of one.
+     */
+    double worst(Matrix sums, Matrix results) {
+        if (sums.rows() == 0 || sums.cols() == 0) {
+            return 0;
+        }
+        long most = Math.clamp(MOST_ELEMENTS / sums.cols(), 1, sums.rows());
+        return LongStream.range(0, most)
+                .parallel()
+                .map(i -> i * sums.rows() / most)
+                .mapToDouble(row -> worstOfRow(row, sums, results))
+                .max()
+                .orElseThrow();
+    }
+
+    private double worstOfRow(long row, Matrix sums, Matrix results) {
+        double worst = 0;
+        for (long col = 0; col < sums.cols(); col++) {
+            worst = Math.max(worst, ratio(row, col, sums.get(row, col), results));
+        }
+        return worst;
+    }
+
+    private double ratio(long row, long col, double sum, Matrix results) {
+        double value = sum;
+        double error = 0;
+        for (String step : data.text().split(",")) {
+            double before = value;
+            value =
+                    switch (step) {
+                        case "bias" -> before + data.bias().get(0, col);
+                        case "residual" -> before + data.residual().get(row, col);
+                        case "relu" -> Math.max(before, 0);
+                        case "silu" -> silu(before, before);
+                        case "gelu" -> gelu(before);
+                        case "gelu-tanh" -> silu(before, tanhArgument(before));
+                        default -> throw new IllegalArgumentException("no reference of " + step);
+                    };
+            error = STEEPEST * error + Math.ulp((float) value);
+        }
+        float actual = results.get(row, col);
+        float expected = results.dtype().round((float) value);
+        if (Float.compare(actual, expected) == 0) {
+            return 0;
+        }
+        double allowed = error + spacing(results.dtype(), Math.abs(value) + error) / 2;
+        double ratio = Math.abs(actual - value) / allowed;
+        return Double.isNaN(ratio) ? Double.POSITIVE_INFINITY : ratio;
+    }
+
+    /** x / (1 + e^-argument). */
+    private static double silu(double x, double argument) {
+        return x == Double.NEGATIVE_INFINITY ? -0.0 : x / (1 + StrictMath.exp(-argument));
+    }
+
+    private static double gelu(double x) {
+        return x == Double.NEGATIVE_INFINITY ? -0.0 : x * distribution(x);
+    }
+
+    private static double tanhArgument(double x) {
+        return 2 * StrictMath.sqrt(2 / StrictMath.PI) * (x + 0.044715 * x * x * x);
+    }
+
+    /** Of the standard normal: a series near zero, a continued fraction in the tails. */
+    private static double distribution(double x) {
+        double t = Math.abs(x);
+        double density = StrictMath.exp(-t * t / 2) / StrictMath.sqrt(2 * StrictMath.PI);
+        double tail;
+        if (t < 3) {
+            double sum = 0;
+            double term = t;
+            for (int k = 1; term > sum * 0x1p-60; k++) {
+                sum += term;
+                term *= t * t / (2 * k + 1);
+            }
+            tail = 0.5 - density * sum;
+        } else {
+            double fraction = t;
+            for (int k = 100; k > 0; k--) {
+                fraction = t + k / fraction;
+            }
+            tail = density / fraction;
+        }
+        return x < 0 ? tail : 1 - tail;
+    }
+
+    /** Of neighbouring values of a type. */
+    private static double spacing(DType type, double magnitude) {
+        int least = type == DType.FP16 ? -14 : Float.MIN_EXPONENT;
+        return Math.scalb(type.epsilon(), Math.max(Math.getExponent(magnitude), least));
+    }
+}
