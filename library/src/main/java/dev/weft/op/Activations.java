@@ -28,9 +28,9 @@ final class Activations {
     private static final int MANTISSA_BITS = 52;
 
     /** From these magnitudes on, results for negative x are below what fp32 can tell from zero. */
-    private static final double FAR_FOR_SILU = 200;
+    private static final float FAR_FOR_SILU = 200;
 
-    private static final double FAR_FOR_GELU = 16;
+    private static final float FAR_FOR_GELU = 16;
 
     /** Of the tanh form: 2 sqrt(2 / pi), and that times 0.044715. */
     private static final double TANH_LINEAR = 1.5957691216057308;
@@ -40,7 +40,6 @@ final class Activations {
     /** Of the fit below. */
     private static final double MILLS_SHIFT = 3;
 
-    private final double[] x = new double[PIECE];
     private final double[] magnitudes = new double[PIECE];
     private final double[] exponents = new double[PIECE];
     private final double[] scaled = new double[PIECE];
@@ -61,132 +60,120 @@ final class Activations {
 
     /** x / (1 + e^-x); -0 for minus infinity. */
     void silu(float[] values, int count) {
-        siluOf(values, count);
-        narrow(x, values, count);
+        siluTails(values, count);
+        subtract(values, powers, count);
     }
 
     /** silu(x) times {@code factors}, rounded once. */
     void siluTimes(float[] values, float[] factors, int count) {
-        siluOf(values, count);
-        widen(factors, scaled, count);
-        multiply(x, scaled, count);
-        narrow(x, values, count);
+        siluTails(values, count);
+        subtractAndMultiply(values, powers, factors, count);
+    }
+
+    private void siluTails(float[] values, int count) {
+        magnitudes(values, magnitudes, scaled, count);
+        powersOfTwo(count);
+        sigmoidTails(magnitudes, magnitudes, scaled, powers, count);
     }
 
     /** x Phi(x), where Phi is the normal distribution function; -0 for minus infinity. */
     void gelu(float[] values, int count) {
-        widen(values, x, count);
-        magnitudes(x, FAR_FOR_GELU, magnitudes, count);
-        halfSquares(magnitudes, exponents, count);
-        exponential(exponents, count);
-        subtractNormalTail(x, magnitudes, powers, count);
-        narrow(x, values, count);
+        halfSquares(values, magnitudes, exponents, scaled, count);
+        powersOfTwo(count);
+        normalTails(magnitudes, exponents, scaled, powers, count);
+        subtract(values, powers, count);
     }
 
     /** x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))); -0 for minus infinity. */
     void geluTanh(float[] values, int count) {
-        widen(values, x, count);
-        magnitudes(x, FAR_FOR_GELU, magnitudes, count);
-        tanhExponents(magnitudes, exponents, count);
-        exponential(exponents, count);
-        subtractSigmoidTail(x, magnitudes, powers, count);
-        narrow(x, values, count);
+        tanhExponents(values, magnitudes, exponents, scaled, count);
+        powersOfTwo(count);
+        sigmoidTails(magnitudes, exponents, scaled, powers, count);
+        subtract(values, powers, count);
     }
 
-    private void siluOf(float[] values, int count) {
-        widen(values, x, count);
-        magnitudes(x, FAR_FOR_SILU, magnitudes, count);
-        exponential(magnitudes, count);
-        subtractSigmoidTail(x, magnitudes, powers, count);
-    }
-
-    /** Leaves e^-a in {@link #powers}, for a from 0 to 700, with a relative error of 2^-29. */
-    private void exponential(double[] a, int count) {
+    /** From what {@link #scaled} gave, which has n in its lowest bits, 2^n. */
+    private void powersOfTwo(int count) {
         long bytes = (long) count * Double.BYTES;
-        scale(a, scaled, count);
         MemorySegment.copy(scaledBytes, 0, bitsBytes, 0, bytes);
         powersOfTwo(bits, count);
         MemorySegment.copy(bitsBytes, 0, powersBytes, 0, bytes);
-        exponential(a, scaled, powers, count);
     }
 
-    private static void widen(float[] source, double[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = source[i];
-        }
-    }
-
-    private static void narrow(double[] source, float[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = (float) source[i];
-        }
-    }
-
-    private static void multiply(double[] values, double[] factors, int count) {
-        for (int i = 0; i < count; i++) {
-            values[i] *= factors[i];
-        }
-    }
-
-    private static void magnitudes(double[] x, double most, double[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = Math.min(Math.abs(x[i]), most);
-        }
-    }
-
-    private static void halfSquares(double[] t, double[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = 0.5 * t[i] * t[i];
-        }
-    }
-
-    private static void tanhExponents(double[] t, double[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = t[i] * Math.fma(TANH_CUBIC, t[i] * t[i], TANH_LINEAR);
-        }
-    }
-
-    /** The nearest integer n to -a log2(e), in the lowest bits. */
-    private static void scale(double[] a, double[] target, int count) {
-        for (int i = 0; i < count; i++) {
-            target[i] = Math.fma(-a[i], LOG2_E, ROUNDER);
-        }
-    }
-
-    /** From the lowest bits n the bits of 2^n. */
     private static void powersOfTwo(long[] bits, int count) {
         for (int i = 0; i < count; i++) {
             bits[i] = (bits[i] + EXPONENT_BIAS) << MANTISSA_BITS;
         }
     }
 
-    /** 2^n e^r for -a = n ln(2) + r; a least-maximum fit for |r| up to ln(2) / 2. */
-    private static void exponential(double[] a, double[] scaled, double[] powers, int count) {
+    /** The nearest integer n to -a log2(e), in the lowest bits. */
+    private static double scaled(double a) {
+        return Math.fma(-a, LOG2_E, ROUNDER);
+    }
+
+    private static void magnitudes(float[] x, double[] t, double[] scaled, int count) {
         for (int i = 0; i < count; i++) {
-            double r = Math.fma(-LN_2, scaled[i] - ROUNDER, -a[i]);
-            double p = Math.fma(0x1.6ab9524bd976bp-10, r, 0x1.126d1d84d575bp-7);
-            p = Math.fma(p, r, 0x1.55589ac13b096p-5);
-            p = Math.fma(p, r, 0x1.55540a5c88b11p-3);
-            p = Math.fma(p, r, 0x1.fffffaae48d6ep-2);
-            p = Math.fma(p, r, 0x1.0000009c1903fp+0);
-            p = Math.fma(p, r, 0x1.0000000261e41p+0);
-            powers[i] *= p;
+            double magnitude = Math.min(Math.abs(x[i]), FAR_FOR_SILU);
+            t[i] = magnitude;
+            scaled[i] = scaled(magnitude);
         }
     }
 
-    /** For negative x the result is -|x| e / (1 + e); for positive x it is x less the same. */
-    private static void subtractSigmoidTail(double[] x, double[] t, double[] e, int count) {
+    private static void halfSquares(
+            float[] x, double[] t, double[] exponents, double[] scaled, int count) {
         for (int i = 0; i < count; i++) {
-            x[i] = Math.max(x[i], -0.0) - t[i] * e[i] / (1 + e[i]);
+            double magnitude = Math.min(Math.abs(x[i]), FAR_FOR_GELU);
+            double a = 0.5 * magnitude * magnitude;
+            t[i] = magnitude;
+            exponents[i] = a;
+            scaled[i] = scaled(a);
+        }
+    }
+
+    private static void tanhExponents(
+            float[] x, double[] t, double[] exponents, double[] scaled, int count) {
+        for (int i = 0; i < count; i++) {
+            double magnitude = Math.min(Math.abs(x[i]), FAR_FOR_GELU);
+            double a = magnitude * Math.fma(TANH_CUBIC, magnitude * magnitude, TANH_LINEAR);
+            t[i] = magnitude;
+            exponents[i] = a;
+            scaled[i] = scaled(a);
         }
     }
 
     /**
-     * The tail of the normal distribution beyond t is e^(-t^2 / 2) u P(u) with u = 1 / (3 + t): a
-     * least-maximum fit for t up to 16, with a relative error of 2^-29.9.
+     * e^-a for a from 0 to 700, as 2^n e^r where -a = n ln(2) + r: a least-maximum fit for |r| up
+     * to ln(2) / 2, with a relative error of 2^-29.
      */
-    private static void subtractNormalTail(double[] x, double[] t, double[] e, int count) {
+    private static double exponential(double a, double scaled, double power) {
+        double r = Math.fma(-LN_2, scaled - ROUNDER, -a);
+        double p = Math.fma(0x1.6ab9524bd976bp-10, r, 0x1.126d1d84d575bp-7);
+        p = Math.fma(p, r, 0x1.55589ac13b096p-5);
+        p = Math.fma(p, r, 0x1.55540a5c88b11p-3);
+        p = Math.fma(p, r, 0x1.fffffaae48d6ep-2);
+        p = Math.fma(p, r, 0x1.0000009c1903fp+0);
+        p = Math.fma(p, r, 0x1.0000000261e41p+0);
+        return power * p;
+    }
+
+    /** Leaves t e / (1 + e), where e is e^-a, in place of the powers. */
+    private static void sigmoidTails(
+            double[] t, double[] a, double[] scaled, double[] powers, int count) {
         for (int i = 0; i < count; i++) {
+            double e = exponential(a[i], scaled[i], powers[i]);
+            powers[i] = t[i] * e / (1 + e);
+        }
+    }
+
+    /**
+     * Leaves t times the normal distribution's tail beyond t in place of the powers. The tail is
+     * e^(-t^2 / 2) u P(u) with u = 1 / (3 + t): a least-maximum fit for t up to 16, with a relative
+     * error of 2^-29.9.
+     */
+    private static void normalTails(
+            double[] t, double[] a, double[] scaled, double[] powers, int count) {
+        for (int i = 0; i < count; i++) {
+            double e = exponential(a[i], scaled[i], powers[i]);
             double u = 1 / (MILLS_SHIFT + t[i]);
             double p = Math.fma(0x1.9c12592c46e88p+11, u, -0x1.aa27135834303p+12);
             p = Math.fma(p, u, 0x1.63fead8e00aa8p+12);
@@ -198,7 +185,20 @@ final class Activations {
             p = Math.fma(p, u, 0x1.9adfa266c93d5p+1);
             p = Math.fma(p, u, 0x1.32467da28f779p+0);
             p = Math.fma(p, u, 0x1.988584c21c25fp-2);
-            x[i] = Math.max(x[i], -0.0) - t[i] * e[i] * u * p;
+            powers[i] = t[i] * e * u * p;
+        }
+    }
+
+    /** For negative x the result is the tail, negated; for positive x it is x less the tail. */
+    private static void subtract(float[] x, double[] tails, int count) {
+        for (int i = 0; i < count; i++) {
+            x[i] = (float) (Math.max((double) x[i], -0.0) - tails[i]);
+        }
+    }
+
+    private static void subtractAndMultiply(float[] x, double[] tails, float[] factors, int count) {
+        for (int i = 0; i < count; i++) {
+            x[i] = (float) ((Math.max((double) x[i], -0.0) - tails[i]) * factors[i]);
         }
     }
 }
