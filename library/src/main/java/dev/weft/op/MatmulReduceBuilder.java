@@ -8,9 +8,11 @@ import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
+import dev.weft.op.exec.Description;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
@@ -429,7 +431,12 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                         ? cut.chunkRows()
                         : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
         Chunks chunks = Chunks.byRows(rows, n, chunk, chunk);
-        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, fabric.hosts());
+        List<RankPlan> written = candidate.algorithm().plans(chunks, 1, fabric.hosts());
+        List<RankPlan> plans =
+                Description.agreed(
+                        written,
+                        fabric,
+                        () -> PlanChecker.checkGiven(written, fabric.hosts(), inner, all));
         Arena arena = Arena.ofShared();
         SumMemory memory = null;
         try {

@@ -4,20 +4,14 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /**
  * Runs the plans of all ranks symbolically and finds out whether everything finishes. Every lane
- * and every rank's consumption is a worker that takes its items strictly in order. A worker that
- * cannot go on waits for one event and is looked at again only when that has happened, so that a
- * run takes time in proportion to the items.
+ * and every rank's consumption is a worker that takes its items strictly in order.
  */
 final class DryRun {
-
-    private static final int NOBODY = -1;
 
     private final List<RankPlan> plans;
     private final Chunks chunks;
@@ -34,17 +28,13 @@ final class DryRun {
     /** Per rank: how many chunks of the block in turn are known to be there. */
     private final int[] chunksSeen;
 
-    /** Per event, arrivals first and then releases by rank: the first worker that waits for it. */
-    private final int[] firstWaiter;
-
-    /** Per waiting worker: the next one that waits for the same event. */
-    private final int[] nextWaiter;
-
     /** Per arrival event: whether it has happened. */
     private final boolean[] arrived;
 
     private final ShardReleases releases;
-    private final ArrayDeque<Integer> runnable = new ArrayDeque<>();
+
+    /** Events: arrivals first, and then releases by rank. */
+    private final Waiters waiters;
 
     private DryRun(List<RankPlan> plans) {
         this.plans = plans;
@@ -56,20 +46,14 @@ final class DryRun {
         this.done = new int[workers];
         this.chunksSeen = new int[ranks];
         this.arrived = new boolean[Math.multiplyExact(ranks, chunks.total())];
-        this.firstWaiter = new int[arrived.length + ranks];
-        Arrays.fill(firstWaiter, NOBODY);
-        this.nextWaiter = new int[workers];
+        this.waiters = new Waiters(arrived.length + ranks, workers);
         this.releases = new ShardReleases(plans);
-        for (int worker = 0; worker < workers; worker++) {
-            runnable.add(worker);
-        }
     }
 
     /** {@link PlanException} names a waiting transfer or block unless everything finishes. */
     static void run(List<RankPlan> plans) {
         DryRun run = new DryRun(plans);
-        while (!run.runnable.isEmpty()) {
-            int worker = run.runnable.remove();
+        for (int worker = run.waiters.take(); worker >= 0; worker = run.waiters.take()) {
             if (worker < run.lanes.size()) {
                 run.runLane(worker);
             } else {
@@ -85,11 +69,11 @@ final class DryRun {
             Transfer transfer = transfers.get(done[worker]);
             int need = arrival(transfer.from(), transfer.tag());
             if (transfer.isForward() && !arrived[need]) {
-                await(need, worker);
+                waiters.await(need, worker);
                 return;
             }
             if (releases.released(transfer.to()) < transfer.credit()) {
-                await(release(transfer.to()), worker);
+                waiters.await(release(transfer.to()), worker);
                 return;
             }
             done[worker]++;
@@ -100,9 +84,9 @@ final class DryRun {
     private void finish(Transfer transfer) {
         int arrival = arrival(transfer.to(), transfer.tag());
         arrived[arrival] = true;
-        wake(arrival);
+        waiters.wake(arrival);
         if (transfer.isForward() && releases.used(transfer.from(), transfer.source())) {
-            wake(release(transfer.from()));
+            waiters.wake(release(transfer.from()));
         }
     }
 
@@ -112,13 +96,13 @@ final class DryRun {
             RowBlock block = blocks.get(done[worker]);
             int missing = missingArrival(rank, block);
             if (missing >= 0) {
-                await(missing, worker);
+                waiters.await(missing, worker);
                 return;
             }
             done[worker]++;
             chunksSeen[rank] = 0;
             if (block.source() != rank && releases.used(rank, block.source())) {
-                wake(release(rank));
+                waiters.wake(release(rank));
             }
         }
     }
@@ -144,19 +128,6 @@ final class DryRun {
 
     private int release(int rank) {
         return arrived.length + rank;
-    }
-
-    private void await(int event, int worker) {
-        nextWaiter[worker] = firstWaiter[event];
-        firstWaiter[event] = worker;
-    }
-
-    private void wake(int event) {
-        int worker = firstWaiter[event];
-        firstWaiter[event] = NOBODY;
-        for (; worker != NOBODY; worker = nextWaiter[worker]) {
-            runnable.add(worker);
-        }
     }
 
     private void checkAllFinished() {

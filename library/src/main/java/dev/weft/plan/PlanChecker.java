@@ -34,6 +34,23 @@ import java.util.stream.IntStream;
  *       ping-pong buffer is released once its shard is both consumed and forwarded. Needs only ever
  *       become true, so what finishes in one order finishes in every order.
  * </ol>
+ *
+ * <p>What holds for plans that sum ({@link Storage#SUMS}) and pass:
+ *
+ * <ol>
+ *   <li>All ranks have the same name, storage, chunks and pace; every transfer lies within the
+ *       group, is put by its sender and has a slot that {@link Reduction} knows. Both ends agree.
+ *   <li>No two transfers write to the same place, so nothing is overwritten in a call: a rank goes
+ *       on from sums once they have come, and hands them on once it is done with them.
+ *   <li>Every rank that has a part of K multiplies every chunk exactly once, and no other rank
+ *       multiplies any; in place, every owner its own chunks.
+ *   <li>Sums are of all of K and in the promised order: in {@link Reduction.Order#WHOLE} a rank
+ *       goes on from those of the one before it in K, and the first from zero; in {@link
+ *       Reduction.Order#BY_RANK} each starts from zero, and the owner gets those of every other.
+ *   <li>Whole sums come, from where they are, exactly once to every rank that is to have the rows.
+ *   <li>Everything finishes: the plans are run symbolically, as above. A rank's worker multiplies
+ *       its blocks in order and then finishes rows whose sums are whole.
+ * </ol>
  */
 public final class PlanChecker {
 
@@ -59,6 +76,10 @@ public final class PlanChecker {
      */
     public static void check(List<RankPlan> plans, Hosts hosts) {
         checkAgreement(plans, hosts);
+        if (SumsCheck.sums(plans.getFirst())) {
+            SumsCheck.check(plans);
+            return;
+        }
         TransferIndex index = TransferIndex.of(plans);
         EndsCheck.check(plans, index);
         RouteCheck.check(plans, index, hosts);
@@ -67,6 +88,39 @@ public final class PlanChecker {
         }
         ConsumptionCheck.check(plans);
         DryRun.run(plans);
+    }
+
+    /**
+     * Checks plans that sum ({@link Reduction}).
+     *
+     * @param inner how K is spread over the ranks
+     * @param all whether every rank is to get all rows
+     * @throws PlanException if a property does not hold
+     */
+    public static void check(List<RankPlan> plans, Hosts hosts, Shards inner, boolean all) {
+        checkAgreement(plans, hosts);
+        if (!SumsCheck.sums(plans.getFirst())) {
+            throw new PlanException(
+                    0, "storage is %s, expected sums".formatted(plans.getFirst().storage()));
+        }
+        SumsCheck.check(plans, inner, all);
+    }
+
+    /**
+     * Checks plans that sum as {@link #check(List, Hosts, Shards, boolean)} does, unless they are
+     * too many to be worth it before a call.
+     *
+     * @return what was not checked, and why; empty if all is well
+     * @throws PlanException if a property does not hold
+     */
+    public static Optional<String> checkGiven(
+            List<RankPlan> plans, Hosts hosts, Shards inner, boolean all) {
+        checkAgreement(plans, hosts);
+        Optional<String> skipped = tooMany(plans);
+        if (skipped.isEmpty()) {
+            check(plans, hosts, inner, all);
+        }
+        return skipped;
     }
 
     /**
@@ -81,14 +135,20 @@ public final class PlanChecker {
             return Optional.empty();
         }
         checkAgreement(plans, hosts);
-        long deliveries = (long) plans.size() * plans.getFirst().chunks().total();
-        if (deliveries > MOST_DELIVERIES) {
-            return Optional.of(
-                    "the plans of %d ranks were not proved: %d deliveries, expected at most %d"
-                            .formatted(plans.size(), deliveries, MOST_DELIVERIES));
+        Optional<String> skipped = tooMany(plans);
+        if (skipped.isEmpty()) {
+            check(plans, hosts);
         }
-        check(plans, hosts);
-        return Optional.empty();
+        return skipped;
+    }
+
+    private static Optional<String> tooMany(List<RankPlan> plans) {
+        long deliveries = (long) plans.size() * plans.getFirst().chunks().total();
+        return deliveries <= MOST_DELIVERIES
+                ? Optional.empty()
+                : Optional.of(
+                        "the plans of %d ranks were not proved: %d deliveries, expected at most %d"
+                                .formatted(plans.size(), deliveries, MOST_DELIVERIES));
     }
 
     private static void checkAgreement(List<RankPlan> plans, Hosts hosts) {
@@ -105,7 +165,9 @@ public final class PlanChecker {
             throw new PlanException(
                     0, "plan for " + first.ranks() + " ranks among " + plans.size() + " plans");
         }
-        if (first.storage() == Storage.IN_PLACE && hosts.count() > 1) {
+        boolean inPlace =
+                first.storage() == Storage.IN_PLACE || first.storage() == Storage.SUMS_IN_PLACE;
+        if (inPlace && hosts.count() > 1) {
             throw new PlanException(
                     0, "multiplies in place what lies on " + hosts.count() + " hosts");
         }
@@ -117,7 +179,9 @@ public final class PlanChecker {
             require(rank, "chunks", first.chunks(), plan.chunks());
             checkPacing(plan, first.pacing());
             checkReleases(plan);
-            require(rank, "number of lanes", first.lanes().size(), plan.lanes().size());
+            if (!SumsCheck.sums(first)) {
+                require(rank, "number of lanes", first.lanes().size(), plan.lanes().size());
+            }
             for (int lane = 0; lane < plan.lanes().size(); lane++) {
                 require(rank, "lane index", lane, plan.lanes().get(lane).index());
             }
@@ -136,8 +200,8 @@ public final class PlanChecker {
                     // The last shards wait for the first ones to be multiplied.
                     case PING_PONG -> !pacing.gatherFirst();
                     case IN_PLACE -> !pacing.gatherFirst() && pacing.stepRows() == 0;
-                    // Nothing is gathered.
-                    case SUMS, SUMS_IN_PLACE -> false;
+                    // Transfers may wait for all products, which are always of whole blocks.
+                    case SUMS, SUMS_IN_PLACE -> !pacing.anyGather() && pacing.stepRows() == 0;
                 };
         if (!fits) {
             throw new PlanException(

@@ -3,7 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 
-/** A set of plans that would not gather: the message names rank, source and chunk. */
+/** A set of plans that would not gather or sum: the message names rank, source and chunk. */
 public final class PlanException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

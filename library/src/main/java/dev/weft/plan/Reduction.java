@@ -2,6 +2,7 @@ package dev.weft.plan;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.IntStream;
 
 /**
  * Ways to multiply and reduce: rank r has columns of A and rows of B, the r-th part of K, and C is
@@ -51,6 +52,13 @@ public enum Reduction {
     /** The slot of the sums of {@code rank} alone. */
     public static int slotOf(int rank) {
         return 2 + rank;
+    }
+
+    /** The ranks that have a part of K, in its order; the first where nobody has any. */
+    static List<Integer> parts(Shards inner) {
+        List<Integer> having =
+                IntStream.range(0, inner.ranks()).filter(r -> inner.rows(r) > 0).boxed().toList();
+        return having.isEmpty() ? List.of(0) : having;
     }
 
     public Order order() {

@@ -19,7 +19,6 @@ final class ReductionPlans {
     private final boolean all;
     private final int ranks;
 
-    /** The ranks that have a part of K, in its order; the first where nobody has any. */
     private final List<Integer> multiplying;
 
     /** By rank and lane. */
@@ -33,9 +32,7 @@ final class ReductionPlans {
         this.chunks = chunks;
         this.all = all;
         this.ranks = chunks.shards().ranks();
-        List<Integer> having =
-                IntStream.range(0, ranks).filter(r -> inner.rows(r) > 0).boxed().toList();
-        this.multiplying = having.isEmpty() ? List.of(0) : having;
+        this.multiplying = Reduction.parts(inner);
         for (int rank = 0; rank < ranks; rank++) {
             lanes.add(List.of(new ArrayList<>(), new ArrayList<>()));
             blocks.add(new ArrayList<>());

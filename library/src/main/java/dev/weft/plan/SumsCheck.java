@@ -1,0 +1,254 @@
+package dev.weft.plan;
+
+import dev.weft.plan.EndsCheck.LaneName;
+import dev.weft.plan.RankPlan.Lane;
+import dev.weft.plan.RankPlan.RowBlock;
+import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.Reduction.Order;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Plans that sum: every chunk is summed over all of K, in the order that the reduction promises,
+ * and whole sums come exactly once to every rank that is to have them.
+ *
+ * @param parts the ranks that have a part of K; the first where nobody has any
+ * @param all whether every rank gets all rows
+ */
+record SumsCheck(
+        List<RankPlan> plans,
+        Chunks chunks,
+        boolean inPlace,
+        Order order,
+        BitSet parts,
+        boolean all,
+        SumsIndex index) {
+
+    static boolean sums(RankPlan plan) {
+        return plan.storage() == Storage.SUMS || plan.storage() == Storage.SUMS_IN_PLACE;
+    }
+
+    /**
+     * K is taken to be spread over the ranks that multiply, and rows to go where any of them do.
+     */
+    static void check(List<RankPlan> plans) {
+        List<Integer> multiplying =
+                plans.stream().filter(p -> !p.consumption().isEmpty()).map(RankPlan::rank).toList();
+        boolean toOthers =
+                plans.stream()
+                        .flatMap(plan -> plan.lanes().stream())
+                        .flatMap(lane -> lane.transfers().stream())
+                        .anyMatch(t -> t.slot() == Reduction.WHOLE && t.to() != t.source());
+        check(plans, multiplying, toOthers);
+    }
+
+    static void check(List<RankPlan> plans, Shards inner, boolean all) {
+        if (inner.ranks() != plans.size()) {
+            throw new IllegalArgumentException(
+                    "K over %d ranks, plans of %d".formatted(inner.ranks(), plans.size()));
+        }
+        check(plans, Reduction.parts(inner), all);
+    }
+
+    private static void check(List<RankPlan> plans, List<Integer> multiplying, boolean all) {
+        RankPlan first = plans.getFirst();
+        BitSet parts = new BitSet();
+        multiplying.forEach(parts::set);
+        SumsCheck check =
+                new SumsCheck(
+                        plans,
+                        first.chunks(),
+                        first.storage() == Storage.SUMS_IN_PLACE,
+                        Reduction.of(first.name()).order(),
+                        parts,
+                        all,
+                        SumsIndex.of(plans));
+        check.checkCut();
+        check.checkEnds();
+        plans.forEach(check::checkBlocks);
+        check.forEachChunk(check::checkOrder);
+        check.forEachChunk(check::checkWhole);
+        SumsRun.run(plans, check.order == Order.BY_RANK ? multiplying : List.of(), check.index);
+    }
+
+    /** An action for each chunk of each owner. */
+    private interface ForChunk {
+        void accept(int source, int chunk);
+    }
+
+    private void forEachChunk(ForChunk action) {
+        for (int source = 0; source < plans.size(); source++) {
+            for (int chunk = 0; chunk < chunks.count(source); chunk++) {
+                action.accept(source, chunk);
+            }
+        }
+    }
+
+    /** A block is one chunk, so that it can be sent as soon as it is multiplied. */
+    private void checkCut() {
+        for (int source = 0; source < plans.size(); source++) {
+            if (chunks.colChunks() != 1 || chunks.blocks(source) != chunks.count(source)) {
+                throw new PlanException(
+                        0,
+                        "the rows of rank %d have %d chunks and %d blocks, expected one chunk of all columns for each block"
+                                .formatted(source, chunks.count(source), chunks.blocks(source)));
+            }
+        }
+    }
+
+    private void checkEnds() {
+        List<Map<LaneName, List<Transfer>>> delivered = new ArrayList<>();
+        plans.forEach(plan -> delivered.add(new LinkedHashMap<>()));
+        for (RankPlan plan : plans) {
+            for (Lane lane : plan.lanes()) {
+                LaneName name = new LaneName(plan.rank(), lane.index());
+                for (Transfer transfer : lane.transfers()) {
+                    delivered
+                            .get(transfer.to())
+                            .computeIfAbsent(name, n -> new ArrayList<>())
+                            .add(transfer);
+                }
+            }
+        }
+        for (RankPlan plan : plans) {
+            Map<LaneName, List<Transfer>> here = delivered.get(plan.rank());
+            plan.arrivals().forEach(lane -> checkEnds(plan.rank(), lane, here));
+            if (!here.isEmpty()) {
+                throw unexpected(plan.rank(), here.values().iterator().next().getFirst());
+            }
+        }
+    }
+
+    private static void checkEnds(
+            int rank, Lane arrivals, Map<LaneName, List<Transfer>> delivered) {
+        if (arrivals.transfers().isEmpty()) {
+            throw new PlanException(rank, "has an empty lane among its arrivals");
+        }
+        int from = arrivals.transfers().getFirst().from();
+        List<Transfer> list = delivered.remove(new LaneName(from, arrivals.index()));
+        Iterator<Transfer> brought =
+                list == null ? List.<Transfer>of().iterator() : list.iterator();
+        for (Transfer expected : arrivals.transfers()) {
+            Transfer next = brought.hasNext() ? brought.next() : null;
+            if (!expected.equals(next)) {
+                throw new PlanException(
+                        rank,
+                        expected,
+                        "the ends disagree: expects %s from lane %d of rank %d, gets %s"
+                                .formatted(expected, arrivals.index(), from, next));
+            }
+        }
+        if (brought.hasNext()) {
+            throw unexpected(rank, brought.next());
+        }
+    }
+
+    private static PlanException unexpected(int rank, Transfer transfer) {
+        return new PlanException(rank, transfer, "the ends disagree: gets it without expecting it");
+    }
+
+    private void checkBlocks(RankPlan plan) {
+        boolean multiplies = inPlace || parts.get(plan.rank());
+        BitSet seen = new BitSet();
+        for (RowBlock block : plan.consumption()) {
+            int source = block.source();
+            boolean known =
+                    source >= 0
+                            && source < plans.size()
+                            && block.firstChunk() >= 0
+                            && block.firstChunk() < chunks.count(source);
+            if (!known || !block.equals(chunks.block(source, block.firstChunk()))) {
+                throw new PlanException(plan.rank(), block, block + " is not a chunk");
+            }
+            if (!multiplies) {
+                throw new PlanException(plan.rank(), block, "is multiplied without a part of K");
+            }
+            if (inPlace && source != plan.rank()) {
+                throw new PlanException(
+                        plan.rank(), block, "is multiplied by another than its owner");
+            }
+            int tag = chunks.tag(source, block.firstChunk());
+            if (seen.get(tag)) {
+                throw new PlanException(plan.rank(), block, "is multiplied more than once");
+            }
+            seen.set(tag);
+        }
+        forEachChunk(
+                (source, chunk) -> {
+                    boolean due = inPlace ? source == plan.rank() : multiplies;
+                    if (due && !seen.get(chunks.tag(source, chunk))) {
+                        throw new PlanException(plan.rank(), source, chunk, "is never multiplied");
+                    }
+                });
+    }
+
+    /** What every rank's sums of a chunk start from, and where they are added up. */
+    private void checkOrder(int source, int chunk) {
+        int tag = chunks.tag(source, chunk);
+        int before = -1;
+        for (int rank = 0; rank < plans.size(); rank++) {
+            boolean multiplies = !inPlace && parts.get(rank);
+            boolean goesOn = multiplies && order == Order.WHOLE;
+            checkStart(rank, index.partial(rank, tag), goesOn ? before : -1, source, chunk);
+            before = goesOn ? rank : before;
+            Transfer own = index.own(rank, tag);
+            boolean adds = multiplies && order == Order.BY_RANK && rank != source;
+            if (own == null && adds) {
+                throw new PlanException(
+                        source, source, chunk, "never gets the sums of rank " + rank);
+            }
+            if (own != null && !adds) {
+                throw new PlanException(
+                        rank,
+                        own,
+                        "sends sums of its own that nobody adds in order " + order.label());
+            }
+        }
+    }
+
+    /** {@code before} is the rank whose sums it goes on from; -1 where it starts from zero. */
+    private static void checkStart(int rank, Transfer got, int before, int source, int chunk) {
+        int from = got == null ? -1 : got.from();
+        if (from != before) {
+            throw new PlanException(
+                    rank,
+                    source,
+                    chunk,
+                    "sums go on from %s, expected %s".formatted(start(from), start(before)));
+        }
+    }
+
+    private static String start(int rank) {
+        return rank < 0 ? "zero" : "those of rank " + rank;
+    }
+
+    private void checkWhole(int source, int chunk) {
+        int tag = chunks.tag(source, chunk);
+        int origin = inPlace || order == Order.BY_RANK ? source : parts.length() - 1;
+        for (int rank = 0; rank < plans.size(); rank++) {
+            Transfer got = index.whole(rank, tag);
+            boolean gets = rank != origin && (all || rank == source);
+            if (got == null && gets) {
+                throw new PlanException(rank, source, chunk, "never gets whole sums");
+            }
+            if (got != null && !gets) {
+                throw new PlanException(
+                        rank,
+                        got,
+                        rank == origin
+                                ? "gets whole sums from rank %d, and has them already"
+                                        .formatted(got.from())
+                                : "gets whole sums of rows that are not its own");
+            }
+            if (got != null && got.from() != origin && index.whole(got.from(), tag) == null) {
+                throw new PlanException(
+                        got.from(), got, "sends whole sums, which are with rank " + origin);
+            }
+        }
+    }
+}
