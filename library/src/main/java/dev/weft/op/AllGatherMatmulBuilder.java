@@ -147,12 +147,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         String name = wanted.engine() == null ? "auto" : wanted.engine();
         DType aType = wanted.aType();
         // One engine for all right-hand sides: it must take the type of each.
-        DType bType =
-                sides.stream()
-                        .map(side -> side.matrix().dtype())
-                        .filter(type -> type != aType)
-                        .findFirst()
-                        .orElse(aType);
+        DType bType = otherType();
         Gemm own = gemm == null ? Gemms.byName(name, aType, bType) : gemm;
         return agreedEngine(fabric, own, gemm == null && name.equals("auto"));
     }

@@ -37,7 +37,8 @@ import java.util.stream.IntStream;
  *
  * @param <O> the operator
  */
-public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
+public final class MatmulReduceBuilder<O extends Operator<Matrix>>
+        extends MatmulBuilder<Matrix, MatmulReduceBuilder<O>> {
 
     /** Of a block that is handed on: fewer start sooner, more are multiplied faster. */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
@@ -45,29 +46,13 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
     private final Transport fabric;
     private final boolean all;
     private final Function<ReduceOperator.Parts, O> maker;
-    private final List<Side> sides = new ArrayList<>();
+    private final List<Given> given = new ArrayList<>();
     private Shards rows;
     private Shards inner;
-    private DType aType;
-    private DType outType;
     private Reduction algorithm = Reduction.AUTO;
     private Order order;
-    private String engine = "auto";
-    private long chunkRows;
-    private int splitsPerRank;
-    private int computeWorkers;
-    private Epilogue epilogue = Epilogue.none();
 
-    private record Side(Matrix matrix, boolean transposed) {
-
-        long k() {
-            return transposed ? matrix.cols() : matrix.rows();
-        }
-
-        long n() {
-            return transposed ? matrix.rows() : matrix.cols();
-        }
-    }
+    private record Given(Matrix matrix, boolean transposed) {}
 
     MatmulReduceBuilder(Fabric fabric, boolean all, Function<ReduceOperator.Parts, O> maker) {
         this.fabric = Transport.of(Objects.requireNonNull(fabric, "fabric"));
@@ -93,25 +78,20 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         }
         this.rows = rows;
         this.inner = inner;
-        this.aType = dtype;
+        aType(dtype);
         return this;
     }
 
-    /** This rank's rows of a right-hand side, [its K, N]. Several share A; each gives a product. */
-    public MatmulReduceBuilder<O> b(Matrix b) {
-        return b(b, false);
+    @Override
+    protected MatmulReduceBuilder<O> self() {
+        return this;
     }
 
     /** This rank's rows of a right-hand side, [its K, N], or [N, its K] if {@code transposed}. */
+    @Override
     public MatmulReduceBuilder<O> b(Matrix b, boolean transposed) {
-        sides.add(new Side(b, transposed));
-        return this;
-    }
-
-    /** The type of the products; by default what holds A and B without loss. */
-    public MatmulReduceBuilder<O> output(DType dtype) {
-        this.outType = dtype;
-        return this;
+        given.add(new Given(b, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
     }
 
     /**
@@ -129,46 +109,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         return this;
     }
 
-    /** The name of what multiplies: see {@link OperatorBuilder#engine}. */
+    @Override
     public MatmulReduceBuilder<O> engine(String name) {
         if (!Gemms.NAMES.contains(name)) {
             throw Gemms.unknown(name);
         }
-        this.engine = name;
-        return this;
-    }
-
-    /** Chunks of this many rows, instead of Weft's own choice. */
-    public MatmulReduceBuilder<O> chunkRows(long count) {
-        this.chunkRows = OperatorBuilder.positive("chunk rows", count);
-        return this;
-    }
-
-    /** The most rows of a rank in this many chunks, instead of Weft's own choice. */
-    public MatmulReduceBuilder<O> splitsPerRank(int splits) {
-        this.splitsPerRank = (int) OperatorBuilder.positive("splits per rank", splits);
-        return this;
-    }
-
-    /**
-     * What is done to elements whose sums are whole, before they are rounded. A residual has the
-     * rows that this rank gets.
-     */
-    public MatmulReduceBuilder<O> epilogue(Epilogue steps) {
-        this.epilogue = Objects.requireNonNull(steps, "steps");
-        return this;
-    }
-
-    /** Threads that multiply on this rank, by default its share of the cores. */
-    public MatmulReduceBuilder<O> computeWorkers(int workers) {
-        this.computeWorkers = (int) OperatorBuilder.positive("compute workers", workers);
-        return this;
+        return super.engine(name);
     }
 
     /**
      * Agrees with the other ranks, packs B, reserves memory and starts the workers. Collective. The
      * matrices given as B may be freed afterwards.
      */
+    @Override
     public O prepare() {
         try {
             return prepareAgreed();
@@ -180,12 +133,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
 
     private O prepareAgreed() {
         check();
-        PreparedEpilogue finish =
-                new PreparedEpilogue(epilogue, sides.stream().map(Side::n).toList(), resultRows());
+        PreparedEpilogue finish = new PreparedEpilogue(epilogue(), columns(), resultRows());
         Order wanted = order == null ? algorithm.order() : order;
         agree(wanted);
         Gemm gemm = agreedEngine(wanted);
-        int workers = computeWorkers > 0 ? computeWorkers : fabric.cores().cores();
+        int workers = computeWorkers() > 0 ? computeWorkers() : fabric.cores().cores();
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
@@ -219,21 +171,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
     }
 
     private void check() {
-        if (rows == null || sides.isEmpty()) {
+        if (rows == null || given.isEmpty()) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
         long k = inner.rows(fabric.rank());
-        for (int i = 0; i < sides.size(); i++) {
-            Side side = sides.get(i);
+        for (int i = 0; i < given.size(); i++) {
+            Side side = sides().get(i);
             if (side.k() != k || side.n() < 1) {
                 throw new IllegalArgumentException(
-                        "B number %d of rank %d is %s%s: expected [%d, 1 or more]"
-                                .formatted(
-                                        i,
-                                        fabric.worldRank(fabric.rank()),
-                                        side.matrix().describe(),
-                                        side.transposed() ? " transposed" : "",
-                                        k));
+                        "B number %d of rank %d is %s: expected [%d, 1 or more]"
+                                .formatted(i, fabric.worldRank(fabric.rank()), side.text(), k));
             }
         }
         if (order != null && algorithm != Reduction.AUTO && algorithm.order() != order) {
@@ -253,29 +200,25 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         Agreement agreement =
                 new Agreement(fabric)
                         .on("all-reduce", all ? 1 : 0)
-                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType.ordinal())
+                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType().ordinal())
                         .on("the algorithm's number", algorithm.ordinal())
                         .on("the order of sums (0 whole, 1 by rank)", wanted.ordinal())
-                        .on("chunk rows", chunkRows)
-                        .on("splits per rank", splitsPerRank)
-                        .on(Epilogue.numberText(), epilogue.number())
-                        .on("the number of Bs", sides.size());
+                        .on("chunk rows", chunkRows())
+                        .on("splits per rank", splitsPerRank())
+                        .on(Epilogue.numberText(), epilogue().number())
+                        .on("the number of Bs", given.size());
         for (int r = 0; r < fabric.size(); r++) {
             agreement
                     .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
                     .on("K of rank " + fabric.worldRank(r), inner.rows(r));
         }
-        for (int i = 0; i < sides.size(); i++) {
+        for (int i = 0; i < given.size(); i++) {
             agreement
-                    .on("the columns of B number " + i, sides.get(i).n())
-                    .on("the dtype of B number " + i, sides.get(i).matrix().dtype().ordinal())
+                    .on("the columns of B number " + i, sides().get(i).n())
+                    .on("the dtype of B number " + i, sides().get(i).dtype().ordinal())
                     .on("the dtype of product number " + i, outType(i).ordinal());
         }
         agreement.settle();
-    }
-
-    private DType outType(int index) {
-        return outType == null ? DType.promote(aType, sides.get(index).matrix().dtype()) : outType;
     }
 
     /**
@@ -283,14 +226,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
      * between them.
      */
     private Gemm agreedEngine(Order wanted) {
-        DType bType =
-                sides.stream()
-                        .map(side -> side.matrix().dtype())
-                        .filter(type -> type != aType)
-                        .findFirst()
-                        .orElse(aType);
-        boolean free = engine.equals("auto");
-        Gemm own = Gemms.byName(engine, aType, bType);
+        String name = engine() == null ? "auto" : engine();
+        boolean free = name.equals("auto");
+        Gemm own = Gemms.byName(name, aType(), otherType());
         if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
             if (!free) {
                 throw new IllegalArgumentException(
@@ -311,8 +249,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
     /** By rank and right-hand side; those of others only where rows are summed in place. */
     private PackedB[][] packed(Gemm gemm, boolean direct, Arena arena, List<Region> regions) {
         PackedB[][] packed = new PackedB[fabric.size()][0];
-        long[] bytes =
-                sides.stream().mapToLong(side -> gemm.packedBytes(side.k(), side.n())).toArray();
+        long[] bytes = sides().stream().mapToLong(s -> gemm.packedBytes(s.k(), s.n())).toArray();
         Region region = null;
         if (direct) {
             new Agreement(fabric).on("the engine", gemm.name().hashCode()).settle();
@@ -324,11 +261,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
             if (!own && !direct) {
                 continue;
             }
-            packed[r] = new PackedB[sides.size()];
+            packed[r] = new PackedB[given.size()];
             long at = 0;
-            for (int i = 0; i < sides.size(); i++) {
+            for (int i = 0; i < given.size(); i++) {
                 long k = inner.rows(r);
-                long n = sides.get(i).n();
+                long n = sides().get(i).n();
                 long size = gemm.packedBytes(k, n);
                 packed[r][i] =
                         gemm.packed(
@@ -339,7 +276,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
                                         : LargePages.allocate(size, arena));
                 at += toPage(size);
                 if (own) {
-                    packed[r][i].fill(sides.get(i).matrix(), sides.get(i).transposed(), 0, 1);
+                    packed[r][i].fill(given.get(i).matrix(), given.get(i).transposed(), 0, 1);
                 }
             }
         }
@@ -359,16 +296,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
     }
 
     private Matrix[] results(Arena arena) {
-        Matrix[] results = new Matrix[epilogue.joins() ? 1 : sides.size()];
+        Matrix[] results = new Matrix[epilogue().joins() ? 1 : given.size()];
         long count = resultRows();
         for (int i = 0; i < results.length; i++) {
-            long bytes = Matrix.contiguousBytes(outType(i), count, sides.get(i).n());
+            long bytes = Matrix.contiguousBytes(outType(i), count, sides().get(i).n());
             results[i] =
                     Matrix.of(
                             LargePages.allocate(bytes, arena).fill((byte) 0),
                             outType(i),
                             count,
-                            sides.get(i).n());
+                            sides().get(i).n());
         }
         return results;
     }
@@ -394,8 +331,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         List<Candidate> candidates = new ArrayList<>();
         for (Reduction each : tried) {
             PlanWriter writer = each.writer(inner, all);
-            if (chunkRows > 0 || splitsPerRank > 0) {
-                candidates.add(Candidate.of(writer, new Cut(chunkRows, splitsPerRank, 0), 0, 1));
+            if (chunkRows() > 0 || splitsPerRank() > 0) {
+                candidates.add(
+                        Candidate.of(writer, new Cut(chunkRows(), splitsPerRank(), 0), 0, 1));
             } else if (each == Reduction.CHAIN && algorithm == Reduction.AUTO) {
                 for (long count : BLOCK_ROWS) {
                     if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
@@ -423,7 +361,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
             OperatorResources common) {}
 
     private O operator(Candidate candidate, Shape shape) {
-        long n = sides.stream().mapToLong(Side::n).sum();
+        long n = columns().stream().mapToLong(Long::longValue).sum();
         Cut cut = candidate.cut();
         // A block is one chunk, so that its product can be sent as soon as it is there.
         long chunk =
@@ -440,7 +378,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>> {
         Arena arena = Arena.ofShared();
         SumMemory memory = null;
         try {
-            memory = new SumMemory(fabric, plans, inner, aType);
+            memory = new SumMemory(fabric, plans, inner, aType());
             SumWorker.Shared shared =
                     new SumWorker.Shared(
                             plans.get(fabric.rank()),

@@ -8,10 +8,8 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.DType;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -22,27 +20,17 @@ import java.util.Set;
  * @param <M> the type of matrix: in host memory, or on a GPU
  * @param <B> the type of the builder itself
  */
-public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
+public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>>
+        extends MatmulBuilder<M, B> {
 
     private final int ranks;
-    private final List<Side> sides = new ArrayList<>();
     private Shards shards;
-    private DType aType;
-    private DType outType;
     private PlanWriter algorithm = Algorithm.AUTO;
     private List<RankPlan> plans;
-    private String engine;
-    private long chunkRows;
-    private int splitsPerRank;
     private long chunkCols;
-    private int computeWorkers;
     private int commWorkers;
     private final Set<Feature> features = EnumSet.noneOf(Feature.class);
     private long gatherOnlyCols;
-    private Epilogue epilogue = Epilogue.none();
-
-    /** The shape of one B. */
-    private record Side(String text, DType dtype, long k, long n) {}
 
     /**
      * @param ranks of the group; 0 where the shards say how many there are
@@ -50,8 +38,6 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
     protected OperatorBuilder(int ranks) {
         this.ranks = ranks;
     }
-
-    protected abstract B self();
 
     /** Of the group; 0 where the shards say how many there are. */
     final int ranks() {
@@ -65,48 +51,8 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
                     "shards for " + shards.ranks() + " ranks in a group of " + ranks);
         }
         this.shards = shards;
-        this.aType = dtype;
+        aType(dtype);
         return self();
-    }
-
-    /** A right-hand side, [K, N]. Several share one gather; each gives a product. */
-    public final B b(M b) {
-        return b(b, false);
-    }
-
-    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
-    public abstract B b(M b, boolean transposed);
-
-    /** Notes the shape of a B that was given. */
-    protected final B side(
-            String description, DType dtype, long rows, long cols, boolean transposed) {
-        sides.add(
-                new Side(
-                        description + (transposed ? " transposed" : ""),
-                        dtype,
-                        transposed ? cols : rows,
-                        transposed ? rows : cols));
-        return self();
-    }
-
-    /** The type of the products; by default what holds A and B without loss. */
-    public final B output(DType dtype) {
-        this.outType = dtype;
-        return self();
-    }
-
-    /**
-     * What is done to the elements of the products before they are rounded; by default nothing. It
-     * is checked against the products when the operator is prepared. On the CPU only so far.
-     */
-    public B epilogue(Epilogue wanted) {
-        this.epilogue = Objects.requireNonNull(wanted, "epilogue");
-        return self();
-    }
-
-    /** What was given, or none. */
-    final Epilogue epilogue() {
-        return epilogue;
     }
 
     /**
@@ -133,47 +79,9 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return self();
     }
 
-    /**
-     * The name of what multiplies: on a GPU {@code gated} or {@code cublas}; on the CPU
-     *
-     * <ul>
-     *   <li>{@code auto}, the default: AMX for bf16 where every rank's machine has it, else {@code
-     *       portable};
-     *   <li>{@code portable}: the fastest whose bits are the same on every machine;
-     *   <li>{@code native} (machine code), {@code vector} or {@code scalar}: one of those;
-     *   <li>{@code amx}: bf16 alone, with bits of its own;
-     *   <li>{@code openblas}, which promises no bits.
-     * </ul>
-     */
-    public B engine(String name) {
-        this.engine = name;
-        return self();
-    }
-
-    /** Chunks of this many rows, instead of Weft's own choice. */
-    public final B chunkRows(long rows) {
-        this.chunkRows = positive("chunk rows", rows);
-        return self();
-    }
-
-    /** Every shard in this many chunks, instead of Weft's own choice. */
-    public final B splitsPerRank(int splits) {
-        this.splitsPerRank = (int) positive("splits per rank", splits);
-        return self();
-    }
-
     /** Chunks of this many columns; by default chunks are whole rows. */
     public final B chunkCols(long cols) {
         this.chunkCols = positive("chunk columns", cols);
-        return self();
-    }
-
-    /**
-     * What multiplies at the same time on this rank: threads, by default its share of the cores; or
-     * thread blocks of a GPU's grid, by default as many as the GPU holds.
-     */
-    public final B computeWorkers(int workers) {
-        this.computeWorkers = (int) positive("compute workers", workers);
         return self();
     }
 
@@ -235,27 +143,10 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         return self();
     }
 
-    protected static long positive(String what, long value) {
-        if (value < 1) {
-            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
-        }
-        return value;
-    }
-
-    /**
-     * Agrees with the other ranks and reserves all that calls will need. Collective. Matrices in
-     * host memory that were given as B may be freed afterwards.
-     */
-    public abstract Operator<M> prepare();
-
-    /** The type of product number {@code index}. */
-    protected final DType outType(int index) {
-        return outType == null ? DType.promote(aType, sides.get(index).dtype()) : outType;
-    }
-
     /** All of the above, checked as far as it is the same everywhere. */
     @SuppressWarnings("exports")
     protected final Description description() {
+        List<Side> sides = sides();
         if (shards == null || sides.isEmpty() && gatherOnlyCols == 0) {
             throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
         }
@@ -276,15 +167,15 @@ public abstract class OperatorBuilder<M, B extends OperatorBuilder<M, B>> {
         Description description =
                 new Description(
                         shards,
-                        aType,
+                        aType(),
                         k,
-                        sides.isEmpty() ? aType : outType(0),
+                        sides.isEmpty() ? aType() : outType(0),
                         sides.stream().map(Side::n).toList(),
                         algorithm,
                         plans,
-                        engine,
-                        new Cut(chunkRows, splitsPerRank, chunkCols),
-                        computeWorkers,
+                        engine(),
+                        new Cut(chunkRows(), splitsPerRank(), chunkCols),
+                        computeWorkers(),
                         commWorkers,
                         features);
         description.checkGiven();

@@ -1,0 +1,173 @@
+package dev.weft.op;
+
+import dev.weft.tensor.DType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Takes what all operators are described by: right-hand sides, types, the engine, chunks of rows
+ * and workers. Used by one thread.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
+ * @param <B> the type of the builder itself
+ */
+public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
+
+    private final List<Side> sides = new ArrayList<>();
+    private DType aType;
+    private DType outType;
+    private String engine;
+    private long chunkRows;
+    private int splitsPerRank;
+    private int computeWorkers;
+    private Epilogue epilogue = Epilogue.none();
+
+    /** The shape of one B. */
+    record Side(String text, DType dtype, long k, long n) {}
+
+    protected MatmulBuilder() {}
+
+    protected abstract B self();
+
+    /** A right-hand side, [K, N]. Several share A; each gives a product. */
+    public final B b(M b) {
+        return b(b, false);
+    }
+
+    /** A right-hand side, [K, N], or [N, K] if {@code transposed}. */
+    public abstract B b(M b, boolean transposed);
+
+    /** Notes the shape of a B that was given. */
+    protected final B side(
+            String description, DType dtype, long rows, long cols, boolean transposed) {
+        sides.add(
+                new Side(
+                        description + (transposed ? " transposed" : ""),
+                        dtype,
+                        transposed ? cols : rows,
+                        transposed ? rows : cols));
+        return self();
+    }
+
+    /** The type of the products; by default what holds A and B without loss. */
+    public final B output(DType dtype) {
+        this.outType = dtype;
+        return self();
+    }
+
+    /**
+     * What is done to the elements of the products before they are rounded; by default nothing. It
+     * is checked against the products when the operator is prepared. On the CPU only so far.
+     */
+    public B epilogue(Epilogue wanted) {
+        this.epilogue = Objects.requireNonNull(wanted, "epilogue");
+        return self();
+    }
+
+    /** What was given, or none. */
+    final Epilogue epilogue() {
+        return epilogue;
+    }
+
+    /**
+     * The name of what multiplies: on a GPU {@code gated} or {@code cublas}; on the CPU
+     *
+     * <ul>
+     *   <li>{@code auto}, the default: AMX for bf16 where every rank's machine has it, else {@code
+     *       portable};
+     *   <li>{@code portable}: the fastest whose bits are the same on every machine;
+     *   <li>{@code native} (machine code), {@code vector} or {@code scalar}: one of those;
+     *   <li>{@code amx}: bf16 alone, with bits of its own;
+     *   <li>{@code openblas}, which promises no bits.
+     * </ul>
+     */
+    public B engine(String name) {
+        this.engine = name;
+        return self();
+    }
+
+    /** Chunks of this many rows, instead of Weft's own choice. */
+    public final B chunkRows(long rows) {
+        this.chunkRows = positive("chunk rows", rows);
+        return self();
+    }
+
+    /** Every shard in this many chunks, instead of Weft's own choice. */
+    public final B splitsPerRank(int splits) {
+        this.splitsPerRank = (int) positive("splits per rank", splits);
+        return self();
+    }
+
+    /**
+     * What multiplies at the same time on this rank: threads, by default its share of the cores; or
+     * thread blocks of a GPU's grid, by default as many as the GPU holds.
+     */
+    public final B computeWorkers(int workers) {
+        this.computeWorkers = (int) positive("compute workers", workers);
+        return self();
+    }
+
+    protected static long positive(String what, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(value + " " + what + ": expected at least one");
+        }
+        return value;
+    }
+
+    /**
+     * Agrees with the other ranks and reserves all that calls will need. Collective. Matrices in
+     * host memory that were given as B may be freed afterwards.
+     */
+    public abstract Operator<M> prepare();
+
+    /** What was given as B. */
+    final List<Side> sides() {
+        return sides;
+    }
+
+    /** N of each B. */
+    final List<Long> columns() {
+        return sides.stream().map(Side::n).toList();
+    }
+
+    final void aType(DType dtype) {
+        this.aType = dtype;
+    }
+
+    final DType aType() {
+        return aType;
+    }
+
+    /** A type other than A's, where some B has one: an engine must take both. */
+    final DType otherType() {
+        return sides.stream()
+                .map(Side::dtype)
+                .filter(type -> type != aType)
+                .findFirst()
+                .orElse(aType);
+    }
+
+    /** Null where it is left to Weft. */
+    final String engine() {
+        return engine;
+    }
+
+    /** 0 where it is left to Weft, as those that follow. */
+    final long chunkRows() {
+        return chunkRows;
+    }
+
+    final int splitsPerRank() {
+        return splitsPerRank;
+    }
+
+    final int computeWorkers() {
+        return computeWorkers;
+    }
+
+    /** The type of product number {@code index}. */
+    protected final DType outType(int index) {
+        return outType == null ? DType.promote(aType, sides.get(index).dtype()) : outType;
+    }
+}
