@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class MpiRunIT {
 
     /** Each rank is a host of its own. */
-    private static final String HOSTS_OF_ONE = "-Dweft.mpi.ranks.per.host=1";
+    static final String HOSTS_OF_ONE = "-Dweft.mpi.ranks.per.host=1";
 
     @TempDir Path folder;
 
@@ -83,6 +83,11 @@ class MpiRunIT {
 
     /** mpirun starts the commands. */
     private ChildProcess.Setup launched(MpiFamily family, int ranks, String arguments) {
+        return weft(arguments).under(launcher(family, ranks));
+    }
+
+    /** The words of the family's mpirun; without one the test is skipped. */
+    static List<String> launcher(MpiFamily family, int ranks) {
         List<String> launcher = new ArrayList<>(List.of(mpirun(family), "-n", "" + ranks));
         if (family == MpiFamily.OPEN_MPI) {
             launcher.addAll(List.of("--oversubscribe", "--bind-to", "none"));
@@ -90,7 +95,7 @@ class MpiRunIT {
                 launcher.add("--allow-run-as-root");
             }
         }
-        return weft(arguments).under(launcher);
+        return launcher;
     }
 
     private static void assertRecord(Path json, String hosts) throws IOException {

@@ -1,0 +1,79 @@
+package dev.weft.cli.launch;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.weft.cli.ChildProcess;
+import dev.weft.cli.Main;
+import dev.weft.ffi.MpiFamily;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The layers of examples/mlp have the same bits on any number of ranks, whatever these are. */
+@Execution(ExecutionMode.CONCURRENT)
+class MlpIT {
+
+    private static final String EXAMPLE = Path.of("..", "examples", "mlp", "Mlp.java").toString();
+
+    @TempDir Path folder;
+
+    private ChildProcess.Setup mlp(String... arguments) {
+        return ChildProcess.java(folder, EXAMPLE, List.of(arguments)).wellCompiled();
+    }
+
+    /** What it prints for so many ranks, one after the other; the digest is in all the same. */
+    private static String digest(ChildProcess run, int... ranks) throws Exception {
+        assertEquals(0, run.code(), run::toString);
+        List<String> lines = run.out().lines().filter(line -> line.contains("digest")).toList();
+        assertEquals(ranks.length, lines.size(), run::toString);
+        List<String> digests = new ArrayList<>();
+        for (int i = 0; i < ranks.length; i++) {
+            assertTrue(lines.get(i).startsWith(ranks[i] + " ranks, "), run::toString);
+            digests.add(lines.get(i).replaceFirst(".* digest (?=[0-9a-f]{16}$)", ""));
+        }
+        assertEquals(1, digests.stream().distinct().count(), run::toString);
+        return digests.getFirst();
+    }
+
+    private String ofOneRank(String type) throws Exception {
+        return digest(mlp(type, "1").run(), 1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"fp32", "bf16"})
+    void threads(String type) throws Exception {
+        digest(mlp(type, "1", "2", "3", "5", "7", "8").run(), 1, 2, 3, 5, 7, 8);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2, fp32", "3, bf16"})
+    void processes(int ranks, String type) throws Exception {
+        List<String> launcher = ChildProcess.java();
+        launcher.addAll(List.of(Main.class.getName(), "launch", "-n", ranks + "", "--"));
+        assertEquals(ofOneRank(type), digest(mlp(type).under(launcher).run(), ranks));
+    }
+
+    /** As if each rank were on a host of its own, and on one host. */
+    @ParameterizedTest
+    @CsvSource({
+        "OPEN_MPI, 2, true, bf16",
+        "OPEN_MPI, 3, true, fp32",
+        "MPICH, 2, false, fp32",
+        "MPICH, 3, true, bf16"
+    })
+    void ranksOfMpi(MpiFamily family, int ranks, boolean hosts, String type) throws Exception {
+        ChildProcess.Setup setup = mlp(type).under(MpiRunIT.launcher(family, ranks));
+        setup.builder().environment().remove("WEFT_MPI_LIBRARY");
+        if (hosts) {
+            setup.environment("JAVA_TOOL_OPTIONS", MpiRunIT.HOSTS_OF_ONE);
+        }
+        assertEquals(ofOneRank(type), digest(setup.run(), ranks));
+    }
+}
