@@ -1,12 +1,15 @@
 /*
- * What a user has today: MPI_Allgatherv of the rows of A, then cblas_sgemm on every rank.
+ * What a user has today: MPI and cblas_sgemm, one after the other.
  *
- *     mpirun -n RANKS allgather_sgemm M N K
+ *     mpirun -n RANKS mpi_sgemm gather|reduce-scatter|all-reduce M N K
+ *
+ * gather: MPI_Allgatherv of the rows of A, then the product on every rank. The others: every rank
+ * has a part of K; the product of that part, then MPI_Reduce_scatter or MPI_Allreduce of C.
  *
  * Rank 0 reads lines and answers each with one:
- *     s   one gather and product; nanoseconds of the gather, the product and both,
- *         each of the rank that took longest
- *     c   the weighted sum of the product, and "same" where all ranks have the same one
+ *     s COUNT   so many calls in a row; nanoseconds of MPI, the product and both in one of them,
+ *               each of the rank that took longest
+ *     c         the weighted sum of the result, and "same" where all ranks have the same one
  * and leaves at the end of its input. "ready" comes first.
  */
 #include <math.h>
@@ -14,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,85 +55,136 @@ static float *floats(size_t count) {
     return memory;
 }
 
+enum work { GATHER, REDUCE_SCATTER, ALL_REDUCE };
+
+static enum work work;
 static int rank, ranks, m, n, k;
-static float *shard, *gathered, *b, *c;
+static int own_k, first_row, own_rows;
+static float *shard, *gathered, *b, *c, *sums;
 static int *counts, *starts;
 
+/* Where part r of a whole begins; the first parts have what does not come out even. */
+static int first_of(int r, int whole) {
+    return r * (whole / ranks) + (r < whole % ranks ? r : whole % ranks);
+}
+
+static float *zeros(size_t count) {
+    /* Touched before anything is timed. */
+    return memset(floats(count), 0, count * sizeof(float));
+}
+
 static void prepare(void) {
+    int width = work == GATHER ? k : n;
     counts = malloc(sizeof(int) * (size_t)ranks);
     starts = malloc(sizeof(int) * (size_t)ranks);
-    int first_row = 0;
-    for (int r = 0, start = 0; r < ranks; r++) {
-        int rows = m / ranks + (r < m % ranks);
-        if (r == rank) {
-            first_row = start / k;
+    for (int r = 0; r < ranks; r++) {
+        starts[r] = first_of(r, m) * width;
+        counts[r] = first_of(r + 1, m) * width - starts[r];
+    }
+    first_row = first_of(rank, m);
+    own_rows = first_of(rank + 1, m) - first_row;
+    int first_k = work == GATHER ? 0 : first_of(rank, k);
+    own_k = work == GATHER ? k : first_of(rank + 1, k) - first_k;
+    int shard_row = work == GATHER ? first_row : 0;
+    int shard_rows = work == GATHER ? own_rows : m;
+    shard = floats((size_t)shard_rows * own_k);
+    for (int i = 0; i < shard_rows; i++) {
+        for (int j = 0; j < own_k; j++) {
+            shard[(size_t)i * own_k + j] = value(A, (uint64_t)(shard_row + i) * k + first_k + j);
         }
-        counts[r] = rows * k;
-        starts[r] = start;
-        start += counts[r];
     }
-    shard = floats((size_t)counts[rank]);
-    gathered = floats((size_t)m * k);
-    b = floats((size_t)k * n);
-    c = floats((size_t)m * n);
-    for (size_t i = 0; i < (size_t)counts[rank]; i++) {
-        shard[i] = value(A, (uint64_t)first_row * k + i);
+    b = floats((size_t)own_k * n);
+    for (size_t i = 0; i < (size_t)own_k * n; i++) {
+        b[i] = value(B, (uint64_t)first_k * n + i);
     }
-    for (size_t i = 0; i < (size_t)k * n; i++) {
-        b[i] = value(B, i);
-    }
-    /* Touched before anything is timed. */
-    for (size_t i = 0; i < (size_t)m * k; i++) {
-        gathered[i] = 0;
-    }
-    for (size_t i = 0; i < (size_t)m * n; i++) {
-        c[i] = 0;
+    gathered = work == GATHER ? zeros((size_t)m * k) : shard;
+    c = zeros((size_t)m * n);
+    sums = work == GATHER ? c : zeros((size_t)(work == ALL_REDUCE ? m : own_rows) * n);
+}
+
+static void communicate(void) {
+    switch (work) {
+    case GATHER:
+        MPI_Allgatherv(shard, counts[rank], MPI_FLOAT, gathered, counts, starts, MPI_FLOAT,
+                       MPI_COMM_WORLD);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter(c, sums, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case ALL_REDUCE:
+        MPI_Allreduce(c, sums, m * n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
     }
 }
 
-static void step(void) {
+static void multiply(void) {
+    cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, own_k, 1, gathered, own_k, b, n, 0, c,
+                n);
+}
+
+static void step(int calls) {
+    int64_t own[3] = {0, 0, 0};
     MPI_Barrier(MPI_COMM_WORLD);
-    int64_t start = now_ns();
-    MPI_Allgatherv(shard, counts[rank], MPI_FLOAT, gathered, counts, starts, MPI_FLOAT,
-                   MPI_COMM_WORLD);
-    int64_t middle = now_ns();
-    cblas_sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, gathered, k, b, n, 0, c, n);
-    int64_t end = now_ns();
-    int64_t own[3] = {middle - start, end - middle, end - start};
+    for (int i = 0; i < calls; i++) {
+        int64_t start = now_ns();
+        work == GATHER ? communicate() : multiply();
+        int64_t middle = now_ns();
+        work == GATHER ? multiply() : communicate();
+        int64_t end = now_ns();
+        int64_t first = middle - start, second = end - middle;
+        own[0] += work == GATHER ? first : second;
+        own[1] += work == GATHER ? second : first;
+        own[2] += end - start;
+    }
     int64_t most[3];
     MPI_Reduce(own, most, 3, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0) {
-        printf("%lld %lld %lld\n", (long long)most[0], (long long)most[1], (long long)most[2]);
+        printf("%lld %lld %lld\n", (long long)most[0] / calls, (long long)most[1] / calls,
+               (long long)most[2] / calls);
     }
 }
 
 static void check(void) {
+    int scattered = work == REDUCE_SCATTER;
+    int from = scattered ? first_row : 0;
     double sum = 0;
-    for (int i = 0; i < m; i++) {
+    for (int i = 0; i < (scattered ? own_rows : m); i++) {
         double row = 0;
         for (int j = 0; j < n; j++) {
-            row += (double)c[(size_t)i * n + j] * value(COL_WEIGHTS, j);
+            row += (double)sums[(size_t)i * n + j] * value(COL_WEIGHTS, j);
         }
-        sum += row * value(ROW_WEIGHTS, i);
+        sum += row * value(ROW_WEIGHTS, from + i);
     }
-    double least, most;
+    double least, most, all;
     MPI_Reduce(&sum, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
     MPI_Reduce(&sum, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) {
-        printf("%.17g %s\n", sum, fabs(most - least) == 0 ? "same" : "different");
+        printf("%.17g %s\n", scattered ? all : sum,
+               scattered || fabs(most - least) == 0 ? "same" : "different");
     }
 }
 
-/* Rank 0 tells the others what to do: 's', 'c', or 'q' at the end. */
-static int next_command(void) {
-    int command = 'q';
+/* What to do, and how often: rank 0 tells the others. */
+struct command {
+    int what;
+    int calls;
+};
+
+/* 's', 'c', or 'q' at the end. */
+static struct command next_command(void) {
+    struct command command = {'q', 1};
     if (rank == 0) {
         char line[64];
         if (fgets(line, sizeof line, stdin) != NULL) {
-            command = line[0];
+            command.what = line[0];
+            if (command.what == 's') {
+                int calls = atoi(line + 1);
+                command.calls = calls > 0 ? calls : 1;
+            }
         }
         for (int r = 1; r < ranks; r++) {
-            MPI_Send(&command, 1, MPI_INT, r, GO_TAG, MPI_COMM_WORLD);
+            MPI_Send(&command, 2, MPI_INT, r, GO_TAG, MPI_COMM_WORLD);
         }
         return command;
     }
@@ -141,7 +196,7 @@ static int next_command(void) {
             usleep(POLL_US);
         }
     }
-    MPI_Recv(&command, 1, MPI_INT, 0, GO_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&command, 2, MPI_INT, 0, GO_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return command;
 }
 
@@ -149,23 +204,31 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 4) {
-        fprintf(stderr, "expected M N K\n");
+    static const char *const works[] = {"gather", "reduce-scatter", "all-reduce"};
+    int known = 0;
+    for (int i = 0; argc == 5 && i < 3; i++) {
+        if (strcmp(argv[1], works[i]) == 0) {
+            work = (enum work)i;
+            known = 1;
+        }
+    }
+    if (!known) {
+        fprintf(stderr, "expected gather, reduce-scatter or all-reduce, then M N K\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    m = atoi(argv[1]);
-    n = atoi(argv[2]);
-    k = atoi(argv[3]);
+    m = atoi(argv[2]);
+    n = atoi(argv[3]);
+    k = atoi(argv[4]);
     prepare();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         printf("ready\n");
         fflush(stdout);
     }
-    for (int command = next_command(); command != 'q'; command = next_command()) {
-        if (command == 's') {
-            step();
-        } else if (command == 'c') {
+    for (struct command next = next_command(); next.what != 'q'; next = next_command()) {
+        if (next.what == 's') {
+            step(next.calls);
+        } else if (next.what == 'c') {
             check();
         }
         fflush(stdout);

@@ -4,6 +4,7 @@ import dev.weft.bench.cpu.AscendCommand;
 import dev.weft.bench.cpu.AutoRanksCommand;
 import dev.weft.bench.cpu.CpuCommand;
 import dev.weft.bench.cpu.GatherRanksCommand;
+import dev.weft.bench.cpu.ReduceRankCommand;
 import dev.weft.bench.gpu.GpuCommand;
 import dev.weft.cli.AddOnCommand;
 import dev.weft.cli.console.Version;
@@ -23,7 +24,8 @@ import picocli.CommandLine.Spec;
             GpuCommand.class,
             AscendCommand.class,
             AutoRanksCommand.class,
-            GatherRanksCommand.class
+            GatherRanksCommand.class,
+            ReduceRankCommand.class
         },
         footer = {
             "",

@@ -33,6 +33,14 @@ class BenchIT {
         Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
     }
 
+    @Test
+    void productAndReduceAreMeasuredWhereThereIsMpi() throws IOException {
+        List<Double> ratios = ratios("reduce");
+        Assumptions.assumeFalse(ratios.isEmpty(), "skipped here: no MPI, no OpenBLAS or one core");
+        // Two operators in two orders at two shapes, and two small ones.
+        assertEquals(10, ratios.size(), ratios.toString());
+    }
+
     /** One row is measured; another would take longer than the limit. */
     @Test
     void thePublishedTableStandsBesideWhatIsPredictedAndMeasured() {

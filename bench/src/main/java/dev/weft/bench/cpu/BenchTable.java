@@ -45,6 +45,7 @@ final class BenchTable implements BenchCase.Sink {
         words.put("weftGflops", "weft GFLOP/s");
         words.put("peakFraction", "of peak");
         words.put("gatherOverProduct", "gather/product");
+        words.put("reduceOverProduct", "reduce/product");
         words.put("hidden", "hidden");
         words.put("productRatio", "product ratio");
         words.put("needed", "needed");

@@ -87,6 +87,7 @@ public final class CpuCommand extends DeviceBench {
                 new FusedCase(),
                 new GatherCase(),
                 new OverlapCase(),
+                new ReduceCase(),
                 new LabCase(),
                 new PredictCase(Effort::thorough),
                 new AutoCase(),

@@ -96,12 +96,14 @@ final class FusedCase implements BenchCase {
             throws IOException, InterruptedException {
         int ranks = settings.cores();
         try (Operands operands = Operands.of(shape, DType.FP32);
-                WeftRanks weft = new WeftRanks(ranks, operands, false, op -> op.computeWorkers(1));
+                WeftRanks weft =
+                        WeftRanks.gathering(ranks, operands, false, op -> op.computeWorkers(1));
                 MpiProduct peer =
                         new MpiProduct(
                                 mpi.startCommands(ranks),
                                 program,
                                 library,
+                                MpiProduct.Work.GATHER,
                                 shape,
                                 settings.folder())) {
             ProductCheck.require("Weft", operands.a(), operands.b(), weft.product());
@@ -130,7 +132,7 @@ final class FusedCase implements BenchCase {
     }
 
     private static Map<String, Double> figures(Interleaved.Outcome outcome, MpiProduct peer) {
-        double[] gatherNs = peer.latest(outcome.rounds(), MpiProduct.Step::gatherNs);
+        double[] gatherNs = peer.latest(outcome.rounds(), MpiProduct.Step::mpiNs);
         double[] productNs = peer.latest(outcome.rounds(), MpiProduct.Step::productNs);
         // What the gather adds to the product. The slowest rank's gather is another rank's than the
         // slowest product: their sum would be more than the peer ever takes.

@@ -150,6 +150,7 @@ final class LabCase implements BenchCase {
                             List.of(mpi.startOnHosts(runs.ranks())),
                             program,
                             library,
+                            MpiProduct.Work.GATHER,
                             shape,
                             settings.folder())) {
                 for (int i = 0; i < runs.warmup() + rounds; i++) {
@@ -159,7 +160,7 @@ final class LabCase implements BenchCase {
                 Map<String, Double> figures = new LinkedHashMap<>();
                 figures.put("weftMedianNs", pipelinedNs);
                 figures.put("peerMedianNs", total);
-                figures.put("peerGatherNs", median(peer, rounds, MpiProduct.Step::gatherNs));
+                figures.put("peerGatherNs", median(peer, rounds, MpiProduct.Step::mpiNs));
                 figures.put("peerProductNs", median(peer, rounds, MpiProduct.Step::productNs));
                 sink.row(
                         new BenchRow(

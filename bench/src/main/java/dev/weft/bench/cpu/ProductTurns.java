@@ -54,7 +54,7 @@ final class ProductTurns implements AutoCloseable {
     void addWeft(DType type) {
         Operands own = opened.add(Operands.of(shape, type));
         WeftRanks ranks =
-                opened.add(new WeftRanks(1, own, false, op -> op.computeWorkers(threads)));
+                opened.add(WeftRanks.gathering(1, own, false, op -> op.computeWorkers(threads)));
         ProductCheck.require("Weft " + type.label(), own.a(), own.b(), ranks.product());
         if (type != DType.FP32) {
             comparisons.add(

@@ -147,7 +147,7 @@ final class RanksCase implements BenchCase {
         WeftRanks add(int ranks, Algorithm algorithm, int splits) {
             WeftRanks world =
                     opened.add(
-                            new WeftRanks(
+                            WeftRanks.gathering(
                                     ranks,
                                     operands,
                                     true,

@@ -5,76 +5,133 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.MatmulAllReduce;
+import dev.weft.op.MatmulReduceScatter;
+import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
 
 /**
  * Weft as a user calls it: ranks that are threads of this JVM, each with an operator that is
- * prepared once and finds its shard in place in every call. The product is fp32, whatever the
+ * prepared once and finds its input in place in every call. The product is fp32, whatever the
  * inputs are. Used by one thread.
  */
 final class WeftRanks implements AutoCloseable {
 
     private final World world;
-    private final boolean sharded;
-    private final List<AllGatherMatmul> operators;
+    private final List<Operator<Matrix>> operators;
+    private final BiFunction<Matrix, Integer, Matrix> parts;
 
-    /**
-     * @param sharded whether B is sharded by columns, so that all ranks together do the same work,
-     *     whatever their number; otherwise every rank has all of B
-     * @param more what else the operators are told
-     */
-    WeftRanks(
+    private WeftRanks(
             int ranks,
-            Operands operands,
-            boolean sharded,
-            UnaryOperator<AllGatherMatmulBuilder> more) {
-        this.sharded = sharded;
+            World.Function<Operator<Matrix>> prepared,
+            BiFunction<Matrix, Integer, Matrix> parts) {
+        this.parts = parts;
         this.world = World.threads(ranks);
         try {
-            this.operators = world.call(fabric -> prepare(fabric, operands, more));
+            this.operators = world.call(prepared);
         } catch (RuntimeException | Error e) {
             world.close();
             throw e;
         }
     }
 
-    private AllGatherMatmul prepare(
-            Fabric fabric, Operands operands, UnaryOperator<AllGatherMatmulBuilder> more) {
+    /**
+     * Ranks that gather and multiply.
+     *
+     * @param sharded whether B is sharded by columns, so that all ranks together do the same work,
+     *     whatever their number; otherwise every rank has all of B
+     * @param more what else the operators are told
+     */
+    static WeftRanks gathering(
+            int ranks,
+            Operands operands,
+            boolean sharded,
+            UnaryOperator<AllGatherMatmulBuilder> more) {
+        Matrix a = operands.a();
+        Shards shards = Shards.even(a.rows(), ranks);
+        BiFunction<Matrix, Integer, Matrix> columns =
+                (matrix, rank) -> sharded ? columns(matrix, rank, ranks) : matrix;
+        return new WeftRanks(
+                ranks,
+                fabric ->
+                        inPlace(
+                                more.apply(
+                                                AllGatherMatmul.on(fabric)
+                                                        .a(shards, a.dtype())
+                                                        .b(
+                                                                columns.apply(
+                                                                        operands.b(),
+                                                                        fabric.rank()))
+                                                        .output(DType.FP32)
+                                                        .pinWorkers())
+                                        .prepare(),
+                                part(a, shards, fabric.rank())),
+                columns);
+    }
+
+    /**
+     * Ranks with one worker each that multiply and reduce. Each has an even part of K.
+     *
+     * @param all whether every rank gets all rows, otherwise an even part of them
+     */
+    static WeftRanks reducing(int ranks, Operands operands, boolean all, Order order) {
+        Matrix a = operands.a();
+        Shards rows = Shards.even(a.rows(), ranks);
+        return new WeftRanks(
+                ranks,
+                fabric -> reducing(fabric, operands, all, order),
+                (matrix, rank) -> all ? matrix : part(matrix, rows, rank));
+    }
+
+    /** This rank's operator of {@link #reducing(int, Operands, boolean, Order)}. */
+    static Operator<Matrix> reducing(Fabric fabric, Operands operands, boolean all, Order order) {
         Matrix a = operands.a();
         int rank = fabric.rank();
-        Shards shards = Shards.even(a.rows(), fabric.size());
-        AllGatherMatmul operator =
-                more.apply(
-                                AllGatherMatmul.on(fabric)
-                                        .a(shards, a.dtype())
-                                        .b(columns(operands.b(), rank, fabric.size()))
-                                        .output(DType.FP32)
-                                        .pinWorkers())
-                        .prepare();
-        Matrix shard = a.rows(shards.firstRow(rank), shards.rows(rank));
-        // One call for each of the two places that a shard may lie in.
-        operator.call(shard);
-        operator.call(shard);
+        Shards rows = Shards.even(a.rows(), fabric.size());
+        Shards inner = Shards.even(a.cols(), fabric.size());
+        Matrix own = a.block(0, a.rows(), inner.firstRow(rank), inner.rows(rank));
+        var builder = all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
+        return inPlace(
+                builder.a(rows, inner, a.dtype())
+                        .b(part(operands.b(), inner, rank))
+                        .output(DType.FP32)
+                        .order(order)
+                        .computeWorkers(1)
+                        .prepare(),
+                own);
+    }
+
+    /** From now on every call finds its input in place. */
+    private static Operator<Matrix> inPlace(Operator<Matrix> operator, Matrix input) {
+        // One call for each of the two places that it may lie in.
+        for (int place = 0; place < 2; place++) {
+            operator.nextShard().copyFrom(input);
+            operator.callInPlace(View.PIPELINED);
+        }
         return operator;
     }
 
+    private static Matrix part(Matrix matrix, Shards rows, int rank) {
+        return matrix.rows(rows.firstRow(rank), rows.rows(rank));
+    }
+
     /** A rank's columns; the last rank also has what does not come out even. */
-    private Matrix columns(Matrix matrix, int rank, int ranks) {
-        if (!sharded) {
-            return matrix;
-        }
+    private static Matrix columns(Matrix matrix, int rank, int ranks) {
         long first = matrix.cols() / ranks * rank;
         long next = rank == ranks - 1 ? matrix.cols() : matrix.cols() / ranks * (rank + 1);
         return matrix.block(0, matrix.rows(), first, next - first);
     }
 
     /** The first rank's operator, whose plan is like the others'. */
-    AllGatherMatmul operator() {
+    Operator<Matrix> operator() {
         return operators.getFirst();
     }
 
@@ -88,7 +145,7 @@ final class WeftRanks implements AutoCloseable {
         return world
                 .call(
                         fabric -> {
-                            AllGatherMatmul own = operators.get(fabric.rank());
+                            Operator<Matrix> own = operators.get(fabric.rank());
                             fabric.barrier();
                             long startNs = System.nanoTime();
                             own.callInPlace(view);
@@ -102,13 +159,21 @@ final class WeftRanks implements AutoCloseable {
 
     /** Ends the bench unless every rank's latest product is, bit for bit, its part of this one. */
     void requireBits(Matrix product) {
+        forEachPart(
+                product,
+                (own, expected) -> {
+                    if (!own.bitwiseEquals(expected)) {
+                        throw new IllegalStateException(
+                                "wrong product of Weft: one of %d ranks with %s has another one"
+                                        .formatted(operators.size(), operator().plan().name()));
+                    }
+                });
+    }
+
+    /** Every rank's latest product, with its part of {@code whole}. */
+    void forEachPart(Matrix whole, BiConsumer<Matrix, Matrix> action) {
         for (int rank = 0; rank < operators.size(); rank++) {
-            Matrix own = operators.get(rank).lastResult().product();
-            if (!own.bitwiseEquals(columns(product, rank, operators.size()))) {
-                throw new IllegalStateException(
-                        "wrong product of Weft: rank %d of %d with %s has another one"
-                                .formatted(rank, operators.size(), operator().plan().name()));
-            }
+            action.accept(operators.get(rank).lastResult().product(), parts.apply(whole, rank));
         }
     }
 

@@ -125,7 +125,7 @@ public record Mpi(Kind kind, Path compiler, Path starter) {
     /** Compiles a C program against a library and returns it. */
     public Path compile(Path source, Path library, Path folder)
             throws SkippedException, IOException, InterruptedException {
-        Path program = folder.resolve("allgather_sgemm");
+        Path program = folder.resolve("mpi_sgemm");
         Programs.Output output =
                 Programs.run(
                         folder,

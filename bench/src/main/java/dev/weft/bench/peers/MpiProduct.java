@@ -6,24 +6,36 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
- * What a user has today: a C program that gathers by MPI and multiplies by OpenBLAS, with one
- * pinned rank and one thread per core. Used by one thread.
+ * What a user has today: a C program that gathers or reduces by MPI and multiplies by OpenBLAS,
+ * with one pinned rank and one thread per core. Used by one thread.
  */
 public final class MpiProduct implements AutoCloseable {
 
-    public static final String SOURCE = "allgather_sgemm.c";
+    public static final String SOURCE = "mpi_sgemm.c";
 
     private final SteppedProcess process;
     private final boolean pinned;
     private final List<Step> steps = new ArrayList<>();
 
-    /** One gather and product; each time is that of the slowest rank. */
-    public record Step(long gatherNs, long productNs, long totalNs) {
+    /** What MPI does before or after the product. */
+    public enum Work {
+        GATHER,
+        REDUCE_SCATTER,
+        ALL_REDUCE;
+
+        public String label() {
+            return name().toLowerCase(Locale.ROOT).replace('_', '-');
+        }
+    }
+
+    /** One call; each time is that of the slowest rank. */
+    public record Step(long mpiNs, long productNs, long totalNs) {
 
         public static Step parse(String line) throws SteppedProcess.PeerException {
             String[] words = line.split(" ");
@@ -45,6 +57,7 @@ public final class MpiProduct implements AutoCloseable {
             List<List<String>> ways,
             Path program,
             OpenBlasLibrary library,
+            Work work,
             Shape shape,
             Path folder)
             throws IOException, InterruptedException {
@@ -52,7 +65,7 @@ public final class MpiProduct implements AutoCloseable {
         int number = 0;
         while (started == null) {
             try {
-                started = start(ways.get(number), program, library, shape, folder);
+                started = start(ways.get(number), program, library, work, shape, folder);
             } catch (SteppedProcess.PeerException e) {
                 number++;
                 if (number == ways.size()) {
@@ -65,12 +78,20 @@ public final class MpiProduct implements AutoCloseable {
     }
 
     private static SteppedProcess start(
-            List<String> way, Path program, OpenBlasLibrary library, Shape shape, Path folder)
+            List<String> way,
+            Path program,
+            OpenBlasLibrary library,
+            Work work,
+            Shape shape,
+            Path folder)
             throws IOException, InterruptedException {
         Stream<String> arguments =
                 Stream.of(shape.m(), shape.n(), shape.k()).map(size -> Long.toString(size));
         List<String> command =
-                Stream.concat(way.stream(), Stream.concat(Stream.of(program.toString()), arguments))
+                Stream.concat(
+                                way.stream(),
+                                Stream.concat(
+                                        Stream.of(program.toString(), work.label()), arguments))
                         .toList();
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put("OPENBLAS_NUM_THREADS", "1");
@@ -83,8 +104,14 @@ public final class MpiProduct implements AutoCloseable {
         return pinned;
     }
 
+    /** One call. */
     public long takeNs() throws IOException, InterruptedException {
-        Step step = Step.parse(process.ask("s"));
+        return takeNs(1);
+    }
+
+    /** So many calls in a row; the time of one of them. */
+    public long takeNs(int calls) throws IOException, InterruptedException {
+        Step step = Step.parse(process.ask("s " + calls));
         steps.add(step);
         return step.totalNs;
     }
@@ -96,7 +123,7 @@ public final class MpiProduct implements AutoCloseable {
                 .toArray();
     }
 
-    /** The weighted sum of the latest product, which all ranks must share. */
+    /** The weighted sum of the latest result, which all ranks must share. */
     public double checksum() throws IOException, InterruptedException {
         String[] words = process.ask("c").split(" ");
         if (words.length != 2 || !words[1].equals("same")) {

@@ -97,6 +97,12 @@ public final class SteppedProcess implements AutoCloseable {
     }
 
     public String ask(String line, Duration deadline) throws PeerException, InterruptedException {
+        tell(line);
+        return answer(deadline);
+    }
+
+    /** Gives it one line; {@link #answer()} comes next. For programs that wait for each other. */
+    public void tell(String line) throws PeerException {
         try {
             lines.write(line);
             lines.newLine();
@@ -104,7 +110,11 @@ public final class SteppedProcess implements AutoCloseable {
         } catch (IOException e) {
             throw new PeerException(name + " takes no more lines" + lastWords());
         }
-        return answer(deadline);
+    }
+
+    /** The answer to the line before, for which it waits some minutes at most. */
+    public String answer() throws PeerException, InterruptedException {
+        return answer(STEP);
     }
 
     private String answer(Duration deadline) throws PeerException, InterruptedException {
