@@ -48,11 +48,13 @@ public final class CallSpans {
 
     private final List<RankSpans> ranks = new ArrayList<>();
     private final List<Timeline.Span> spans = new ArrayList<>();
+    private final boolean summed;
     private final int worldSize;
     private final int members;
     private long endNs;
 
-    private CallSpans(int worldSize, int members) {
+    private CallSpans(boolean summed, int worldSize, int members) {
+        this.summed = summed;
         this.worldSize = worldSize;
         this.members = members;
     }
@@ -64,6 +66,7 @@ public final class CallSpans {
         int groupSize = problem.largestGroup();
         return of(
                 record.ranks(),
+                problem.isSummed(),
                 problem.ranks(),
                 problem.members(),
                 lists.isEmpty()
@@ -82,6 +85,7 @@ public final class CallSpans {
         }
         return of(
                 ranks,
+                false,
                 worldSize,
                 worldSize,
                 // Those that were not kept are consecutive: only simulated ranks are left out.
@@ -90,12 +94,17 @@ public final class CallSpans {
     }
 
     /**
+     * @param summed whether products are summed
      * @param members ranks of the world that take part
      * @param worldRank the rank that is a group's member
      */
     private static CallSpans of(
-            List<RunRecord.Rank> ranks, int worldSize, int members, IntBinaryOperator worldRank) {
-        CallSpans call = new CallSpans(worldSize, members);
+            List<RunRecord.Rank> ranks,
+            boolean summed,
+            int worldSize,
+            int members,
+            IntBinaryOperator worldRank) {
+        CallSpans call = new CallSpans(summed, worldSize, members);
         long originNs = ranks.stream().mapToLong(rank -> rank.timeline().startNs()).min().orElse(0);
         for (RunRecord.Rank rank : ranks) {
             call.add(rank, originNs, member -> worldRank.applyAsInt(rank.group(), member));
@@ -147,6 +156,11 @@ public final class CallSpans {
     /** The ranks whose spans were kept. */
     public List<RankSpans> ranks() {
         return List.copyOf(ranks);
+    }
+
+    /** Whether transfers move sums of products, so that they wait for products too. */
+    boolean summed() {
+        return summed;
     }
 
     /** Ranks of the world. */

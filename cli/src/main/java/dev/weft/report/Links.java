@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * The gather as it happened: what went from which rank to which.
+ * What went from which rank to which.
  *
  * @param inPlace whether nothing was moved and ranks read each other's rows where they lie
  */

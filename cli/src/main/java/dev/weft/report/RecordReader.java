@@ -121,7 +121,10 @@ public final class RecordReader {
                 json.text("data"),
                 json.whole("seed"),
                 lists,
-                json.textOrNull("epilogue"));
+                json.textOrNull("epilogue"),
+                // Records of earlier versions have none.
+                json.hasValue("op") ? json.text("op") : RunRecord.Problem.GATHER,
+                json.textOrNull("kParts"));
     }
 
     private static void checkLists(JsonObject json, String lists, int ranks, int groups) {
@@ -162,7 +165,8 @@ public final class RecordReader {
                 json.count("lanes", 0, Integer.MAX_VALUE),
                 json.hasValue("progressCpu") ? json.number("progressCpu") : Double.NaN,
                 json.count("warmup", 0, MAX_ROUNDS),
-                json.count("iterations", 1, MAX_ROUNDS));
+                json.count("iterations", 1, MAX_ROUNDS),
+                json.textOrNull("order"));
     }
 
     private static Views views(JsonObject json, boolean predicted) {

@@ -89,6 +89,9 @@ public record RunRecord(
      *     where all ranks are in equal groups of consecutive ones
      * @param epilogue steps done to the elements of the product, with commas between; null where
      *     there are none
+     * @param op the operator's name on the command line
+     * @param kParts of K on each rank of the first group, with commas, where their products are
+     *     summed; null where rows of A are gathered
      */
     public record Problem(
             int ranks,
@@ -104,7 +107,57 @@ public record RunRecord(
             String data,
             long seed,
             String replicaGroups,
-            String epilogue) {
+            String epilogue,
+            String op,
+            String kParts) {
+
+        /** Of rows that are gathered. */
+        public static final String GATHER = "allgather-matmul";
+
+        /** Of rows of A that are gathered. */
+        public Problem(
+                int ranks,
+                int groups,
+                long m,
+                long k,
+                long n,
+                String aDtype,
+                String bDtype,
+                String outDtype,
+                String rhs,
+                boolean transposeB,
+                String data,
+                long seed,
+                String replicaGroups,
+                String epilogue) {
+            this(
+                    ranks,
+                    groups,
+                    m,
+                    k,
+                    n,
+                    aDtype,
+                    bDtype,
+                    outDtype,
+                    rhs,
+                    transposeB,
+                    data,
+                    seed,
+                    replicaGroups,
+                    epilogue,
+                    GATHER,
+                    null);
+        }
+
+        /** Whether ranks have a part of K each, whose products are summed. */
+        public boolean isSummed() {
+            return kParts != null;
+        }
+
+        /** What happens between the ranks, in a word. */
+        public String exchange() {
+            return isSummed() ? "reduction" : "gather";
+        }
 
         /** What {@link #replicaGroups} says of groups in a world. */
         public static String lists(ReplicaGroups groups, int ranks) {
@@ -141,6 +194,7 @@ public record RunRecord(
      * @param lanes threads or copy streams per rank
      * @param progressCpu cores that the thread which moves messages took up during pipelined calls,
      *     on the rank where it took most; NaN where there is none
+     * @param order in which products are summed; null where rows of A are gathered
      */
     public record Execution(
             String requestedAlgorithm,
@@ -155,10 +209,16 @@ public record RunRecord(
             int lanes,
             double progressCpu,
             int warmup,
-            int iterations) {
+            int iterations,
+            String order) {
 
         public Execution {
             hosts = List.copyOf(hosts);
+        }
+
+        /** Whether sums have another order than those of the sequential view, which are by rank. */
+        public boolean sumsUnlikeSequential() {
+            return "whole".equals(order);
         }
     }
 

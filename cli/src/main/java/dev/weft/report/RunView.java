@@ -51,11 +51,15 @@ public final class RunView {
     }
 
     private ShownRun shown(String nameIfUnlabelled, Verdict verdict, boolean advised) {
-        double bytesPerRow = (double) problem.k() * DType.of(problem.aDtype()).bytes();
+        double bytesPerRow =
+                problem.isSummed()
+                        ? (double) problem.n() * DType.FP32.bytes()
+                        : (double) problem.k() * DType.of(problem.aDtype()).bytes();
         CallSpans call = CallSpans.of(record);
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
-        if (advised) {
+        // Advice is about options of a gather.
+        if (advised && !problem.isSummed()) {
             analysis = analysis.withAdvice(Adviser.of(record, call, analysis));
         }
         return new ShownRun(
@@ -74,7 +78,8 @@ public final class RunView {
 
     private String subtitle() {
         return text(
-                "%d ranks%s %s, %s, [%d x %d] x [%d x %d], %s",
+                "%s%d ranks%s %s, %s, [%d x %d] x [%d x %d], %s",
+                problem.isSummed() ? problem.op() + ", " : "",
                 problem.ranks(),
                 problem.groups() > 1 ? " in " + problem.groups() + " groups" : "",
                 record.simulated()
@@ -132,7 +137,9 @@ public final class RunView {
                                 ? percent(efficiency.getAsDouble())
                                 : "not measurable",
                         efficiency.isPresent()
-                                ? "of the smaller of gather and product is hidden"
+                                ? text(
+                                        "of the smaller of %s and product is hidden",
+                                        problem.exchange())
                                 : "too few samples, or the smaller part is under 3x the spread"));
         facts.add(
                 new Fact(
@@ -141,8 +148,10 @@ public final class RunView {
                         views.limitFraction(),
                         percent(views.limitFraction()),
                         text(
-                                "the larger of product %s and gather %s alone / pipelined",
-                                time(views.computeOnly()), time(views.commOnly()))));
+                                "the larger of product %s and %s %s alone / pipelined",
+                                time(views.computeOnly()),
+                                problem.exchange(),
+                                time(views.commOnly()))));
         facts.add(
                 new Fact(
                         "tflops",
@@ -170,7 +179,7 @@ public final class RunView {
                         "Sequential",
                         views.sequential(),
                         List.of(
-                                new ViewPart("gather", views.sequentialComm().median()),
+                                new ViewPart(problem.exchange(), views.sequentialComm().median()),
                                 new ViewPart("product", views.sequentialCompute().median()))),
                 new View("pipelined", "Pipelined", views.pipelined(), List.of()));
     }
@@ -197,7 +206,7 @@ public final class RunView {
                         problem.aDtype(),
                         problem.bDtype(),
                         problem.outDtype()),
-                new Detail("B", problem.rhs() + (problem.transposeB() ? ", transposed" : "")),
+                new Detail("B", b() + (problem.transposeB() ? ", transposed" : "")),
                 new Detail("Epilogue", problem.epilogue() == null ? "none" : problem.epilogue()),
                 new Detail("Data", problem.data() + ", seed " + problem.seed()),
                 new Detail("Shards", shards()),
@@ -215,6 +224,12 @@ public final class RunView {
                         where.arch(),
                         where.cores()),
                 new Detail("When", where.started()));
+    }
+
+    private String b() {
+        return problem.isSummed()
+                ? "rows on each rank: " + problem.kParts() + "; sums " + execution.order()
+                : problem.rhs();
     }
 
     private static Detail detail(String label, String form, Object... values) {

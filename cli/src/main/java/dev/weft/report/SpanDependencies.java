@@ -8,10 +8,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 
 /**
  * Which transfers released which spans of a call: a product of rows needs the chunks that brought
- * them, and so does the rank that passes a chunk on. Immutable; any thread may ask.
+ * them, and so does the rank that passes a chunk on. Where sums of products travel, a transfer
+ * needs the product as well, and rows come to a rank more than once: what began later released
+ * nothing. Immutable; any thread may ask.
  */
 public final class SpanDependencies {
 
@@ -24,6 +27,9 @@ public final class SpanDependencies {
 
     /** Numbers of transfers, by first row. */
     private final Map<Place, List<Integer>> arrivals = new HashMap<>();
+
+    /** Numbers of products that are summed, by first row. */
+    private final Map<Place, List<Integer>> products = new HashMap<>();
 
     /** By number: the rank at which the span is. */
     private final int[] rankOf;
@@ -40,11 +46,17 @@ public final class SpanDependencies {
                     arrivals.computeIfAbsent(
                                     new Place(span.to(), span.source()), place -> new ArrayList<>())
                             .add(i);
+                } else if (call.summed() && span.kind() == Kind.COMPUTE) {
+                    products.computeIfAbsent(
+                                    new Place(rank.rank(), span.source()),
+                                    place -> new ArrayList<>())
+                            .add(i);
                 }
             }
         }
         Comparator<Integer> byRow = Comparator.comparingLong(i -> call.span(i).firstRow());
         arrivals.values().forEach(numbers -> numbers.sort(byRow));
+        products.values().forEach(numbers -> numbers.sort(byRow));
     }
 
     public int rankOf(int number) {
@@ -57,25 +69,45 @@ public final class SpanDependencies {
         return span.to() == rankOf[number] ? span.peer() : rankOf[number];
     }
 
-    /** Numbers of the transfers without which the span could not begin; none for own rows. */
+    /** Numbers of the spans without which the span could not begin; none for own rows. */
     public int[] releasedBy(int number) {
         Timeline.Span span = call.span(number);
+        if (call.summed()) {
+            return sumsReleasing(number, span);
+        }
         return switch (span.kind()) {
-            case COMPUTE -> landed(new Place(rankOf[number], span.source()), span, -1);
+            case COMPUTE -> landed(arrivals, new Place(rankOf[number], span.source()), span, -1);
             case TRANSFER ->
                     span.to() < 0
                             ? NONE
                             : landed(
-                                    new Place(senderOf(number), span.source()), span, span.chunk());
+                                    arrivals,
+                                    new Place(senderOf(number), span.source()),
+                                    span,
+                                    span.chunk());
             case STAGE, WAIT -> NONE;
         };
+    }
+
+    private int[] sumsReleasing(int number, Timeline.Span span) {
+        boolean moves = span.kind() == Kind.TRANSFER;
+        if (!moves && span.kind() != Kind.COMPUTE) {
+            return NONE;
+        }
+        Place place = new Place(moves ? senderOf(number) : rankOf[number], span.source());
+        return IntStream.concat(
+                        IntStream.of(landed(arrivals, place, span, -1)),
+                        IntStream.of(moves ? landed(products, place, span, -1) : NONE))
+                .filter(i -> call.span(i).startNs() < span.startNs())
+                .toArray();
     }
 
     /**
      * @param chunk of which the transfers must be, or -1 for any
      */
-    private int[] landed(Place place, Timeline.Span span, int chunk) {
-        List<Integer> numbers = arrivals.get(place);
+    private int[] landed(
+            Map<Place, List<Integer>> from, Place place, Timeline.Span span, int chunk) {
+        List<Integer> numbers = from.get(place);
         if (numbers == null) {
             return NONE;
         }

@@ -164,7 +164,8 @@ public final class RecordMaker {
                         lanes,
                         Double.NaN,
                         5,
-                        iterations),
+                        iterations,
+                        null),
                 new Views(
                         samples(computeUs),
                         samples(commUs),

@@ -332,12 +332,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         for (Reduction each : tried) {
             PlanWriter writer = each.writer(inner, all);
             if (chunkRows() > 0 || splitsPerRank() > 0) {
-                candidates.add(
-                        Candidate.of(writer, new Cut(chunkRows(), splitsPerRank(), 0), 0, 1));
+                candidates.add(candidate(writer, new Cut(chunkRows(), splitsPerRank(), 0)));
             } else if (each == Reduction.CHAIN && algorithm == Reduction.AUTO) {
                 for (long count : BLOCK_ROWS) {
                     if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
-                        candidates.add(Candidate.of(writer, new Cut(count, 0, 0), 0, 1));
+                        candidates.add(candidate(writer, new Cut(count, 0, 0)));
                     }
                 }
             } else {
@@ -345,10 +344,21 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         each == Reduction.DIRECT
                                 ? Cut.blockRows(rows, takers, quantum, most)
                                 : BLOCK_ROWS[BLOCK_ROWS.length - 1];
-                candidates.add(Candidate.of(writer, new Cut(count, 0, 0), 0, 1));
+                candidates.add(candidate(writer, new Cut(count, 0, 0)));
             }
         }
         return candidates;
+    }
+
+    private Candidate candidate(PlanWriter writer, Cut cut) {
+        return Candidate.of(writer, cut, (int) Math.ceilDiv(rows.maxRows(), chunk(cut)), 1);
+    }
+
+    /** Rows of a chunk. */
+    private long chunk(Cut cut) {
+        return cut.chunkRows() > 0
+                ? cut.chunkRows()
+                : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
     }
 
     /** What all operators that are tried have in common. */
@@ -362,12 +372,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private O operator(Candidate candidate, Shape shape) {
         long n = columns().stream().mapToLong(Long::longValue).sum();
-        Cut cut = candidate.cut();
         // A block is one chunk, so that its product can be sent as soon as it is there.
-        long chunk =
-                cut.chunkRows() > 0
-                        ? cut.chunkRows()
-                        : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
+        long chunk = chunk(candidate.cut());
         Chunks chunks = Chunks.byRows(rows, n, chunk, chunk);
         List<RankPlan> written = candidate.algorithm().plans(chunks, 1, fabric.hosts());
         List<RankPlan> plans =

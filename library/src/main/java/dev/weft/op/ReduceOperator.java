@@ -271,9 +271,10 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
             return endNs - state.startNs;
         }
 
+        /** What came after the product, where nothing overlaps. */
         @Override
         public long gatherNs() {
-            return 0;
+            return plan().pacing().gatherFirst() ? endNs - shared.multipliedNs : 0;
         }
 
         @Override

@@ -102,6 +102,9 @@ final class SumWorker extends Worker {
         /** By block: the parts of its columns that are not multiplied. */
         private final AtomicIntegerArray partsLeft;
 
+        /** When the rank had multiplied all its blocks, where nothing overlaps. */
+        volatile long multipliedNs;
+
         Shared(
                 RankPlan plan,
                 Transport fabric,
@@ -207,6 +210,7 @@ final class SumWorker extends Worker {
             for (int i = 0; i < partsLeft.length(); i++) {
                 partsLeft.set(i, columnParts);
             }
+            multipliedNs = state.startNs;
         }
 
         /** The first row of C that the results hold. */
@@ -323,6 +327,7 @@ final class SumWorker extends Worker {
         if (!productFirst) {
             raise(block, plan.chunks().tag(block.source(), block.firstChunk()));
         } else if (shared.unmultiplied.decrementAndGet() == 0) {
+            shared.multipliedNs = System.nanoTime();
             for (RowBlock each : shared.order) {
                 raise(each, plan.chunks().tag(each.source(), each.firstChunk()));
             }

@@ -155,7 +155,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
      * @param finished whether an epilogue has made something else of the products
      */
     public void stampOutputs(int ranks, Set<String> outputs, boolean finished) throws IOException {
-        stampOutputs("", ranks, outputs, finished ? EPILOGUE : spec.data());
+        String data = spec.sums() == null ? spec.data() : spec.op();
+        stampOutputs("", ranks, outputs, finished ? EPILOGUE : data);
     }
 
     private void stampOutputs(String state, int ranks, Set<String> outputs, String data)
@@ -223,11 +224,13 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         } catch (IOException e) {
             throw misread(stamp, e);
         }
-        if (words[words.length - 1].equals("files")) {
+        String of = words[words.length - 1];
+        boolean files = of.equals(ProblemSpec.FILES);
+        if (files || List.of(ProblemSpec.SCATTER, ProblemSpec.ALL).contains(of)) {
             throw new UsageException(
-                    "--data-dir %s: its outputs are of a run with --a and --b, which has"
-                            + " verified them itself",
-                    folder);
+                    "--data-dir %s: its outputs are of a run with %s, which has verified them"
+                            + " itself",
+                    folder, files ? "--a and --b" : "--op " + of);
         }
         if (words[words.length - 1].equals(EPILOGUE)) {
             throw new UsageException(
@@ -303,9 +306,8 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     }
 
     private void writeShard(int rank, Arena arena) throws IOException {
-        long rows = spec.shards(rank).rows(spec.memberOf(rank));
-        Matrix shard = Matrix.allocate(arena, spec.aType(), rows, spec.k());
-        fill(source(A_STREAM), shard, spec.firstRow(rank), 0, spec.k());
+        Matrix shard = Matrix.allocate(arena, spec.aType(), spec.rows(rank), spec.inners(rank));
+        fill(source(A_STREAM), shard, spec.firstRow(rank), spec.firstInner(rank), spec.k());
         MatrixFiles.write(shardFile(rank).toString(), shard);
     }
 
@@ -325,13 +327,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         }
         long first = spec.firstCol(rank);
         long cols = spec.cols(rank);
+        long inners = spec.inners(rank);
         Matrix b;
         if (spec.transposeB()) {
-            b = Matrix.allocate(arena, spec.bType(), cols, spec.k());
-            fill(source(B_STREAM), b, first, 0, spec.k());
+            b = Matrix.allocate(arena, spec.bType(), cols, inners);
+            fill(source(B_STREAM), b, first, spec.firstInner(rank), spec.k());
         } else {
-            b = Matrix.allocate(arena, spec.bType(), spec.k(), cols);
-            fill(source(B_STREAM), b, 0, first, spec.n());
+            b = Matrix.allocate(arena, spec.bType(), inners, cols);
+            fill(source(B_STREAM), b, spec.firstInner(rank), first, spec.n());
         }
         Files.deleteIfExists(bFile(rank));
         MatrixFiles.write(bFile(rank).toString(), b);
@@ -367,7 +370,10 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             for (int rank : parts.get(group)) {
                 long before = done;
                 Matrix part64 =
-                        new Float64Oracle(a, operands.b(rank), spec.transposeB())
+                        new Float64Oracle(
+                                        a,
+                                        Operands.wholeB(operands, spec, rank, arena),
+                                        spec.transposeB())
                                 .golden(
                                         0,
                                         spec.m(),
@@ -390,15 +396,21 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                 new FileOperands.Pieces() {
                     @Override
                     public Piece shard(int rank) {
-                        long rows = spec.shards(rank).rows(spec.memberOf(rank));
                         return found.computeIfAbsent(
-                                shardFile(rank), file -> piece(file, spec.aType(), rows, spec.k()));
+                                shardFile(rank),
+                                file ->
+                                        piece(
+                                                file,
+                                                spec.aType(),
+                                                spec.rows(rank),
+                                                spec.inners(rank)));
                     }
 
                     @Override
                     public Piece b(int rank) {
-                        long rows = spec.transposeB() ? spec.cols(rank) : spec.k();
-                        long cols = spec.transposeB() ? spec.k() : spec.cols(rank);
+                        long inners = spec.inners(rank);
+                        long rows = spec.transposeB() ? spec.cols(rank) : inners;
+                        long cols = spec.transposeB() ? inners : spec.cols(rank);
                         return found.computeIfAbsent(
                                 bFile(firstWithSameB(rank)),
                                 file -> piece(file, spec.bType(), rows, cols));
@@ -412,7 +424,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
             return rank;
         }
         Stream<List<Integer>> groups = spec.replicaGroups().groups().stream();
-        if (!spec.columnSharded()) {
+        if (!spec.columnSharded() && spec.sums() == null) {
             return groups.mapToInt(Collections::min).min().orElseThrow();
         }
         int members = spec.members(rank).size();

@@ -23,6 +23,9 @@ public final class DataStamp {
     /** While files are being made, or after whoever made them was killed. */
     private static final String UNFINISHED = "weft-data-unfinished";
 
+    /** Where ranks have a part of K each. */
+    private static final String K_PARTS = "kParts";
+
     /** A seed may be any number of 64 bits. */
     private static final String NUMBER = "-?[0-9]{1,19}";
 
@@ -35,6 +38,9 @@ public final class DataStamp {
         fields.put("groups", groups(spec));
         fields.put("shards", spec.shards());
         fields.put("k", spec.k());
+        if (spec.sums() != null) {
+            fields.put(K_PARTS, spec.sums().inner());
+        }
         fields.put("n", spec.n());
         fields.put("a", spec.aType().label());
         fields.put("b", spec.bType().label());
@@ -110,6 +116,12 @@ public final class DataStamp {
         }
         if (!List.of(FORMAT, FIRST_FORMAT).contains(fields.getOrDefault("format", ""))) {
             throw new UsageException("expected format " + FORMAT + " or " + FIRST_FORMAT);
+        }
+        if (fields.containsKey(K_PARTS)) {
+            throw new UsageException(
+                    "the data is cut by K, for --op %s or %s: expected that of --op %s, as run has"
+                            + " verified the others itself",
+                    ProblemSpec.SCATTER, ProblemSpec.ALL, ProblemSpec.GATHER);
         }
         // Checked as the options are that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();

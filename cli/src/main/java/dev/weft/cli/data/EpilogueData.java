@@ -63,6 +63,13 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
         return matrix;
     }
 
+    /** With the residual of some of the rows. */
+    public EpilogueData ofRows(long firstRow, long rows) {
+        return residual == null
+                ? this
+                : new EpilogueData(text, bias, residual.rows(firstRow, rows));
+    }
+
     public Epilogue epilogue() {
         return Epilogue.parse(text, () -> bias, () -> residual);
     }

@@ -9,25 +9,51 @@ import java.util.List;
 /** Where a rank finds its inputs; the matrices live as long as the arena they were opened with. */
 public interface Operands {
 
-    /** The rank's rows of its group's A. */
+    /** The rank's rows, or columns, of its group's A. */
     Matrix shard(int worldRank);
 
-    /** The rank's B: all of it, or its columns; [N, K] where B is stored transposed. */
+    /** The rank's B: all of it, its columns or its rows; [N, K] where B is stored transposed. */
     Matrix b(int worldRank);
 
-    /** Copies the rank's rows of its group's A, without keeping them. */
+    /** Copies the rank's part of its group's A, without keeping it. */
     default void copyShard(int worldRank, Matrix target) {
         target.copyFrom(shard(worldRank));
     }
 
-    /** A copy of all rows of the A of the rank's group. */
+    /** A copy of all of the A of the rank's group. */
     static Matrix gatheredA(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
         Shards shards = spec.shards(worldRank);
         Matrix all = Matrix.allocate(arena, spec.aType(), shards.totalRows(), spec.k());
         List<Integer> members = spec.members(worldRank);
         for (int member = 0; member < members.size(); member++) {
-            Matrix rows = all.rows(shards.firstRow(member), shards.rows(member));
-            operands.copyShard(members.get(member), rows);
+            int of = members.get(member);
+            Matrix part =
+                    spec.sums() == null
+                            ? all.rows(shards.firstRow(member), shards.rows(member))
+                            : all.block(0, all.rows(), spec.firstInner(of), spec.inners(of));
+            operands.copyShard(of, part);
+        }
+        return all;
+    }
+
+    /** The B of the rank's product: its own, or a copy of all rows where ranks have some each. */
+    static Matrix wholeB(Operands operands, ProblemSpec spec, int worldRank, Arena arena) {
+        if (spec.sums() == null) {
+            return operands.b(worldRank);
+        }
+        boolean transposed = spec.transposeB();
+        Matrix all =
+                Matrix.allocate(
+                        arena,
+                        spec.bType(),
+                        transposed ? spec.n() : spec.k(),
+                        transposed ? spec.k() : spec.n());
+        for (int of : spec.members(worldRank)) {
+            long first = spec.firstInner(of);
+            long count = spec.inners(of);
+            Matrix part =
+                    transposed ? all.block(0, spec.n(), first, count) : all.rows(first, count);
+            part.copyFrom(operands.b(of));
         }
         return all;
     }

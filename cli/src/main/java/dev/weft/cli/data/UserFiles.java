@@ -26,12 +26,13 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
         boolean aRaw = isRaw(aSpec);
         boolean bRaw = isRaw(bSpec);
         boolean rowsGiven = options.m != null || options.shards != null;
+        boolean colsGiven = options.k != null || options.kParts != null;
         Located a =
                 MatrixFiles.locate(
                         aSpec,
                         aRaw || options.aDtype != null ? asked.aType() : null,
                         aRaw || rowsGiven ? asked.m() * asked.groups() : MatrixFiles.ANY,
-                        aRaw || options.k != null ? asked.k() : MatrixFiles.ANY);
+                        aRaw || colsGiven ? asked.k() : MatrixFiles.ANY);
         if (a.cols() < 1 || a.rows() % asked.groups() != 0) {
             throw new UsageException(
                     "%s: holds %s: expected at least one column and rows that %s groups divide",
@@ -64,16 +65,22 @@ public record UserFiles(ProblemSpec spec, Located a, Located whole) implements F
 
     @Override
     public Piece shard(int worldRank) {
-        long rows = spec.shards(worldRank).rows(spec.memberOf(worldRank));
-        return new Piece(a, spec.firstRow(worldRank), rows, 0, a.cols());
+        return new Piece(
+                a,
+                spec.firstRow(worldRank),
+                spec.rows(worldRank),
+                spec.firstInner(worldRank),
+                spec.inners(worldRank));
     }
 
     @Override
     public Piece b(int worldRank) {
         long first = spec.firstCol(worldRank);
         long cols = spec.cols(worldRank);
+        long firstInner = spec.firstInner(worldRank);
+        long inners = spec.inners(worldRank);
         return spec.transposeB()
-                ? new Piece(whole, first, cols, 0, whole.cols())
-                : new Piece(whole, 0, whole.rows(), first, cols);
+                ? new Piece(whole, first, cols, firstInner, inners)
+                : new Piece(whole, firstInner, inners, first, cols);
     }
 }

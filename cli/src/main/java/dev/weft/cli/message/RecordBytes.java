@@ -2,8 +2,6 @@ package dev.weft.cli.message;
 
 import dev.weft.cli.console.ErrorMessage;
 import dev.weft.files.PrivateFiles;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -26,8 +24,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Records as bytes, between two processes of the same program, so they carry no version. Components
- * are texts, numbers, flags, enums, algorithms of Weft's, arrays of longs, records, optional ones,
- * or lists of these; flags in boxes and records may be null. For one thread each.
+ * are texts, numbers, flags, enums, arrays of longs, records, optional ones, or lists of these;
+ * flags in boxes and records may be null. For one thread each.
  */
 public final class RecordBytes {
 
@@ -195,9 +193,6 @@ public final class RecordBytes {
             return in.readDouble();
         } else if (raw == String.class) {
             return new String(in.readNBytes(count(1)), StandardCharsets.UTF_8);
-        } else if (raw == PlanWriter.class) {
-            // Auto chooses among Weft's own.
-            return constant(Algorithm.values());
         } else if (raw.isEnum()) {
             return constant(raw.getEnumConstants());
         } else if (raw == Optional.class) {

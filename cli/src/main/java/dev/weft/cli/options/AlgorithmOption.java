@@ -1,7 +1,9 @@
 package dev.weft.cli.options;
 
+import dev.weft.cli.console.UsageException;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
 import picocli.CommandLine.Option;
 
 /** Which algorithm runs: one of Weft's, or of those on the class path. */
@@ -11,9 +13,19 @@ public final class AlgorithmOption {
             names = "--algorithm",
             paramLabel = "NAME",
             description =
-                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential"
-                            + " (default: ${DEFAULT-VALUE}).")
+                    "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential;"
+                            + " where products are summed auto, direct, chain, mesh-push or"
+                            + " sequential (default: ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
+
+    /** Where products are summed. */
+    Reduction reduction(String op) {
+        try {
+            return Reduction.of(label);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--algorithm with --op %s: %s", op, e.getMessage());
+        }
+    }
 
     public PlanWriter writer() {
         return OptionValues.algorithm(label);

@@ -7,8 +7,10 @@ import dev.weft.cuda.Gpu;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Epilogue;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -50,6 +52,15 @@ public final class ExecutionOptions {
     public String socVersion;
 
     @Mixin AlgorithmOption algorithm;
+
+    @Option(
+            names = "--order",
+            paramLabel = "NAME",
+            description =
+                    "Where products are summed: whole, as one rank would over all of K, or by-rank,"
+                            + " each rank's part from zero and then the parts in rank order"
+                            + " (default: that of --algorithm, whole for auto).")
+    String order;
 
     @Mixin public LauncherOptions launch;
 
@@ -152,7 +163,19 @@ public final class ExecutionOptions {
 
     @Mixin DeadlineOption deadline;
 
-    public ExecutionSpec spec() {
+    /**
+     * @param op that of {@link ProblemOptions}
+     */
+    public ExecutionSpec spec(String op) {
+        if (!op.equals(ProblemSpec.GATHER)) {
+            return summed(op);
+        }
+        if (order != null) {
+            throw new UsageException(
+                    "--order %s with --op %s, which sums nothing over ranks: expected --op %s or"
+                            + " %s",
+                    order, op, ProblemSpec.SCATTER, ProblemSpec.ALL);
+        }
         boolean cuda = checkRunMode();
         boolean tiles = baseM != null || baseN != null;
         if (chunkRows != null && (splitsPerRank != null || tiles)
@@ -190,7 +213,60 @@ public final class ExecutionOptions {
                 keepGathered,
                 npy,
                 epilogue(cuda),
-                deadline.value);
+                deadline.value,
+                null);
+    }
+
+    private ExecutionSpec summed(String op) {
+        if (!List.of("auto", "cpu").contains(runMode)) {
+            throw new UsageException(
+                    "--run-mode %s with --op %s: expected cpu or auto", runMode, op);
+        }
+        if (chunkRows != null && splitsPerRank != null) {
+            throw new UsageException(
+                    "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
+        }
+        Reduction reduction = algorithm.reduction(op);
+        String label =
+                order == null
+                        ? reduction.order().label()
+                        : OptionValues.oneOf("--order", order, labels());
+        Reduction.Order sums =
+                Arrays.stream(Reduction.Order.values())
+                        .filter(one -> one.label().equals(label))
+                        .findFirst()
+                        .orElseThrow();
+        if (reduction != Reduction.AUTO && reduction.order() != sums) {
+            throw new UsageException(
+                    "--algorithm %s with --order %s: it sums in order %s",
+                    reduction.label(), label, reduction.order().label());
+        }
+        return new ExecutionSpec(
+                false,
+                false,
+                Algorithm.AUTO,
+                launch.start(),
+                engine(false),
+                count("--compute-blocks", computeBlocks, 1024),
+                0,
+                new Cut(
+                        positive("--chunk-rows", chunkRows, 0),
+                        count("--splits-per-rank", splitsPerRank, Integer.MAX_VALUE),
+                        0),
+                null,
+                rounds.warmup(),
+                rounds.iterations(),
+                false,
+                npy,
+                epilogue(false),
+                deadline.value,
+                new ExecutionSpec.Summing(reduction, sums));
+    }
+
+    private static String[] labels() {
+        return Arrays.stream(Reduction.Order.values())
+                .map(Reduction.Order::label)
+                .toArray(String[]::new);
     }
 
     /** Null where there is none. */

@@ -1,10 +1,14 @@
 package dev.weft.cli.options;
 
+import dev.weft.op.MatmulReduceBuilder;
+import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
+import dev.weft.tensor.Matrix;
 import java.time.Duration;
 import java.util.Locale;
 
@@ -21,6 +25,7 @@ import java.util.Locale;
  * @param npy whether outputs are written for NumPy too
  * @param epilogue the steps of an epilogue, as {@link dev.weft.op.Epilogue#parse} reads them; null
  *     where there is none
+ * @param summing null where rows of A are gathered
  */
 public record ExecutionSpec(
         boolean cuda,
@@ -37,7 +42,11 @@ public record ExecutionSpec(
         boolean keepGathered,
         boolean npy,
         String epilogue,
-        Duration deadline) {
+        Duration deadline,
+        Summing summing) {
+
+    /** How products are summed, in place of {@link #algorithm}. */
+    public record Summing(Reduction reduction, Reduction.Order order) {}
 
     /** Tile sizes of the Ascend example's chunk rule. */
     public record AscendTiles(long baseM, long baseN) {}
@@ -70,7 +79,8 @@ public record ExecutionSpec(
                 keepGathered,
                 npy,
                 epilogue,
-                deadline);
+                deadline,
+                summing);
     }
 
     /** How shards are to be cut, by the Ascend example's rule where that is wanted. */
@@ -100,7 +110,8 @@ public record ExecutionSpec(
                 keepGathered,
                 npy,
                 epilogue,
-                deadline);
+                deadline,
+                summing);
     }
 
     /** A call as a source system makes it, with all else left to Weft. */
@@ -126,7 +137,13 @@ public record ExecutionSpec(
                 false,
                 false,
                 null,
-                deadline);
+                deadline,
+                null);
+    }
+
+    /** What was asked for. */
+    public String algorithmLabel() {
+        return summing == null ? algorithm.label() : summing.reduction.label();
     }
 
     public String launcher() {
@@ -139,6 +156,21 @@ public record ExecutionSpec(
             return null;
         }
         return hostPeers ? "host" : "device";
+    }
+
+    /** As {@link #describe(OperatorBuilder, ProblemSpec, int)}, where products are summed. */
+    public <O extends Operator<Matrix>> MatmulReduceBuilder<O> describe(
+            MatmulReduceBuilder<O> builder, ProblemSpec problem, int worldRank) {
+        builder.a(problem.shards(worldRank), problem.inner(worldRank), problem.aType())
+                .output(problem.outType())
+                .engine(engine);
+        if (cut.chunkRows() > 0) {
+            builder.chunkRows(cut.chunkRows());
+        }
+        if (cut.splitsPerRank() > 0) {
+            builder.splitsPerRank(cut.splitsPerRank());
+        }
+        return builder;
     }
 
     /**

@@ -24,6 +24,17 @@ public final class ProblemOptions {
     public int ranks = 2;
 
     @Option(
+            names = "--op",
+            paramLabel = "NAME",
+            description =
+                    "allgather-matmul: ranks hold rows of A, and each gets the product of all of"
+                            + " them; matmul-reduce-scatter: ranks hold columns of A and rows of"
+                            + " B, and each gets its rows of the sum of their products;"
+                            + " matmul-allreduce: each gets all rows of it (default:"
+                            + " ${DEFAULT-VALUE}).")
+    public String op = ProblemSpec.GATHER;
+
+    @Option(
             names = "--gm",
             paramLabel = "M",
             description = "Rows of A, per group (default: 2048, or the sum of --shards).")
@@ -32,8 +43,17 @@ public final class ProblemOptions {
     @Option(
             names = "--gk",
             paramLabel = "K",
-            description = "Columns of A and rows of B (default: 2048).")
+            description = "Columns of A and rows of B (default: 2048, or the sum of --k-parts).")
     public Long k;
+
+    @Option(
+            names = "--k-parts",
+            paramLabel = "SIZES",
+            split = ",",
+            description =
+                    "Columns of A, and rows of B, on each rank of a group where products are"
+                            + " summed, uneven and zero allowed (default: even).")
+    public long[] kParts;
 
     @Option(names = "--gn", paramLabel = "N", description = "Columns of B (default: 1024).")
     public Long n;
@@ -43,8 +63,9 @@ public final class ProblemOptions {
             paramLabel = "ROWS,...",
             split = ",",
             description =
-                    "Rows of A on each rank of a group, uneven and zero allowed (default: even,"
-                            + " as it is where groups differ in size).")
+                    "Rows of A on each rank of a group, or of C where products are summed, uneven"
+                            + " and zero allowed (default: even, as it is where groups differ in"
+                            + " size).")
     public long[] shards;
 
     @Mixin public GroupsOption groups = new GroupsOption();
@@ -96,7 +117,12 @@ public final class ProblemOptions {
     public ProblemSpec spec() {
         OptionValues.ranks(ranks);
         ReplicaGroups lists = groups.in(ranks);
-        Shards rows = shardsOfFirst(lists);
+        int perGroup = lists.groups().getFirst().size();
+        Shards rows =
+                shards == null
+                        ? Shards.even(size("--gm", m, 2048, 0), perGroup)
+                        : given("--shards", shards, "--gm", m, lists);
+        ProblemSpec.Sums sums = sums(lists);
         DType a = OptionValues.type("--a-dtype", aDtype == null ? dtype.label : aDtype);
         DType b = OptionValues.type("--b-dtype", bDtype == null ? dtype.label : bDtype);
         DType out = outDtype == null ? DType.FP32 : OptionValues.type("--out-dtype", outDtype);
@@ -104,15 +130,51 @@ public final class ProblemOptions {
                 ranks,
                 lists,
                 rows,
-                size("--gk", k, 2048, 1),
-                size("--gn", n, 1024, 0),
+                sums == null ? size("--gk", k, 2048, 1) : sums.inner().totalRows(),
+                size("--gn", n, 1024, sums == null ? 0 : 1),
                 a,
                 b,
                 out,
                 rhs.columnSharded(),
                 transposeB,
                 OptionValues.oneOf("--data", data, "normal", "seed19"),
-                seed());
+                seed(),
+                sums);
+    }
+
+    /** Whether products are summed, which ranks have a part of K each for. */
+    public boolean isSummed() {
+        return !OptionValues.oneOf(
+                        "--op", op, ProblemSpec.GATHER, ProblemSpec.SCATTER, ProblemSpec.ALL)
+                .equals(ProblemSpec.GATHER);
+    }
+
+    /** Null where rows of A are gathered. */
+    private ProblemSpec.Sums sums(ReplicaGroups lists) {
+        if (!isSummed()) {
+            if (kParts != null) {
+                throw new UsageException(
+                        "--k-parts %s with --op %s, whose ranks have all of K: expected --op %s or"
+                                + " %s, or --shards",
+                        Arrays.toString(kParts), op, ProblemSpec.SCATTER, ProblemSpec.ALL);
+            }
+            return null;
+        }
+        if (rhs.columnSharded()) {
+            throw new UsageException(
+                    "--rhs column-sharded with --op %s, whose ranks have rows of B: expected no"
+                            + " --rhs",
+                    op);
+        }
+        Shards inner =
+                kParts == null
+                        ? Shards.even(size("--gk", k, 2048, 1), lists.groups().getFirst().size())
+                        : given("--k-parts", kParts, "--gk", k, lists);
+        if (inner.totalRows() < 1) {
+            throw new UsageException(
+                    "--k-parts %s are 0 together: expected 1 to %s", inner, MOST_SIZE);
+        }
+        return new ProblemSpec.Sums(op.equals(ProblemSpec.ALL), inner);
     }
 
     private long seed() {
@@ -124,37 +186,44 @@ public final class ProblemOptions {
         return seed == null ? DEFAULT_SEED : seed;
     }
 
-    private Shards shardsOfFirst(ReplicaGroups lists) {
+    /**
+     * A part for each rank of the first group.
+     *
+     * @param whole the option that says what they are together; {@code size} is null if not given
+     */
+    private static Shards given(
+            String option, long[] parts, String whole, Long size, ReplicaGroups lists) {
         int perGroup = lists.groups().getFirst().size();
-        if (shards == null) {
-            return Shards.even(size("--gm", m, 2048, 0), perGroup);
-        }
-        String given = Arrays.toString(shards);
-        if (shards.length != perGroup) {
+        String given = Arrays.toString(parts);
+        if (parts.length != perGroup) {
             throw new UsageException(
-                    "--shards %s: expected %s numbers, one for each rank of a group",
-                    given, perGroup);
+                    "%s %s: expected %s numbers, one for each rank of a group",
+                    option, given, perGroup);
         }
-        if (Arrays.stream(shards).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
-                || Arrays.stream(shards).sum() > MOST_SIZE) {
+        if (Arrays.stream(parts).anyMatch(rows -> rows < 0 || rows > MOST_SIZE)
+                || Arrays.stream(parts).sum() > MOST_SIZE) {
             throw new UsageException(
-                    "--shards %s: expected zero or more rows each, and at most %s together",
-                    given, MOST_SIZE);
+                    "%s %s: expected zero or more %s each, and at most %s together",
+                    option, given, unit(option), MOST_SIZE);
         }
-        Shards rows = Shards.of(shards);
+        Shards cut = Shards.of(parts);
         boolean alike = lists.groups().stream().allMatch(group -> group.size() == perGroup);
-        if (!alike && !rows.equals(Shards.even(rows.totalRows(), perGroup))) {
+        if (!alike && !cut.equals(Shards.even(cut.totalRows(), perGroup))) {
             throw new UsageException(
-                    "--shards %s with --replica-groups %s: expected groups of as many ranks each,"
-                            + " or --gm, whose rows are spread evenly",
-                    given, lists);
+                    "%s %s with --replica-groups %s: expected groups of as many ranks each, or %s,"
+                            + " whose %s are spread evenly",
+                    option, given, lists, whole, unit(option));
         }
-        if (m != null && m != rows.totalRows()) {
+        if (size != null && size != cut.totalRows()) {
             throw new UsageException(
-                    "--shards %s are %s rows, --gm says %s: expected the same",
-                    given, rows.totalRows(), m);
+                    "%s %s are %s %s, %s says %s: expected the same",
+                    option, given, cut.totalRows(), unit(option), whole, size);
         }
-        return rows;
+        return cut;
+    }
+
+    private static String unit(String option) {
+        return option.equals("--shards") ? "rows" : "columns";
     }
 
     private static long size(String option, Long given, long otherwise, long least) {

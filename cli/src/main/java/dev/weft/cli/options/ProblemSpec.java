@@ -6,6 +6,7 @@ import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.math.BigInteger;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -13,11 +14,16 @@ import java.util.stream.IntStream;
  * What is computed, checked and complete. Every group has an A of as many rows. A rank in no group
  * sits out: it holds no rows of A and computes none of C.
  *
+ * <p>Either ranks hold rows of A, which are gathered; or they hold columns of A and rows of B, a
+ * part of K each, and their products are summed ({@link Sums}).
+ *
  * @param ranks of the world, over all groups
  * @param replicaGroups any lists of ranks that share none
- * @param shards rows of the first group's A; a group of another size has as many, spread evenly
+ * @param shards rows of the first group's A, or of the C that it sums; a group of another size has
+ *     as many, spread evenly
  * @param n columns of the whole B
  * @param columnSharded whether each rank holds its own columns of B, spread evenly
+ * @param sums null where rows of A are gathered
  */
 public record ProblemSpec(
         int ranks,
@@ -31,7 +37,31 @@ public record ProblemSpec(
         boolean columnSharded,
         boolean transposeB,
         String data,
-        long seed) {
+        long seed,
+        Sums sums) {
+
+    /** Gathers rows of A. */
+    public static final String GATHER = "allgather-matmul";
+
+    /** Sums products, and leaves every rank its rows of C. */
+    public static final String SCATTER = "matmul-reduce-scatter";
+
+    /** Sums products, and leaves every rank all of C. */
+    public static final String ALL = "matmul-allreduce";
+
+    /**
+     * A product that is summed over the ranks of a group.
+     *
+     * @param all whether every rank gets all rows of C, or those that {@link #shards} says
+     * @param inner parts of K of the first group; a group of another size has it spread evenly
+     */
+    public record Sums(boolean all, Shards inner) {
+
+        Sums over(long newK) {
+            boolean same = inner.totalRows() == newK;
+            return same ? this : new Sums(all, Shards.even(newK, inner.ranks()));
+        }
+    }
 
     /** Stands for the kind of data where the inputs are the user's own. */
     public static final String FILES = "files";
@@ -40,6 +70,36 @@ public record ProblemSpec(
         checkBytes("A", aType, shards.totalRows(), k, ranks);
         checkBytes("B", bType, k, n, ranks);
         checkBytes("C", outType, shards.totalRows(), n, ranks);
+    }
+
+    /** A problem whose rows of A are gathered. */
+    public ProblemSpec(
+            int ranks,
+            ReplicaGroups replicaGroups,
+            Shards shards,
+            long k,
+            long n,
+            DType aType,
+            DType bType,
+            DType outType,
+            boolean columnSharded,
+            boolean transposeB,
+            String data,
+            long seed) {
+        this(
+                ranks,
+                replicaGroups,
+                shards,
+                k,
+                n,
+                aType,
+                bType,
+                outType,
+                columnSharded,
+                transposeB,
+                data,
+                seed,
+                null);
     }
 
     /** Refuses a matrix that, once for each rank, has more bytes than 64 bits can count. */
@@ -53,6 +113,14 @@ public record ProblemSpec(
                     "%s [%s, %s] %s for %s ranks is %s bytes: expected at most %s",
                     name, rows, cols, type.label(), ranks, bytes, Long.MAX_VALUE);
         }
+    }
+
+    /** What {@code --op} calls it. */
+    public String op() {
+        if (sums == null) {
+            return GATHER;
+        }
+        return sums.all ? ALL : SCATTER;
     }
 
     /** The number of groups. */
@@ -93,10 +161,47 @@ public record ProblemSpec(
         return members == shards.ranks() ? shards : Shards.even(m(), members);
     }
 
-    /** The rank's first row in the As of all groups, one below the other. */
+    /** Parts of K on each of {@link #members}, where their products are summed. */
+    public Shards inner(int worldRank) {
+        int members = members(worldRank).size();
+        return members == sums.inner.ranks() ? sums.inner : Shards.even(k, members);
+    }
+
+    /** First of the rows that the rank holds, in the As of all groups, one below the other. */
     public long firstRow(int worldRank) {
-        return Math.max(0, groupOf(worldRank)) * m()
-                + shards(worldRank).firstRow(memberOf(worldRank));
+        long ofGroup = Math.max(0, groupOf(worldRank)) * m();
+        return sums == null ? ofGroup + shards(worldRank).firstRow(memberOf(worldRank)) : ofGroup;
+    }
+
+    /** Rows of A that the rank holds. */
+    public long rows(int worldRank) {
+        Shards all = shards(worldRank);
+        return sums == null ? all.rows(memberOf(worldRank)) : all.totalRows();
+    }
+
+    /** First of the columns of A, and of the rows of B, that the rank holds. */
+    public long firstInner(int worldRank) {
+        return sums == null ? 0 : inner(worldRank).firstRow(memberOf(worldRank));
+    }
+
+    /** Columns of A, and rows of B, that the rank holds. */
+    public long inners(int worldRank) {
+        return sums == null ? k : inner(worldRank).rows(memberOf(worldRank));
+    }
+
+    private boolean hasAllOfC() {
+        return sums == null || sums.all;
+    }
+
+    /** First of the rows of its group's C that the rank ends up with. */
+    public long firstRowOfC(int worldRank) {
+        return hasAllOfC() ? 0 : shards(worldRank).firstRow(memberOf(worldRank));
+    }
+
+    /** Rows of its group's C that the rank ends up with. */
+    public long rowsOfC(int worldRank) {
+        Shards all = shards(worldRank);
+        return hasAllOfC() ? all.totalRows() : all.rows(memberOf(worldRank));
     }
 
     /** Rows of one group's gathered A. */
@@ -132,9 +237,15 @@ public record ProblemSpec(
         return columnSharded ? columns(worldRank).rows(memberOf(worldRank)) : n;
     }
 
-    /** Floating-point operations of one rank's product; the widest rank's where they differ. */
+    /**
+     * Floating-point operations of one rank's product; the widest rank's where they differ, or the
+     * mean where they share one product.
+     */
     public double flopsPerRank() {
         int smallest = sizes().min().orElseThrow();
+        if (sums != null) {
+            return 2.0 * m() * k * n / smallest;
+        }
         return 2.0 * m() * k * (columnSharded ? Math.ceilDiv(n, smallest) : n);
     }
 
@@ -152,11 +263,15 @@ public record ProblemSpec(
                 columnSharded,
                 transposeB,
                 FILES,
-                seed);
+                seed,
+                sums == null ? null : sums.over(newK));
     }
 
     /** In words, as the summary shows it. */
     public String describe() {
+        if (sums != null) {
+            return describeSums();
+        }
         return "A [%s, %s] %s in shards of %s rows, B [%s, %s] %s%s%s, C %s%s"
                 .formatted(
                         m(),
@@ -172,6 +287,22 @@ public record ProblemSpec(
                         describeGroups());
     }
 
+    private String describeSums() {
+        return "A [%s, %s] %s in parts of %s columns, B [%s, %s] %s%s in as many rows, C %s %s%s"
+                .formatted(
+                        m(),
+                        k,
+                        aType.label(),
+                        perGroup(this::inner),
+                        k,
+                        n,
+                        bType.label(),
+                        transposeB ? " stored transposed" : "",
+                        outType.label(),
+                        sums.all ? "on every rank" : "in shards of " + shortShards() + " rows",
+                        describeGroups());
+    }
+
     private String describeGroups() {
         if (replicaGroups.isEqual(ranks)) {
             return groups() > 1 ? ", " + groups() + " groups" : "";
@@ -183,9 +314,13 @@ public record ProblemSpec(
     }
 
     private String shortShards() {
+        return perGroup(this::shards);
+    }
+
+    private String perGroup(IntFunction<Shards> cut) {
         return excerpt(
                 replicaGroups.groups().stream()
-                        .map(group -> shards(group.getFirst()).toString())
+                        .map(group -> cut.apply(group.getFirst()).toString())
                         .distinct()
                         .collect(Collectors.joining(" or ")));
     }

@@ -12,6 +12,7 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
 import java.lang.foreign.Arena;
@@ -57,7 +58,17 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     }
 
     @Override
-    public Operator<DeviceMatrix> prepare(PlanWriter algorithm, boolean keepGathered) {
+    public Operator<DeviceMatrix> prepare() {
+        return prepare(execution.algorithm());
+    }
+
+    @Override
+    public Operator<DeviceMatrix> prepareSequential() {
+        return prepare(Algorithm.SEQUENTIAL);
+    }
+
+    /** Gathered A is kept anyway, unless rows are read in place. */
+    private Operator<DeviceMatrix> prepare(PlanWriter algorithm) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)

@@ -4,20 +4,46 @@ import static dev.weft.report.Text.text;
 
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
-import dev.weft.op.Operator.Candidate;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.op.Operator;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
 import java.util.List;
 
-/** What {@code --explain} prints: the candidates among which was chosen, in the order given. */
-final class Explanation {
+/** What {@code --explain} prints. */
+public final class Explanation {
+
+    /** Lines of a plan that people read. */
+    private static final int MOST_LINES = 60;
 
     private Explanation() {}
 
-    static void print(List<Candidate> candidates, Console console) {
+    /** A plan that auto looked at, as {@link Operator.Candidate} tells of it. */
+    public record Tried(
+            String algorithm,
+            int chunksPerSource,
+            double predictedNs,
+            double measuredNs,
+            boolean chosen) {
+
+        static Tried of(Operator.Candidate candidate) {
+            return new Tried(
+                    candidate.algorithm().label(),
+                    candidate.chunksPerSource(),
+                    candidate.predictedNs(),
+                    candidate.measuredNs(),
+                    candidate.chosen());
+        }
+    }
+
+    /** The candidates among which was chosen, in the order given. */
+    static void print(List<Tried> candidates, Console console) {
         TextTable table = new TextTable("algorithm", "chunks", "predicted ms", "measured ms", "");
-        for (Candidate candidate : candidates) {
+        for (Tried candidate : candidates) {
             int chunks = candidate.chunksPerSource();
             table.row(
-                    candidate.algorithm().label(),
+                    candidate.algorithm(),
                     chunks == 0 ? "-" : Integer.toString(chunks),
                     ms(candidate.predictedNs()),
                     ms(candidate.measuredNs()),
@@ -29,5 +55,21 @@ final class Explanation {
 
     private static String ms(double ns) {
         return Double.isNaN(ns) ? "-" : text("%.3f", ns / 1e6);
+    }
+
+    /** What the ranks of the first group did to sum their products. */
+    static void plans(ProblemSpec problem, RankReport report, Console console) {
+        int first = problem.rankOf(0, 0);
+        long rows = report.chunkRows();
+        Chunks chunks = Chunks.byRows(problem.shards(first), problem.n(), rows, rows);
+        List<String> lines =
+                RankPlan.describe(
+                        Reduction.of(report.algorithm())
+                                .plans(chunks, problem.inner(first), problem.sums().all()));
+        console.info("The plan of all ranks:");
+        lines.stream().limit(MOST_LINES).forEach(line -> console.print("  " + line));
+        if (lines.size() > MOST_LINES) {
+            console.print("  and %d lines more".formatted(lines.size() - MOST_LINES));
+        }
     }
 }

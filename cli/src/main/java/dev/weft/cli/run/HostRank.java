@@ -10,9 +10,15 @@ import dev.weft.fabric.transport.Transport;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
 import dev.weft.op.Epilogue;
+import dev.weft.op.MatmulAllReduce;
+import dev.weft.op.MatmulReduceBuilder;
+import dev.weft.op.MatmulReduceScatter;
 import dev.weft.op.Operator;
+import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
+import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -37,8 +43,41 @@ record HostRank(
     }
 
     @Override
-    public Operator<Matrix> prepare(PlanWriter algorithm, boolean keepGathered) {
-        return builder(algorithm, keepGathered).prepare();
+    public Operator<Matrix> prepare() {
+        return problem.sums() == null
+                ? builder(execution.algorithm(), execution.keepGathered()).prepare()
+                : summing(execution.summing().reduction(), execution.summing().order());
+    }
+
+    /** Sums that are added up once they are whole are added by rank. */
+    @Override
+    public Operator<Matrix> prepareSequential() {
+        return problem.sums() == null
+                ? builder(Algorithm.SEQUENTIAL, false).prepare()
+                : summing(Reduction.SEQUENTIAL, Reduction.Order.BY_RANK);
+    }
+
+    private Operator<Matrix> summing(Reduction reduction, Reduction.Order order) {
+        return problem.sums().all()
+                ? summing(MatmulAllReduce.on(group), reduction, order)
+                : summing(MatmulReduceScatter.on(group), reduction, order);
+    }
+
+    private <O extends Operator<Matrix>> O summing(
+            MatmulReduceBuilder<O> builder, Reduction reduction, Reduction.Order order) {
+        return execution
+                .describe(builder, problem, world.rank())
+                .b(operands.b(world.rank()), problem.transposeB())
+                .algorithm(reduction)
+                .order(order)
+                .epilogue(epilogue)
+                .computeWorkers(computeWorkers())
+                .prepare();
+    }
+
+    /** All groups of the world share the cores, not only this one's ranks. */
+    private int computeWorkers() {
+        return execution.computeWorkers() > 0 ? execution.computeWorkers() : world.cores().cores();
     }
 
     private AllGatherMatmulBuilder builder(PlanWriter algorithm, boolean keepGathered) {
@@ -48,11 +87,7 @@ record HostRank(
                         .b(operands.b(world.rank()), problem.transposeB())
                         .algorithm(algorithm)
                         .epilogue(epilogue)
-                        // All groups of the world share the cores, not only this one's ranks.
-                        .computeWorkers(
-                                execution.computeWorkers() > 0
-                                        ? execution.computeWorkers()
-                                        : world.cores().cores())
+                        .computeWorkers(computeWorkers())
                         .pinWorkers();
         return keepGathered ? builder.keepGathered() : builder;
     }
@@ -60,14 +95,16 @@ record HostRank(
     @Override
     public void place(Operator<Matrix> operator) {
         for (int half = 0; half < 2; half++) {
-            operator.call(shard());
+            operator.nextShard().copyFrom(shard());
+            operator.callInPlace(View.PIPELINED);
         }
     }
 
     /**
      * Gathered A must equal the inputs byte for byte. Where the measured operator keeps none, a
      * second one with the same plan does, and its product must equal the measured one's, or keep to
-     * the float64 bound where the engine promises no more.
+     * the float64 bound where the engine promises no more. Sums of products are judged by their
+     * files alone.
      */
     @Override
     public Judged judge(Operator<Matrix> fused, Operator<Matrix> sequential) throws IOException {
@@ -75,6 +112,9 @@ record HostRank(
         fused.lastResult().product().data().fill((byte) 0xFF);
         Result<Matrix> result = fused.call(shard());
         Matrix product = result.product();
+        if (problem.sums() != null) {
+            return new Judged(true, true, true, product, null);
+        }
         if (execution.keepGathered()) {
             Matrix gathered = result.gathered().orElseThrow();
             return Heartbeat.during(

@@ -32,7 +32,7 @@ public final class RankCommand implements Callable<Integer> {
         if (!REPORT.isAskedFor()) {
             throw new UsageException("'weft rank' is started by 'weft run --launcher processes'");
         }
-        ExecutionSpec execution = options.execution.spec();
+        ExecutionSpec execution = options.executionSpec();
         RoundListener listener = LIVE.isAskedFor() ? (rank, soFar) -> LIVE.tell(soFar) : null;
         try (Arena arena = Arena.ofShared();
                 World world = World.joined()) {

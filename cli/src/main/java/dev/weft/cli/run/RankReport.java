@@ -1,7 +1,6 @@
 package dev.weft.cli.run;
 
 import dev.weft.op.Operator;
-import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
 import dev.weft.plan.RankPlan;
 import java.util.List;
@@ -31,7 +30,7 @@ public record RankReport(
         boolean gatheredExact,
         boolean keptEqual,
         boolean keptWithinBound,
-        List<Candidate> candidates,
+        List<Explanation.Tried> candidates,
         Timeline timeline) {
 
     public RankReport {
@@ -59,7 +58,7 @@ public record RankReport(
                 gatheredExact,
                 keptEqual,
                 keptWithinBound,
-                fused.candidates(),
+                fused.candidates().stream().map(Explanation.Tried::of).toList(),
                 measured.timeline());
     }
 }

@@ -10,7 +10,6 @@ import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
-import dev.weft.plan.Algorithm;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 
@@ -60,23 +59,23 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
 
     /** Its matrices live as long as anybody reads them. */
     private Epilogue epilogue(Transport world) throws IOException {
-        return execution.epilogue() == null
+        String steps = execution.epilogue();
+        ProblemSpec problem = inputs.problem();
+        int rank = world.rank();
+        return steps == null
                 ? Epilogue.none()
                 : Heartbeat.during(
                         world,
                         () ->
-                                EpilogueData.of(
-                                                execution.epilogue(),
-                                                inputs.problem(),
-                                                world.rank(),
-                                                Arena.ofAuto())
+                                EpilogueData.of(steps, problem, rank, Arena.ofAuto())
+                                        .ofRows(problem.firstRowOfC(rank), problem.rowsOfC(rank))
                                         .epilogue());
     }
 
     private <M> RankReport run(Transport world, RankSite<M> site) throws IOException {
         int rank = world == null ? 0 : world.rank();
-        try (Operator<M> fused = site.prepare(execution.algorithm(), execution.keepGathered());
-                Operator<M> sequential = site.prepare(Algorithm.SEQUENTIAL, false)) {
+        try (Operator<M> fused = site.prepare();
+                Operator<M> sequential = site.prepareSequential()) {
             // From now on every call finds the shard in place.
             site.place(fused);
             site.place(sequential);

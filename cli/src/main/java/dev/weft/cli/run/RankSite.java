@@ -2,7 +2,6 @@ package dev.weft.cli.run;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.op.Operator;
-import dev.weft.plan.PlanWriter;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
 
@@ -17,8 +16,11 @@ interface RankSite<M> extends AutoCloseable {
     /** {@code cpu}, or {@code cuda:} and the GPU's name. */
     String device();
 
-    /** Collective; a GPU keeps gathered A anyway, unless it reads rows in place. */
-    Operator<M> prepare(PlanWriter algorithm, boolean keepGathered);
+    /** What was asked for. Collective. */
+    Operator<M> prepare();
+
+    /** The same without overlap. Collective. */
+    Operator<M> prepareSequential();
 
     /** Both halves of the operator's memory get the shard, by a call each. Collective. */
     void place(Operator<M> operator);

@@ -133,7 +133,8 @@ public final class Records {
                         slowest.search().lanesUsed(slowest.chosen()),
                         Double.NaN,
                         0,
-                        1),
+                        1,
+                        null),
                 slowest.views(),
                 flopsPerRank,
                 verification,
@@ -157,7 +158,9 @@ public final class Records {
                 problem.data(),
                 problem.seed(),
                 RunRecord.Problem.lists(problem.replicaGroups(), problem.ranks()),
-                epilogue);
+                epilogue,
+                problem.op(),
+                problem.sums() == null ? null : problem.sums().inner().toString());
     }
 
     /** How reports came about. */
@@ -165,7 +168,7 @@ public final class Records {
             ExecutionSpec execution, Hosts hosts, List<RankReport> reports) {
         RankReport first = reports.getFirst();
         return new RunRecord.Execution(
-                execution.algorithm().label(),
+                execution.algorithmLabel(),
                 // Groups of different sizes may choose differently.
                 reports.stream()
                         .map(RankReport::algorithm)
@@ -185,7 +188,8 @@ public final class Records {
                         .max()
                         .orElse(Double.NaN),
                 execution.warmup(),
-                execution.iterations());
+                execution.iterations(),
+                execution.summing() == null ? null : execution.summing().order().label());
     }
 
     /** Between hosts a GPU's peers are reached through host memory. */

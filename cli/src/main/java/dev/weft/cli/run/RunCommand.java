@@ -40,6 +40,8 @@ import picocli.CommandLine.Mixin;
             "  ./weft run --a x.npy --b model.safetensors:layer.weight --transpose-b --json r.json",
             "  ./weft run -n 4 --gm 4096 --gk 4096 --gn 64 --report run.html --trace trace.json",
             "  ./weft run --iterations 2000 --watch",
+            "  ./weft run --op matmul-reduce-scatter -n 4 --gm 2048 --gk 4096 --gn 1024",
+            "  ./weft run --op matmul-allreduce -n 3 --k-parts 1000,0,24 --order by-rank",
             "  ./weft run -n 4 --launcher mpi --hostfile hosts.txt --algorithm ring",
             "  mpirun -n 4 ./weft run --gm 4096 --gk 4096 --gn 4096",
             "  ./weft run -r cuda -n 4 --gm 8192 --gk 4096 --gn 4096 --dtype bf16",
@@ -59,13 +61,14 @@ public final class RunCommand extends WeftCommand {
         MpiEnvironment mpi = MpiEnvironment.current();
         RunSteps steps;
         try {
+            options.check(spec.commandLine().getParseResult());
             boolean simulated = "sim".equals(options.execution.runMode);
             if (simulated) {
                 SimRun.check(options, spec.commandLine().getParseResult());
             } else {
                 SimRun.checkReal(options);
             }
-            steps = new RunSteps(options, options.execution.spec(), arguments(), out(), err());
+            steps = new RunSteps(options, options.executionSpec(), arguments(), out(), err());
             if (simulated) {
                 return new SimRun(steps).call();
             }

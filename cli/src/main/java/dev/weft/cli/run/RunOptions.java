@@ -8,15 +8,18 @@ import dev.weft.cli.data.FileOperands;
 import dev.weft.cli.data.Operands;
 import dev.weft.cli.data.UserFiles;
 import dev.weft.cli.options.ExecutionOptions;
+import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.ReportOptions;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParseResult;
 
 /** All options of run; a rank's process parses the same ones again. */
 final class RunOptions {
@@ -92,6 +95,39 @@ final class RunOptions {
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
+
+    /** Where ranks have a part of K each, what only a gather has, on the CPU alone. */
+    private static final List<String> OF_GATHERS =
+            List.of(
+                    "--peers",
+                    "--soc-version",
+                    "--base-m",
+                    "--base-n",
+                    "--comm-blocks",
+                    "--chunk-rule",
+                    "--strict",
+                    "--keep-gathered",
+                    "--rhs",
+                    "--slow",
+                    "--verify");
+
+    /** Refuses options that mean nothing to what is computed. */
+    void check(ParseResult given) {
+        if (!problem.isSummed()) {
+            return;
+        }
+        for (String option : OF_GATHERS) {
+            if (given.hasMatchedOption(option)) {
+                throw new UsageException(
+                        "%s with --op %s: expected none, as it is for --op %s alone",
+                        option, problem.op, ProblemSpec.GATHER);
+            }
+        }
+    }
+
+    ExecutionSpec executionSpec() {
+        return execution.spec(problem.op);
+    }
 
     /** What is read and written besides the data folder. */
     CommandFiles files() {

@@ -24,6 +24,7 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Verification;
@@ -59,7 +60,9 @@ record RunSteps(
     Verification verify(Inputs inputs, List<RankReport> reports, Progress progress) {
         return verifier(inputs, reports.getFirst(), areAlike(reports), progress)
                 .verify(
-                        reports.stream().allMatch(RankReport::gatheredExact),
+                        inputs.problem().sums() == null
+                                ? reports.stream().allMatch(RankReport::gatheredExact)
+                                : null,
                         reports.stream().allMatch(RankReport::keptEqual),
                         reports.stream().allMatch(RankReport::keptWithinBound));
     }
@@ -80,7 +83,7 @@ record RunSteps(
             throws IOException {
         RankReport first = reports.get(problem.rankOf(0, 0));
         tellOfUnusedOptions(first, outputs.console());
-        explain(first, outputs.console());
+        explain(problem, first, outputs.console());
         RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
         RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
         outputs.write(record);
@@ -125,6 +128,7 @@ record RunSteps(
                     inputs.folder(),
                     Gemms.withBitsOf(report.engine()),
                     execution.epilogue(),
+                    execution.summing() == null ? Order.WHOLE : execution.summing().order(),
                     progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
@@ -151,9 +155,12 @@ record RunSteps(
         }
     }
 
-    private void explain(RankReport report, Console console) {
+    private void explain(ProblemSpec problem, RankReport report, Console console) {
         if (!options.explain) {
             return;
+        }
+        if (problem.sums() != null) {
+            Explanation.plans(problem, report, console);
         }
         if (!report.candidates().isEmpty()) {
             Explanation.print(report.candidates(), console);
@@ -165,7 +172,8 @@ record RunSteps(
 
     private void tellOfUnusedOptions(RankReport report, Console console) {
         List<String> given = options.execution.chunkOptions();
-        if (report.lanes() == 0 && !given.isEmpty()) {
+        boolean moves = execution.summing() != null || report.lanes() > 0;
+        if (!moves && !given.isEmpty()) {
             console.info(
                     "Nothing travels with %s on these ranks: %s had no effect"
                             .formatted(report.algorithm(), String.join(", ", given)));
@@ -265,7 +273,8 @@ record RunSteps(
      */
     void storeModel(ProblemSpec problem, Runnable heartbeat, Console console) {
         boolean chooses =
-                execution.algorithm() == Algorithm.AUTO
+                execution.summing() == null
+                        && execution.algorithm() == Algorithm.AUTO
                         && !execution.cuda()
                         && problem.largestGroup() > 1
                         && problem.m() > 0;

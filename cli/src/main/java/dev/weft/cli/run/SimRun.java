@@ -238,7 +238,12 @@ final class SimRun {
             all.sort(Comparator.comparingDouble(Candidate::predictedNs));
         }
         all.replaceAll(one -> one.asChosen(one.isPlannedAs(chosen)));
-        Explanation.print(all.stream().map(dev.weft.op.Operator.Candidate::of).toList(), console);
+        Explanation.print(
+                all.stream()
+                        .map(dev.weft.op.Operator.Candidate::of)
+                        .map(Explanation.Tried::of)
+                        .toList(),
+                console);
     }
 
     /** The chosen plan on the CPU, once. */

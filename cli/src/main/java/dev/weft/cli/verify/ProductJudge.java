@@ -88,10 +88,48 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                 IntStream.range(0, shards.ranks())
                         .filter(member -> shards.rows(member) > 0)
                         .mapToLong(shards::firstRow)
-                        .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)));
+                        .flatMap(row -> LongStream.of(row, Math.max(0, row - 1)))
+                        // C may be a rank's rows alone.
+                        .filter(row -> row < rows);
         return LongStream.concat(
                 LongStream.concat(edges, LongStream.of(rows - 1)),
                 random.longs(SAMPLED_ROWS, 0, rows));
+    }
+
+    /** The sum of a product of all rows for each part of K that is not empty, in their order. */
+    public Matrix byParts(Gemm gemm, Matrix a, Matrix b, Shards inner, DType outType, Arena arena) {
+        long n = transposeB ? b.rows() : b.cols();
+        Matrix sums = null;
+        for (int part = 0; part < inner.ranks(); part++) {
+            long first = inner.firstRow(part);
+            long count = inner.rows(part);
+            if (count == 0) {
+                continue;
+            }
+            Matrix columns = a.block(0, a.rows(), first, count);
+            Matrix rows = transposeB ? b.block(0, n, first, count) : b.rows(first, count);
+            Matrix product = unfused(gemm, columns, rows, DType.FP32, arena);
+            if (sums != null) {
+                add(sums, product);
+            } else {
+                sums = product;
+            }
+        }
+        Matrix rounded = Matrix.allocate(arena, outType, a.rows(), n);
+        for (long row = 0; row < rounded.rows(); row++) {
+            for (long col = 0; col < n; col++) {
+                rounded.set(row, col, sums.get(row, col));
+            }
+        }
+        return rounded;
+    }
+
+    private static void add(Matrix sums, Matrix addend) {
+        for (long row = 0; row < sums.rows(); row++) {
+            for (long col = 0; col < sums.cols(); col++) {
+                sums.set(row, col, sums.get(row, col) + addend.get(row, col));
+            }
+        }
     }
 
     /** The product of all rows at once, by one thread. */

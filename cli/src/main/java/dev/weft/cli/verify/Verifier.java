@@ -7,6 +7,7 @@ import dev.weft.cli.data.Operands;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.verify.ProductJudge.Judgement;
 import dev.weft.gemm.Gemm;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import dev.weft.tensor.DType;
@@ -17,10 +18,11 @@ import java.util.List;
 
 /**
  * Judges the output files of all ranks: bit for bit against a reference, and that against float64,
- * as {@link ProductJudge} does. The reference is one single-threaded product of all rows; for
- * outputs of GPUs, whose sums have another order, it is the first rank's output, and the ranks have
- * compared each with its own unfused product. An output that differs from the reference is judged
- * by itself; whether it may differ is for the promise to say.
+ * as {@link ProductJudge} does. The reference is one single-threaded product of all rows, or the
+ * sum of one for each part of K where that is the order that was asked for; for outputs of GPUs,
+ * whose sums have another order, it is the first rank's output, and the ranks have compared each
+ * with its own unfused product. An output that differs from the reference is judged by itself;
+ * whether it may differ is for the promise to say.
  *
  * <p>With an epilogue the product in fp32 is what is judged against float64; the reference is the
  * epilogue of that, judged by {@link EpilogueJudge}; and every output must have its bits.
@@ -37,6 +39,7 @@ public final class Verifier {
     private final DataFolder folder;
     private final Gemm unfused;
     private final String epilogue;
+    private final Order order;
     private final Promise promise;
     private final Progress progress;
     private int verified;
@@ -52,6 +55,7 @@ public final class Verifier {
             DataFolder folder,
             Gemm unfused,
             String epilogue,
+            Order order,
             Promise promise,
             Progress progress) {
         this.problem = folder.spec();
@@ -59,26 +63,38 @@ public final class Verifier {
         this.folder = folder;
         this.unfused = unfused;
         this.epilogue = epilogue;
+        this.order = order;
         this.promise = promise;
         this.progress = progress;
     }
 
     /**
-     * For outputs of the CPU.
+     * For outputs of the CPU whose ranks sum over all of K.
      *
      * @param epilogue its steps; null where there is none
      */
     public static Verifier withEngine(
             Operands operands, DataFolder folder, Gemm engine, String epilogue, Progress progress) {
+        return withEngine(operands, folder, engine, epilogue, Order.WHOLE, progress);
+    }
+
+    /** For outputs of the CPU. */
+    public static Verifier withEngine(
+            Operands operands,
+            DataFolder folder,
+            Gemm engine,
+            String epilogue,
+            Order order,
+            Progress progress) {
         boolean promised = engine.bits() != Gemm.Bits.NONE;
         Promise promise = promised ? Promise.BITWISE : Promise.FLOAT64_BOUND;
-        return new Verifier(operands, folder, engine, epilogue, promise, progress);
+        return new Verifier(operands, folder, engine, epilogue, order, promise, progress);
     }
 
     /** For outputs that the ranks have compared with their own unfused products. */
     public static Verifier ofCompared(
             Operands operands, DataFolder folder, Promise promise, Progress progress) {
-        return new Verifier(operands, folder, null, null, promise, progress);
+        return new Verifier(operands, folder, null, null, Order.WHOLE, promise, progress);
     }
 
     /** About how long golden takes on this machine. */
@@ -148,13 +164,9 @@ public final class Verifier {
         int first = ranks.getFirst();
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
-            Matrix b = operands.b(first);
-            DType type = epilogue == null ? problem.outType() : DType.FP32;
-            Matrix reference =
-                    unfused == null
-                            ? output(first, arena)
-                            : new ProductJudge(problem, first).unfused(unfused, a, b, type, arena);
-            judge(a, b, reference, true, first);
+            Matrix b = Operands.wholeB(operands, problem, first, arena);
+            Matrix reference = reference(a, b, first, arena);
+            judge(a, b, reference, true, first, 0);
             if (epilogue != null) {
                 reference = finished(reference, first, arena);
             }
@@ -165,14 +177,26 @@ public final class Verifier {
         }
     }
 
+    private Matrix reference(Matrix a, Matrix b, int rank, Arena arena) {
+        if (unfused == null) {
+            return output(rank, arena);
+        }
+        ProductJudge judge = new ProductJudge(problem, rank);
+        DType type = epilogue == null ? problem.outType() : DType.FP32;
+        return order == Order.WHOLE
+                ? judge.unfused(unfused, a, b, type, arena)
+                : judge.byParts(unfused, a, b, problem.inner(rank), type, arena);
+    }
+
     private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
         try (Arena arena = Arena.ofShared()) {
             Matrix output = output(rank, arena);
-            if (reference.bitwiseEquals(output)) {
+            long first = problem.firstRowOfC(rank);
+            if (reference.rows(first, output.rows()).bitwiseEquals(output)) {
                 return;
             }
             if (epilogue == null) {
-                judge(a, b, output, false, rank);
+                judge(a.rows(first, output.rows()), b, output, false, rank, first);
             } else {
                 found = found.and(ofEpilogue(false, Double.NaN));
             }
@@ -198,13 +222,18 @@ public final class Verifier {
 
     private Matrix output(int rank, Arena arena) {
         return DataFolder.read(
-                folder.output(rank), problem.outType(), problem.m(), problem.cols(rank), arena);
+                folder.output(rank),
+                problem.outType(),
+                problem.rowsOfC(rank),
+                problem.cols(rank),
+                arena);
     }
 
     /**
      * @param bitwise whether C is the reference
+     * @param firstRow that C begins with
      */
-    private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank) {
+    private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow) {
         Judgement judged = new ProductJudge(problem, rank).judge(a, b, c);
         found =
                 found.and(
@@ -213,7 +242,7 @@ public final class Verifier {
                                 null,
                                 bitwise,
                                 judged.deviation().withinBound(),
-                                seedRule(c, rank),
+                                seedRule(c, rank, firstRow),
                                 judged.deviation().maxAbsErr(),
                                 judged.deviation().relErr(),
                                 judged.checkedRows(),
@@ -223,12 +252,12 @@ public final class Verifier {
     }
 
     /** Null where there is no golden. */
-    private Boolean seedRule(Matrix c, int rank) {
+    private Boolean seedRule(Matrix c, int rank, long firstOfC) {
         if (golden == null) {
             return null;
         }
-        long firstRow = problem.groupOf(rank) * problem.m();
-        long rows = problem.m();
+        long firstRow = problem.groupOf(rank) * problem.m() + firstOfC;
+        long rows = c.rows();
         long firstCol = problem.firstCol(rank);
         Matrix expected = golden.block(firstRow, rows, firstCol, problem.cols(rank));
         return SeedRule.judge(expected, c).passed();

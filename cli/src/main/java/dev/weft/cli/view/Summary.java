@@ -31,7 +31,15 @@ public record Summary(Console console) {
                             + (passed ? "PASSED." : "FAILED."));
             verification(verification);
         }
-        views(record, "AllGather GEMM");
+        views(record, title(record.problem()));
+    }
+
+    private static String title(RunRecord.Problem problem) {
+        return switch (problem.op()) {
+            case "matmul-reduce-scatter" -> "GEMM ReduceScatter";
+            case "matmul-allreduce" -> "GEMM AllReduce";
+            default -> "AllGather GEMM";
+        };
     }
 
     /** The views and what they come to, under a heading that says whether it was right. */
@@ -48,23 +56,27 @@ public record Summary(Console console) {
         console.print((passed ? "[SUCCESS] " : "[FAILED] ") + what + " (" + kind + ")");
         line("Compute-only:", time(record, Views::computeOnly));
         line("Comm-only:", time(record, Views::commOnly));
-        line(
-                "Sequential:",
-                "%s  (gather %s + product %s)"
-                        .formatted(
-                                time(record, Views::sequential),
-                                ms(views.sequentialComm()),
-                                ms(views.sequentialCompute())));
+        line("Sequential:", time(record, Views::sequential) + "  " + parts(record));
         line(
                 "Pipelined:",
                 time(record, Views::pipelined) + text("  %.3f TFLOP/s per rank", record.tflops()));
-        line("Speedup:", text("%.2fx over sequential", views.speedup()));
-        line("Overlap eff:", efficiency(views));
+        String speedup = text("%.2fx over sequential", views.speedup());
+        boolean unlike = record.execution().sumsUnlikeSequential();
+        line("Speedup:", speedup + (unlike ? ", which sums by rank and not in K's order" : ""));
+        line("Overlap eff:", efficiency(views, record.problem().exchange()));
         line("Of the limit:", limit(views));
         double progressCpu = record.execution().progressCpu();
         if (!Double.isNaN(progressCpu)) {
             line("Messages:", text("%.1f%% of a core, to keep them moving", 100 * progressCpu));
         }
+    }
+
+    private static String parts(RunRecord record) {
+        String product = "product " + ms(record.views().sequentialCompute());
+        String exchange = record.problem().exchange() + " " + ms(record.views().sequentialComm());
+        return record.problem().isSummed()
+                ? "(%s + %s)".formatted(product, exchange)
+                : "(%s + %s)".formatted(exchange, product);
     }
 
     private static String limit(Views views) {
@@ -142,16 +154,17 @@ public record Summary(Console console) {
         return exact ? "gathered A exact, " : "gathered A WRONG, ";
     }
 
-    private static String efficiency(Views views) {
+    private static String efficiency(Views views, String exchange) {
         OptionalDouble efficiency = views.overlapEfficiency();
         if (views.predicted() && efficiency.isEmpty()) {
             return "none (there is no gather or no product)";
         }
         return efficiency.isPresent()
                 ? text(
-                        "%.1f%% of the smaller of gather and product hidden",
-                        100 * efficiency.getAsDouble())
-                : "not measurable (the smaller of gather and product is under 3x the spread)";
+                        "%.1f%% of the smaller of %s and product hidden",
+                        100 * efficiency.getAsDouble(), exchange)
+                : "not measurable (the smaller of %s and product is under 3x the spread)"
+                        .formatted(exchange);
     }
 
     private void line(String label, String value) {

@@ -1,4 +1,4 @@
-// The gather as it happened: what went from which rank to which.
+// What went from which rank to which.
 
 function addLinks(parent, links) {
     const total = links.links.reduce((sum, cell) => sum + cell.bytes, 0);
@@ -12,7 +12,7 @@ function addLinks(parent, links) {
         ? `Nothing was moved: ${formatBytes(total)} were read in place, in ${formatCount(transfers)} blocks.`
         : `${formatBytes(total)} went over ${formatCount(links.links.length)} links `
             + `in ${formatCount(transfers)} transfers.`;
-    parent.append(section('links', 'The gather as it happened', lead(text), box, asTable('links', cellsTable(links))));
+    parent.append(section('links', 'What went from rank to rank', lead(text), box, asTable('links', cellsTable(links))));
     const chart = addChart(host, () => linksOption(links, host.clientWidth, sidePx));
     tipOn(chart, ({dataIndex}) => {
         const cell = links.links[dataIndex];

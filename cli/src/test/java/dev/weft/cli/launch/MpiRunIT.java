@@ -135,6 +135,30 @@ class MpiRunIT {
         assertOneSummary(run);
     }
 
+    /** On one host, and on hosts of one rank each. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--op matmul-reduce-scatter -n 2 --gm 50 --gk 64 --gn 33",
+                "--op matmul-reduce-scatter -n 3 --shards 40,0,19 --k-parts 0,50,14 --gn 33"
+                        + " --algorithm chain",
+                "--op matmul-allreduce -n 3 --shards 0,0,19 --k-parts 20,0,14 --gn 33",
+                "--op matmul-allreduce -n 2 --gm 50 --gk 64 --gn 33 --order by-rank"
+            })
+    void productsAreSummed(String arguments) throws Exception {
+        Path json = folder.resolve("r.json");
+        String rest = " --warmup 1 --iterations 2 --json " + json;
+        ChildProcess together = launch(MpiFamily.OPEN_MPI, arguments + rest).run();
+        assertEquals(0, together.code(), together::toString);
+        boolean three = arguments.contains("-n 3");
+        assertRecord(json, three ? "3" : "2");
+        ChildProcess apart =
+                launch(MpiFamily.MPICH, arguments + rest).javaOptions(HOSTS_OF_ONE).run();
+        assertEquals(0, apart.code(), apart::toString);
+        assertRecord(json, three ? "1,1,1" : "1,1");
+        assertOneSummary(apart);
+    }
+
     private static void assertRefused(String complaint, ChildProcess run) throws Exception {
         assertEquals(ExitCode.USAGE, run.code(), run::toString);
         assertTrue(run.complaint().contains(complaint), run::toString);

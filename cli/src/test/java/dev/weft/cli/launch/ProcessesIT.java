@@ -93,6 +93,26 @@ class ProcessesIT {
                         .run());
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--op matmul-reduce-scatter -n 2 --gm 50 --gk 64 --gn 33",
+                "--op matmul-reduce-scatter -n 3 --shards 40,0,19 --k-parts 0,50,14 --gn 33"
+                        + " --algorithm chain",
+                "--op matmul-allreduce -n 3 --shards 0,0,19 --k-parts 20,0,14 --gn 33 --algorithm"
+                        + " direct",
+                "--op matmul-allreduce -n 2 --gm 50 --gk 64 --gn 33 --order by-rank"
+            })
+    void productsAreSummed(String arguments) throws Exception {
+        Path json = folder.resolve("r.json");
+        assertSuccess(
+                weft(arguments + " --explain --warmup 1 --iterations 2 --json " + json).run());
+        String record = Files.readString(json);
+        assertTrue(record.contains("\"launcher\" : \"processes\""));
+        assertTrue(record.contains("\"op\" : \"" + arguments.split(" ")[1] + "\""));
+        assertTrue(record.contains("\"bitwiseEqualToUnfused\" : true"));
+    }
+
     /** Who owns a folder above the job's could put another in its place, full of links. */
     @Test
     void sharedMemoryInAFolderOfAnotherUserIsRefused() throws Exception {

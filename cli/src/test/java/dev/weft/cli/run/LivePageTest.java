@@ -179,7 +179,7 @@ class LivePageTest {
         return new LiveRun(
                 page,
                 command.options.problem.spec(),
-                command.options.execution.spec(),
+                command.options.executionSpec(),
                 Hosts.one(2),
                 2);
     }

@@ -6,9 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.message.RecordBytes;
-import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Algorithm;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -44,7 +42,7 @@ class RankReportTest {
                 true,
                 true,
                 false,
-                List.of(new Candidate(Algorithm.RING, 4, 1e3, 2e3, true)),
+                List.of(new Explanation.Tried("ring", 4, 1e3, 2e3, true)),
                 new Timeline(0, 100, 50, List.of(new Timeline.Track("lane 0", List.of(span)))));
     }
 

@@ -14,9 +14,7 @@ import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.view.TimelinePicture;
 import dev.weft.fabric.ReplicaGroups;
-import dev.weft.op.Operator.Candidate;
 import dev.weft.op.Timeline;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.io.IOException;
@@ -55,7 +53,7 @@ public final class FuzzedCommand {
                         true,
                         true,
                         false,
-                        List.of(new Candidate(Algorithm.RING, 4, 1e3, Double.NaN, true)),
+                        List.of(new Explanation.Tried("ring", 4, 1e3, Double.NaN, true)),
                         new Timeline(
                                 0,
                                 100,
@@ -138,7 +136,7 @@ public final class FuzzedCommand {
                     RunOptions options = new RunOptions();
                     new CommandLine(options).parseArgs(arguments);
                     options.problem.spec();
-                    options.execution.spec();
+                    options.executionSpec();
                     options.fromFiles();
                 });
     }
