@@ -9,6 +9,8 @@ import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Shards;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,6 +21,7 @@ final class Catalogue {
     record Entry(Setting setting, Search search) {}
 
     private static final int CALLS = 4;
+    private static final boolean[] SCATTER_AND_ALL = {false, true};
 
     private Catalogue() {}
 
@@ -41,7 +44,25 @@ final class Catalogue {
         full(entries, Setting.of(Algorithm.RING, 1, CALLS, 2, 1).withViews(views()));
         reduced(entries, Setting.pingPong(CALLS, 2, 2, 0, 2, 1));
         reduced(entries, Setting.of(Algorithm.RING, 1, Hosts.of(2, 2), CALLS, 2, 1, 2, 0));
+        for (boolean all : SCATTER_AND_ALL) {
+            for (Reduction reduction : reductions()) {
+                full(entries, Setting.sums(reduction, all, Shards.of(1, 1), CALLS, 1, 1));
+                full(entries, Setting.sums(reduction, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
+                reduced(entries, Setting.sums(reduction, all, Shards.of(1, 1, 1), CALLS, 2, 1, 0));
+            }
+            Shards two = Shards.of(1, 1);
+            full(entries, Setting.sums(Reduction.CHAIN, all, two, 3, 2, 0).withAnyWorkers());
+            full(entries, Setting.sums(Reduction.CHAIN, all, two, 5, 1, 1).withViews(views()));
+            full(entries, Setting.sums(Reduction.MESH_PUSH, all, two, 5, 1, 1).withViews(views()));
+            full(entries, Setting.sums(Reduction.DIRECT, all, two, 5, 1, 1).withViews(views()));
+        }
         return entries;
+    }
+
+    private static List<Reduction> reductions() {
+        List<Reduction> reductions = new ArrayList<>(List.of(Reduction.values()));
+        reductions.remove(Reduction.AUTO);
+        return reductions;
     }
 
     /** Seconds: what somebody else's algorithm writes for two to five ranks, on one host or two. */
@@ -89,6 +110,20 @@ final class Catalogue {
             reduced(entries, Setting.of(algorithm, 2, CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
         }
         reduced(entries, Setting.of(Algorithm.DIRECT, 1, CALLS, 3, 3, 0, 3, 1, 3));
+        for (boolean all : SCATTER_AND_ALL) {
+            Shards three = Shards.of(1, 1, 1);
+            full(entries, Setting.sums(Reduction.CHAIN, all, three, CALLS, 2, 1, 1));
+            full(entries, Setting.sums(Reduction.MESH_PUSH, all, three, 3, 1, 1, 1));
+            full(entries, Setting.sums(Reduction.DIRECT, all, three, 3, 1, 1, 1));
+            Shards five = Shards.of(1, 0, 1, 1, 1);
+            for (Reduction reduction : reductions()) {
+                reduced(entries, Setting.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1));
+            }
+            for (Reduction reduction : List.of(Reduction.CHAIN, Reduction.MESH_PUSH)) {
+                Setting setting = Setting.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1);
+                reduced(entries, setting.withAnyWorkers());
+            }
+        }
         reduced(entries, Setting.pingPong(CALLS, 3, 3, 0, 3, 1, 3).withAnyWorkers());
         return entries;
     }
@@ -125,9 +160,36 @@ final class Catalogue {
     }
 
     /** Where a mutant goes wrong. A rank without rows is one whom nobody waits for otherwise. */
-    static Setting against(Mutant mutant) {
+    static List<Setting> against(Mutant mutant) {
+        List<Setting> settings = new ArrayList<>();
+        Shards two = Shards.of(1, 1);
+        switch (mutant) {
+            case OWN_CALL_ONLY, REUSE_OFF_BY_ONE, ONE_SLOT, FLAG_FIRST, NEED_IGNORED -> {
+                settings.add(gatherAgainst(mutant));
+                settings.add(Setting.sums(Reduction.CHAIN, false, two, 3, 0, 1));
+                settings.add(Setting.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+            }
+            case START_FIRST -> {
+                settings.add(gatherAgainst(mutant));
+                settings.add(Setting.sums(Reduction.DIRECT, false, two, 3, 1, 1));
+            }
+            case MULTIPLIED_FIRST -> {
+                settings.add(Setting.sums(Reduction.CHAIN, true, two, 2, 1, 1));
+                settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
+            }
+            case PARTIAL_IGNORED ->
+                    settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
+            case SUMMED_FIRST ->
+                    settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
+            default -> settings.add(gatherAgainst(mutant));
+        }
+        return settings;
+    }
+
+    private static Setting gatherAgainst(Mutant mutant) {
         return switch (mutant) {
-            case NONE -> throw new IllegalArgumentException("the protocol itself is no mutant");
+            case NONE, MULTIPLIED_FIRST, PARTIAL_IGNORED, SUMMED_FIRST ->
+                    throw new IllegalArgumentException(mutant + " breaks no gather");
             case OWN_CALL_ONLY, FINISH_WORD -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 0);
             case REUSE_OFF_BY_ONE -> Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 0);
             case ONE_SLOT -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1);
@@ -147,6 +209,8 @@ final class Catalogue {
                 Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 0),
                 Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 1, 1),
                 Setting.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
-                Setting.pingPong(3, 1, 1, 1));
+                Setting.pingPong(3, 1, 1, 1),
+                Setting.sums(Reduction.CHAIN, true, Shards.of(1, 1), 3, 1, 1),
+                Setting.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0));
     }
 }

@@ -21,6 +21,7 @@ final class Memory {
     private final Shards shards;
     private final int cols;
     private final boolean pingPong;
+    private final boolean sums;
 
     /** By slot and rank. */
     private final List<List<List<History>>> owned = new ArrayList<>();
@@ -32,6 +33,7 @@ final class Memory {
         this.shards = chunks.shards();
         this.cols = Math.toIntExact(chunks.cols());
         this.pingPong = setting.keeps(Storage.PING_PONG);
+        this.sums = setting.sums();
         long landing = 0;
         if (!setting.keeps(Storage.IN_PLACE)) {
             landing = pingPong ? shards.maxRows() : shards.totalRows();
@@ -53,6 +55,11 @@ final class Memory {
             cells.add(new History(name + ", row " + i / cols, EMPTY));
         }
         return cells;
+    }
+
+    /** What a place holds before anybody has written it. */
+    static int empty() {
+        return EMPTY;
     }
 
     /** What a place holds while it is written. */
@@ -91,7 +98,11 @@ final class Memory {
             return tag == TORN ? "a row half written" : "nothing yet";
         }
         long elements = shards.totalRows() * cols;
-        return "row " + tag % elements / cols + " of A in call " + tag / elements;
+        return "row "
+                + tag % elements / cols
+                + (sums ? " of C" : " of A")
+                + " in call "
+                + tag / elements;
     }
 
     /** Rows of one shard, or some of their columns. */

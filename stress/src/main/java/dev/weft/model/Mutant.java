@@ -16,7 +16,10 @@ enum Mutant {
     NEED_IGNORED("a lane does not wait for what a transfer needs"),
     CREDIT_IGNORED("a lane does not wait for a free ping-pong buffer"),
     CREDIT_OFF_BY_ONE("a lane waits for one released shard less"),
-    RELEASE_EARLY("a ping-pong buffer is released before its shard is multiplied");
+    RELEASE_EARLY("a ping-pong buffer is released before its shard is multiplied"),
+    MULTIPLIED_FIRST("a chunk counts as multiplied before its product is done"),
+    PARTIAL_IGNORED("a product does not wait for the sums that it goes on from"),
+    SUMMED_FIRST("sums count as whole before all ranks' are added");
 
     private final String meaning;
 

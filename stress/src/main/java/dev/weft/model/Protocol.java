@@ -3,14 +3,15 @@ package dev.weft.model;
 import dev.weft.model.Memory.Rows;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Storage;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The operator's protocol as scripts: what {@code AllGatherMatmul} does on the caller's thread is
- * here, what its workers do is in {@link LaneScripts} and {@link ComputeScripts}. A mutant breaks
- * it in one place.
+ * The operators' protocol as scripts: what {@code AllGatherMatmul} and {@code ReduceOperator} do on
+ * the caller's thread is here, what their workers do is in {@link LaneScripts} and {@link
+ * ComputeScripts}, and in {@link SumScripts}. A mutant breaks it in one place.
  */
 final class Protocol {
 
@@ -23,6 +24,7 @@ final class Protocol {
 
     private final WordTable words;
     private final Memory memory;
+    private final SumCells cells;
 
     private Protocol(Setting setting, Mutant mutant, SignalFaults signals) {
         this.setting = setting;
@@ -41,6 +43,7 @@ final class Protocol {
         }
         words = new WordTable(setting, scripts.size(), callers);
         memory = new Memory(setting);
+        cells = new SumCells(setting);
     }
 
     private void addThread(String name, SignalFaults signals) {
@@ -49,7 +52,10 @@ final class Protocol {
     }
 
     private int workers(RankPlan plan) {
-        return setting.anyWorkers() ? plan.consumption().size() : 1;
+        if (!setting.anyWorkers()) {
+            return 1;
+        }
+        return setting.sums() ? SumScripts.items(setting, plan) : plan.consumption().size();
     }
 
     static Model model(Setting setting, Mutant mutant, SignalFaults signals) {
@@ -73,17 +79,23 @@ final class Protocol {
         Call context = new Call(this, plan, call);
         begin(caller, context);
         int worker = callerThread + 1;
-        LaneScripts lanes = new LaneScripts(context);
-        for (int lane = 0; lane < plan.lanes().size(); lane++, worker++) {
-            Script script = enter(worker, context);
-            lanes.write(script, plan.lanes().get(lane));
+        for (Lane lane : plan.lanes()) {
+            Script script = enter(worker++, context);
+            if (setting.sums()) {
+                new SumScripts(context).lane(script, lane);
+            } else {
+                new LaneScripts(context).write(script, lane);
+            }
             leave(script, context, caller);
         }
-        ComputeScripts compute = new ComputeScripts(context);
         int workers = workers(plan);
-        for (int w = 0; w < workers; w++, worker++) {
-            Script script = enter(worker, context);
-            compute.write(script, w, workers);
+        for (int w = 0; w < workers; w++) {
+            Script script = enter(worker++, context);
+            if (setting.sums()) {
+                new SumScripts(context).compute(script, w, workers);
+            } else {
+                new ComputeScripts(context).write(script, w, workers);
+            }
             leave(script, context, caller);
         }
         finish(caller, context);
@@ -110,12 +122,16 @@ final class Protocol {
         for (int peer = 0; peer < setting.ranks(); peer++) {
             awaitReuse(caller, peer, number);
         }
-        Rows all = context.allRows(rank);
-        Part shard = memory.shard(rank, context.slot(), context.index(), all);
         if (mutant == Mutant.START_FIRST) {
             caller.raise(words.start(rank), number);
         }
-        caller.copy("write its shard", "written its shard", Part.NONE, shard);
+        if (setting.sums()) {
+            new SumScripts(context).input(caller);
+        } else {
+            Rows all = context.allRows(rank);
+            Part shard = memory.shard(rank, context.slot(), context.index(), all);
+            caller.copy("write its shard", "written its shard", Part.NONE, shard);
+        }
         if (context.pingPong()) {
             caller.begin(words.release(rank), context.uses());
         }
@@ -172,5 +188,9 @@ final class Protocol {
 
     Memory memory() {
         return memory;
+    }
+
+    SumCells cells() {
+        return cells;
     }
 }

@@ -39,7 +39,7 @@ public final class ProveCommand implements Callable<Integer> {
 
     private static final int FOUND_PROBLEM = 1;
     private static final int LINES_OF_TRACE = 8;
-    private static final String ROW = "%-33s %5s  %-15s %5s  %-7s %9s %11s %5s  %-8s %7s  %s%n";
+    private static final String ROW = "%-37s %5s  %-15s %5s  %-7s %9s %11s %5s  %-8s %7s  %s%n";
 
     @Spec private CommandSpec spec;
 
@@ -206,24 +206,27 @@ public final class ProveCommand implements Callable<Integer> {
     private boolean findsMutants() {
         boolean fine = true;
         for (Mutant mutant : Mutant.values()) {
-            if (mutant == Mutant.NONE) {
-                continue;
+            List<Setting> settings = mutant == Mutant.NONE ? List.of() : Catalogue.against(mutant);
+            for (Setting setting : settings) {
+                fine &= finds(mutant, setting);
             }
-            Setting setting = Catalogue.against(mutant);
-            Model model = Protocol.model(setting, mutant, SignalFaults.sound());
-            SearchResult outcome = Explorer.explore(model, Search.FULL, limit());
-            boolean found = outcome.verdict() == SearchResult.Verdict.WRONG_READ;
-            fine &= found;
-            out.println();
-            out.printf(
-                    "mutant %s (%s; %s): %s%n",
-                    mutant.label(),
-                    mutant.meaning(),
-                    setting,
-                    found ? "found after " + outcome.states() + " states" : "NOT FOUND");
-            tell(outcome);
         }
         return fine;
+    }
+
+    private boolean finds(Mutant mutant, Setting setting) {
+        Model model = Protocol.model(setting, mutant, SignalFaults.sound());
+        SearchResult outcome = Explorer.explore(model, Search.FULL, limit());
+        boolean found = outcome.verdict() == SearchResult.Verdict.WRONG_READ;
+        out.println();
+        out.printf(
+                "mutant %s (%s; %s): %s%n",
+                mutant.label(),
+                mutant.meaning(),
+                setting,
+                found ? "found after " + outcome.states() + " states" : "NOT FOUND");
+        tell(outcome);
+        return found;
     }
 
     /** What is wrong and what led to it. */

@@ -8,6 +8,7 @@ import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Storage;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import java.util.Arrays;
 import java.util.Collections;
@@ -57,6 +58,19 @@ record Setting(
                 Algorithm.pingPongRing().plans(cut(rows), 1, Hosts.one(rows.length)));
     }
 
+    /**
+     * A product that is summed over ranks.
+     *
+     * @param all whether every rank gets all rows
+     * @param inner how K is spread over the ranks
+     */
+    static Setting sums(Reduction reduction, boolean all, Shards inner, int calls, long... rows) {
+        List<RankPlan> plans = reduction.plans(cut(rows), inner, all);
+        PlanChecker.check(plans, Hosts.one(rows.length), inner, all);
+        String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
+        return of(label, Hosts.one(rows.length), calls, plans);
+    }
+
     private static Setting of(String label, Hosts hosts, int calls, List<RankPlan> plans) {
         PlanChecker.check(plans, hosts);
         List<View> views = Collections.nCopies(calls, View.PIPELINED);
@@ -84,6 +98,11 @@ record Setting(
     Setting withViews(View... ofCalls) {
         List<View> list = Arrays.asList(ofCalls);
         return new Setting(label + ", views", plans, list, firstCall, anyWorkers, summaries);
+    }
+
+    /** Whether sums go from rank to rank, and not rows of A. */
+    boolean sums() {
+        return keeps(Storage.SUMS) || keeps(Storage.SUMS_IN_PLACE);
     }
 
     int ranks() {

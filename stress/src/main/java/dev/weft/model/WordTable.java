@@ -4,6 +4,7 @@ import dev.weft.model.Word.Kind;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Storage;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 
 /** All words that ranks await, with the values that the call before the first has left in them. */
@@ -21,9 +22,14 @@ final class WordTable {
 
     private final ReleaseWord[] releases;
 
+    /** By kind, rank and tag, made when asked for. */
+    private final Map<String, OwnedWord> sums = new HashMap<>();
+
+    private final int before;
+
     WordTable(Setting setting, int threads, int[] callers) {
         int ranks = setting.ranks();
-        int before = setting.firstCall() - 1;
+        this.before = setting.firstCall() - 1;
         starts = new OwnedWord[ranks];
         rounds = new OwnedWord[ranks];
         finishes = new OwnedWord[ranks];
@@ -44,13 +50,13 @@ final class WordTable {
             }
             for (Lane lane : setting.plans().get(r).lanes()) {
                 for (int to = 0; to < ranks; to++) {
-                    addCounter(lane, r, to, before);
+                    addCounter(lane, r, to);
                 }
             }
         }
     }
 
-    private void addCounter(Lane lane, int initiator, int to, int before) {
+    private void addCounter(Lane lane, int initiator, int to) {
         int perCall = (int) lane.transfers().stream().filter(t -> t.to() == to).count();
         String key = key(to, initiator, lane.index());
         counters.put(
@@ -81,6 +87,16 @@ final class WordTable {
 
     OwnedWord counter(int to, int initiator, int lane) {
         return counters.get(key(to, initiator, lane));
+    }
+
+    /**
+     * What tells that a chunk has come to a place, or is multiplied or summed there.
+     *
+     * @param rank whose place it is; the sender where it sends sums of its own
+     */
+    OwnedWord sums(SumCells.Kind kind, int rank, int tag) {
+        String name = kind.name().toLowerCase(Locale.ROOT) + "[" + rank + "][" + tag + "]";
+        return sums.computeIfAbsent(name, n -> new OwnedWord(Kind.FLAG, n, before, 1));
     }
 
     ReleaseWord release(int rank) {

@@ -8,6 +8,8 @@ import dev.weft.model.Explorer.Search;
 import dev.weft.model.SearchResult.Verdict;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Shards;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -38,7 +40,12 @@ class ExplorerTest {
                 Setting.pingPong(4, 2, 1),
                 Setting.pingPong(3, 1, 1, 0),
                 Setting.pingPong(4, 1, 1).withAnyWorkers().withWrap(),
-                Setting.of(Algorithm.RING, 1, 3, 1, 1).withSummaries());
+                Setting.of(Algorithm.RING, 1, 3, 1, 1).withSummaries(),
+                Setting.sums(Reduction.CHAIN, false, Shards.of(1, 1), 3, 1, 1),
+                Setting.sums(Reduction.CHAIN, true, Shards.of(1, 1), 2, 1, 1).withAnyWorkers(),
+                Setting.sums(Reduction.MESH_PUSH, true, Shards.of(1, 1), 3, 1, 1).withWrap(),
+                Setting.sums(Reduction.SEQUENTIAL, false, Shards.of(1, 1), 3, 1, 1),
+                Setting.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1));
     }
 
     @ParameterizedTest
@@ -58,18 +65,22 @@ class ExplorerTest {
     @ParameterizedTest
     @EnumSource(mode = Mode.EXCLUDE, names = "NONE")
     void everySearchFindsTheMutant(Mutant mutant) {
-        for (Search search : Search.values()) {
-            SearchResult outcome = explore(Catalogue.against(mutant), mutant, search);
-            assertEquals(Verdict.WRONG_READ, outcome.verdict(), search.name());
-            assertFalse(outcome.trace().isEmpty());
-            assertTrue(outcome.problem().contains("expected row"), outcome.problem());
+        for (Setting setting : Catalogue.against(mutant)) {
+            for (Search search : Search.values()) {
+                SearchResult outcome = explore(setting, mutant, search);
+                assertEquals(Verdict.WRONG_READ, outcome.verdict(), search + " of " + setting);
+                assertFalse(outcome.trace().isEmpty());
+                assertTrue(outcome.problem().contains("expected row"), outcome.problem());
+            }
         }
     }
 
     @ParameterizedTest
     @EnumSource(mode = Mode.EXCLUDE, names = "NONE")
     void whereAMutantIsFoundTheProtocolItselfIsProven(Mutant mutant) {
-        assertTrue(explore(Catalogue.against(mutant), Mutant.NONE, Search.FULL).isProven());
+        for (Setting setting : Catalogue.against(mutant)) {
+            assertTrue(explore(setting, Mutant.NONE, Search.FULL).isProven(), setting.toString());
+        }
     }
 
     @Test
@@ -95,6 +106,16 @@ class ExplorerTest {
             rows[r] = random.nextInt(rows.length == 2 ? 3 : 2);
         }
         int calls = 3;
+        if (random.nextInt(3) == 0) {
+            Reduction[] reductions = Reduction.values();
+            Reduction reduction = reductions[1 + random.nextInt(reductions.length - 1)];
+            return Setting.sums(
+                    reduction,
+                    random.nextBoolean(),
+                    Shards.even(rows.length, rows.length),
+                    2,
+                    rows);
+        }
         Algorithm[] algorithms = Algorithm.values();
         Algorithm algorithm = algorithms[random.nextInt(algorithms.length)];
         Setting setting =

@@ -68,6 +68,14 @@ final class RecordingFabric {
                             (long) arguments[1],
                             (int) arguments[2],
                             -1);
+            case "signal" ->
+                    add(
+                            (Region) arguments[0],
+                            false,
+                            (int) arguments[1],
+                            (long) arguments[2],
+                            (int) arguments[3],
+                            -1);
             case "hosts" -> {
                 return hosts;
             }

@@ -6,14 +6,20 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Awaited;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.model.RecordingFabric.Event;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.MatmulAllReduce;
+import dev.weft.op.MatmulReduceBuilder;
+import dev.weft.op.MatmulReduceScatter;
+import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -97,6 +103,95 @@ class ScriptsMatchOperatorTest {
         expected.forEach(
                 (thread, lines) ->
                         assertEquals(lines, actual.getOrDefault(thread, List.of()), thread));
+    }
+
+    static Stream<Arguments> reductions() {
+        List<Arguments> all = new ArrayList<>();
+        for (Reduction reduction : Reduction.values()) {
+            if (reduction != Reduction.AUTO) {
+                all.add(Arguments.of(reduction, false));
+                all.add(Arguments.of(reduction, true));
+            }
+        }
+        return all.stream();
+    }
+
+    /**
+     * A compute worker finishes rows at once where they have come, so its order is not compared.
+     */
+    @ParameterizedTest(name = "{0}, all {1}")
+    @MethodSource("reductions")
+    void sumsWordByWord(Reduction reduction, boolean everywhere) {
+        Shards rows = Shards.of(2, 0, 1);
+        Shards inner = Shards.of(1, 2, 0);
+        RecordingFabric[] recordings = new RecordingFabric[rows.ranks()];
+        RankPlan[] plans = new RankPlan[rows.ranks()];
+        try (World world = World.threads(rows.ranks())) {
+            world.run(
+                    fabric -> {
+                        RecordingFabric recording =
+                                new RecordingFabric(Transport.of(fabric), Hosts.one(rows.ranks()));
+                        recordings[fabric.rank()] = recording;
+                        plans[fabric.rank()] =
+                                runSums(recording, reduction, everywhere, rows, inner);
+                    });
+        }
+        Setting setting = new Setting(reduction.label(), List.of(plans), VIEWS, 1, false, false);
+        Map<String, List<String>> expected = scripts(setting, Mutant.NONE);
+        Map<String, List<String>> actual = new TreeMap<>();
+        for (int rank = 0; rank < recordings.length; rank++) {
+            Offsets offsets = Offsets.ofSums(plans[rank]);
+            int of = rank;
+            recordings[rank]
+                    .events()
+                    .forEach(
+                            (thread, list) ->
+                                    put(
+                                            actual,
+                                            role(of, thread),
+                                            texts(withoutLooks(list), offsets)));
+        }
+        assertTrue(expected.keySet().containsAll(actual.keySet()), actual.keySet().toString());
+        expected.forEach(
+                (thread, lines) -> {
+                    List<String> found = new ArrayList<>(actual.getOrDefault(thread, List.of()));
+                    List<String> wanted = new ArrayList<>(lines);
+                    if (thread.contains("compute")) {
+                        found.sort(null);
+                        wanted.sort(null);
+                    }
+                    assertEquals(wanted, found, thread);
+                });
+    }
+
+    /** Who only looks whether rows have come says nothing of what it awaits. */
+    private static List<Event> withoutLooks(List<Event> events) {
+        return events.stream()
+                .filter(event -> !event.isWait() || event.lead() != Awaited.ANY_LEAD)
+                .toList();
+    }
+
+    private static RankPlan runSums(
+            RecordingFabric recording,
+            Reduction reduction,
+            boolean everywhere,
+            Shards rows,
+            Shards inner) {
+        Transport fabric = recording.fabric();
+        MatmulReduceBuilder<? extends Operator<Matrix>> builder =
+                everywhere ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
+        try (Arena arena = Arena.ofConfined()) {
+            builder.a(rows, inner, DType.FP32)
+                    .b(Matrix.allocate(arena, DType.FP32, inner.rows(fabric.rank()), 1))
+                    .algorithm(reduction)
+                    .engine("scalar")
+                    .chunkRows(1)
+                    .computeWorkers(1);
+            try (Operator<Matrix> operator = builder.prepare()) {
+                VIEWS.forEach(operator::callInPlace);
+                return operator.plan();
+            }
+        }
     }
 
     /** What is compared tells each of these from the protocol. */
@@ -194,6 +289,26 @@ class ScriptsMatchOperatorTest {
 
         private static final long LINE = 128;
         private final Map<Long, String> names = new TreeMap<>();
+
+        private Offsets() {}
+
+        /** The map of {@code SumMemory}. */
+        static Offsets ofSums(RankPlan plan) {
+            Offsets offsets = new Offsets();
+            offsets.names.put(0L, "start[%d]");
+            List<String> kinds = new ArrayList<>(List.of("partial[%d]", "whole[%d]"));
+            for (int rank = 0; rank < plan.ranks(); rank++) {
+                kinds.add("own[" + rank + "]");
+            }
+            kinds.addAll(List.of("multiplied[%d]", "summed[%d]"));
+            long at = 2 * LINE;
+            for (String kind : kinds) {
+                for (int tag = 0; tag < plan.chunks().total(); tag++, at += 4) {
+                    offsets.names.put(at, kind + "[" + tag + "]");
+                }
+            }
+            return offsets;
+        }
 
         Offsets(RankPlan plan) {
             names.put(0L, "start[%d]");
