@@ -40,7 +40,8 @@ final class ReduceCase implements BenchCase {
                     new Shape(1024, 1024, 4096),
                     new Shape(2048, 2048, 512),
                     new Shape(2048, 2048, 128),
-                    new Shape(2048, 2048, 32));
+                    new Shape(2048, 2048, 32),
+                    new Shape(2048, 2048, 8));
 
     private static final List<Shape> QUICK_SHAPES =
             List.of(new Shape(128, 96, 64), new Shape(33, 47, 5));
