@@ -122,7 +122,10 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         return memory.bytes();
     }
 
-    /** The place of the next call's A, [M, K of this rank]. */
+    /**
+     * The place of the next call's A, [M, K of this rank]. A call may read the caller's A where it
+     * is: only what was written here is there for {@link #callInPlace}.
+     */
     @Override
     public final Matrix nextShard() {
         checkUsable();
