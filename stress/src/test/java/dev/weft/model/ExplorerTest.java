@@ -88,15 +88,22 @@ class ExplorerTest {
         long seed = 20261115;
         SplittableRandom random = new SplittableRandom(seed);
         int wrong = 0;
-        for (int i = 0; i < 60; i++) {
+        int compared = 0;
+        for (int i = 0; i < 80 && compared < 60; i++) {
             Setting setting = randomSetting(random);
             Mutant mutant = Mutant.values()[random.nextInt(Mutant.values().length)];
             String what = "seed " + seed + ", case " + i + ": " + mutant + " in " + setting;
             Verdict every = explore(setting, mutant, Search.EVERY_STEP).verdict();
+            if (every == Verdict.LIMIT) {
+                // Too many states for the longest search: there is nothing to compare with.
+                continue;
+            }
+            compared++;
             assertEquals(every, explore(setting, mutant, Search.FULL).verdict(), what);
             assertEquals(every, explore(setting, mutant, Search.REDUCED).verdict(), what);
             wrong += every == Verdict.WRONG_READ ? 1 : 0;
         }
+        assertEquals(60, compared);
         assertTrue(wrong > 10, "only " + wrong + " cases were wrong: the test says little");
     }
 
