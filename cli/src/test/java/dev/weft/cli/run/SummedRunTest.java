@@ -32,7 +32,7 @@ class SummedRunTest {
     @TempDir Path folder;
 
     private Invocation run(String arguments) {
-        List<String> command = Invocation.shortRun(arguments, folder.resolve("out"));
+        List<String> command = Invocation.shortRun(arguments.strip(), folder.resolve("out"));
         return Invocation.of(command.toArray(String[]::new));
     }
 

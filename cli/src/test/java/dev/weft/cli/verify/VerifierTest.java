@@ -10,6 +10,8 @@ import dev.weft.cli.console.Progress;
 import dev.weft.cli.data.DataFolder;
 import dev.weft.cli.options.ProblemOptions;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.gemm.Gemms;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.report.Promise;
 import dev.weft.report.Verification;
 import java.io.IOException;
@@ -114,6 +116,40 @@ class VerifierTest {
         Invocation odd = Invocation.of("verify", "--data-dir", folder.toString());
         assertEquals(ExitCode.USAGE, odd.code());
         assertTrue(odd.err().contains("outputs.txt: cannot be understood"), odd.err());
+    }
+
+    /** The rows of one rank, in either order of sums. */
+    @Test
+    void aWrongSumOfOneRankIsFound() throws IOException {
+        String sums = "--op matmul-reduce-scatter -n 3 --shards 4,0,20 --k-parts 9,0,23 --gn 16";
+        for (Order order : Order.values()) {
+            Invocation run =
+                    Invocation.of(
+                            Invocation.shortRun(sums + " --order " + order.label(), folder)
+                                    .toArray(String[]::new));
+            assertEquals(0, run.code(), run.err());
+            assertTrue(verifySums(order).passed(), order.label());
+            spoil(2);
+            Verification wrong = verifySums(order);
+            assertFalse(wrong.bitwiseEqualToUnfused());
+            assertFalse(wrong.withinBound());
+            assertEquals(24 + 20, wrong.checkedRows(), "all rows of the reference and of rank 2");
+        }
+    }
+
+    private Verification verifySums(Order order) {
+        ProblemOptions options = new ProblemOptions();
+        options.op = ProblemSpec.SCATTER;
+        options.ranks = 3;
+        options.shards = new long[] {4, 0, 20};
+        options.kParts = new long[] {9, 0, 23};
+        options.n = 16L;
+        DataFolder data = new DataFolder(folder, options.spec());
+        try (Arena arena = Arena.ofShared()) {
+            return Verifier.withEngine(
+                            data.open(arena), data, Gemms.portable(), order, new Progress(false))
+                    .verify(null, true, true);
+        }
     }
 
     /** On two cores; beyond a minute its price is told, and it has to be asked for. */
