@@ -147,7 +147,12 @@ class VerifierTest {
         DataFolder data = new DataFolder(folder, options.spec());
         try (Arena arena = Arena.ofShared()) {
             return Verifier.withEngine(
-                            data.open(arena), data, Gemms.portable(), order, new Progress(false))
+                            data.open(arena),
+                            data,
+                            Gemms.portable(),
+                            null,
+                            order,
+                            new Progress(false))
                     .verify(null, true, true);
         }
     }
