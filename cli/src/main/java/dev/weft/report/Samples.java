@@ -3,6 +3,7 @@ package dev.weft.report;
 import dev.weft.statistics.Quantiles;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Repeated measurements of one thing, in microseconds, in the order in which they were taken. */
 public record Samples(List<Double> us) {
@@ -40,5 +41,13 @@ public record Samples(List<Double> us) {
 
     private double[] values() {
         return us.stream().mapToDouble(Double::doubleValue).toArray();
+    }
+
+    /** Round by round, what is left of these; 0 where the others are larger. */
+    public Samples minus(Samples others) {
+        return new Samples(
+                IntStream.range(0, us.size())
+                        .mapToObj(i -> Math.max(0, us.get(i) - others.us.get(i)))
+                        .toList());
     }
 }

@@ -238,7 +238,8 @@ public final class ExecutionOptions {
                         .orElseThrow();
         if (reduction != Reduction.AUTO && reduction.order() != sums) {
             throw new UsageException(
-                    "--algorithm %s with --order %s: it sums in order %s",
+                    "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"
+                            + " auto",
                     reduction.label(), label, reduction.order().label());
         }
         return new ExecutionSpec(

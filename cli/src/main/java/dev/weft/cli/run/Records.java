@@ -79,7 +79,7 @@ public final class Records {
         return new RunRecord(
                 problem,
                 execution(execution, hosts, members),
-                views(members),
+                views(members, problem.isSummed()),
                 flopsPerRank,
                 verification,
                 ranks,
@@ -198,13 +198,16 @@ public final class Records {
     }
 
     /** The slowest rank's times of every round. */
-    private static Views views(List<RankReport> reports) {
+    private static Views views(List<RankReport> reports, boolean summed) {
+        Samples sequential = slowest(reports, ViewTimes::sequential);
+        Samples product = slowest(reports, Records::sequentialProductNs);
         return new Views(
                 slowest(reports, ViewTimes::computeOnly),
                 slowest(reports, ViewTimes::commOnly),
-                slowest(reports, ViewTimes::sequential),
-                slowest(reports, ViewTimes::sequentialGather),
-                slowest(reports, Records::sequentialProductNs),
+                sequential,
+                // A rank that has multiplied waits for the others before anything is reduced.
+                summed ? sequential.minus(product) : slowest(reports, ViewTimes::sequentialGather),
+                product,
                 slowest(reports, ViewTimes::pipelined),
                 false);
     }
