@@ -33,9 +33,12 @@ final class Targets implements AutoCloseable {
     /** A command line of thousands of words costs the parser a table for each pair of them. */
     private static final int MOST_WORDS = 30;
 
-    /** One tile of nothing, and two tiles of 50 k. */
+    /** One tile of nothing, and two tiles of 50 k with one panel and with three. */
     private static final List<byte[]> TILE_CALLS =
-            List.of(new byte[16], new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4});
+            List.of(
+                    new byte[16],
+                    new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4},
+                    new byte[] {0, 2, 1, 5, 7, 50, 1, 1, 3, 9, 2, 0, 1, 2, 3, 4, 2});
 
     private final Path folder;
     private final FuzzedRendezvous meeting = new FuzzedRendezvous();

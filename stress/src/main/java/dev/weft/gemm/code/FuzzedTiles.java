@@ -68,9 +68,7 @@ public final class FuzzedTiles {
         final DType any = DType.values()[upTo(numbers, 3)];
         final int tileCount = 1 + upTo(numbers, MOST_TILES);
         final int lastRows = 1 + upTo(numbers, tiles.rows());
-        final int panels = 1 + upTo(numbers, 3);
         final int some = 1 + upTo(numbers, tiles.cols());
-        final int cols = panels == 1 ? some : panels * tiles.cols();
         final int depth = upTo(numbers, MOST_DEPTH);
         final boolean resume = upTo(numbers, 2) == 1;
         final boolean atEnd = upTo(numbers, 2) == 1;
@@ -79,6 +77,8 @@ public final class FuzzedTiles {
         final int offset = upTo(numbers, 8);
         final int spoiled = upTo(numbers, 4 * Spoiled.values().length);
         SplittableRandom random = new SplittableRandom(numbers.getInt());
+        final int panels = 1 + upTo(numbers, 3);
+        final int cols = panels == 1 ? some : panels * tiles.cols();
         DType type = tiles.type() == DType.BF16 ? DType.BF16 : any;
         Case one = new Case(tiles, type, tileCount, lastRows, cols, depth, resume);
         one.place(atEnd, aGap, sumGap, offset, random);
