@@ -90,6 +90,8 @@ class MatmulReduceTest {
                         builder.a(problem.rows(), inner, problem.type())
                                 .output(problem.out())
                                 .algorithm(reduction)
+                                // The expected sums are this engine's.
+                                .engine("portable")
                                 .computeWorkers(workers);
                         if (reduction != Reduction.AUTO) {
                             builder.chunkRows(chunkRows);
