@@ -8,20 +8,16 @@ import dev.weft.bench.measure.Operands;
 import dev.weft.bench.measure.ProductCheck;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.measure.SkippedException;
-import dev.weft.bench.peers.Mpi;
 import dev.weft.bench.peers.MpiProduct;
-import dev.weft.bench.peers.OpenBlasLibrary;
-import dev.weft.bench.peers.Programs;
+import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.op.Operator.View;
 import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /**
  * Gather and product in one call, beside MPI's gather and then OpenBLAS's product, on all cores.
@@ -67,51 +63,30 @@ final class FusedCase implements BenchCase {
         if (settings.cores() < 2) {
             throw new SkippedException("needs two cores or more, a rank each");
         }
-        Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
-        if (noOpenBlas.isPresent()) {
-            throw new SkippedException("OpenBLAS: " + noOpenBlas.get());
-        }
-        OpenBlasLibrary library = OpenBlasLibrary.loaded();
-        Mpi mpi = Mpi.find(settings.folder());
-        Path source = Programs.source(MpiProduct.SOURCE, settings.folder());
-        Path program = mpi.compile(source, library.file(), settings.folder());
+        MpiProgram program = MpiProgram.compile(settings.folder());
         int factor = settings.cores() >= MANY_CORES && !settings.quick() ? 2 : 1;
         for (Shape base : settings.quick() ? QUICK_SHAPES : SHAPES) {
             Shape shape = new Shape(base.m() * factor, base.n(), base.k());
             try {
-                measure(settings, mpi, program, library, shape, sink);
+                measure(settings, program, shape, sink);
             } catch (SteppedProcess.PeerException e) {
                 sink.skipped(item(), shape + ": " + e.getMessage());
             }
         }
     }
 
-    private void measure(
-            Settings settings,
-            Mpi mpi,
-            Path program,
-            OpenBlasLibrary library,
-            Shape shape,
-            Sink sink)
+    private void measure(Settings settings, MpiProgram program, Shape shape, Sink sink)
             throws IOException, InterruptedException {
         int ranks = settings.cores();
         try (Operands operands = Operands.of(shape, DType.FP32);
                 WeftRanks weft =
                         WeftRanks.gathering(ranks, operands, false, op -> op.computeWorkers(1));
-                MpiProduct peer =
-                        new MpiProduct(
-                                mpi.startCommands(ranks),
-                                program,
-                                library,
-                                MpiProduct.Work.GATHER,
-                                shape,
-                                settings.folder())) {
+                MpiProduct peer = program.start(ranks, MpiProduct.Work.GATHER, shape)) {
             ProductCheck.require("Weft", operands.a(), operands.b(), weft.product());
             weft.requireBits(weft.product());
             peer.takeNs();
-            String peerName = mpi.kind().label() + " + " + library.name();
             MadeUpData.requireSame(
-                    peerName,
+                    program.name(),
                     shape,
                     DType.FP32,
                     MadeUpData.checksum(weft.product()),
@@ -127,19 +102,16 @@ final class FusedCase implements BenchCase {
             figures.put("ranks", (double) ranks);
             figures.put("peerPinned", peer.pinned() ? 1.0 : 0.0);
             String name = "%s, %d ranks, %s".formatted(shape, ranks, weft.operator().plan().name());
-            sink.row(new BenchRow(item(), name, peerName, outcome.speed(FUSED, PEER), figures));
+            sink.row(
+                    new BenchRow(
+                            item(), name, program.name(), outcome.speed(FUSED, PEER), figures));
         }
     }
 
     private static Map<String, Double> figures(Interleaved.Outcome outcome, MpiProduct peer) {
         double[] gatherNs = peer.latest(outcome.rounds(), MpiProduct.Step::mpiNs);
         double[] productNs = peer.latest(outcome.rounds(), MpiProduct.Step::productNs);
-        // What the gather adds to the product. The slowest rank's gather is another rank's than the
-        // slowest product: their sum would be more than the peer ever takes.
-        double[] addedNs = new double[outcome.rounds()];
-        for (int round = 0; round < addedNs.length; round++) {
-            addedNs[round] = outcome.ns()[PEER][round] - productNs[round];
-        }
+        double[] addedNs = peer.latest(outcome.rounds(), MpiProduct.Step::addedNs);
         double gatherOverProduct = Interleaved.medianRatio(addedNs, productNs);
         double productRatio = Interleaved.medianRatio(productNs, outcome.values(PRODUCT));
         double needed = REQUIRED * productRatio * (1 + gatherOverProduct);

@@ -7,12 +7,12 @@ import dev.weft.bench.measure.SkippedException;
 import dev.weft.bench.peers.Lab;
 import dev.weft.bench.peers.Mpi;
 import dev.weft.bench.peers.MpiProduct;
-import dev.weft.bench.peers.OpenBlasLibrary;
-import dev.weft.bench.peers.Programs;
+import dev.weft.bench.peers.MpiProduct.Work;
+import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.statistics.Quantiles;
 import java.io.IOException;
-import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -21,9 +21,10 @@ import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
 /**
- * How much of a gather over a network hides behind the product: a rank on each host of a lab, links
- * slowed down until the gather takes half as long as the product, as long, and twice as long.
- * Beside it a C program that calls MPI_Allgatherv and then multiplies, on the same links.
+ * How much of a gather or a reduction over a network hides behind the product: a rank on each host
+ * of a lab, links slowed down until the transfers take half as long as the product, as long, and
+ * twice as long. Compared with a C program that calls MPI and OpenBLAS one after the other, on the
+ * same links.
  */
 final class LabCase implements BenchCase {
 
@@ -44,115 +45,147 @@ final class LabCase implements BenchCase {
     @Override
     public void run(Settings settings, Sink sink)
             throws SkippedException, IOException, InterruptedException {
-        Lab around = Lab.current().orElseThrow(() -> new SkippedException(Lab.missing(ITEM)));
-        Mpi mpi = Mpi.find(settings.folder());
-        Shape shape = settings.quick() ? new Shape(256, 256, 256) : new Shape(2048, 8192, 2048);
-        int ranks = around.hosts();
-        OverlapRuns runs =
-                new OverlapRuns(
-                        settings.folder(),
-                        shape.m(),
-                        shape.k(),
-                        ranks,
-                        1,
-                        settings.quick() ? 1 : 3,
-                        settings.quick() ? 3 : 9);
-        Hosts lab = new Hosts(settings, sink, around, mpi, shape, runs);
-        lab.rate("none");
-        double productNs = lab.weft().medianNs("sequential/compute");
-        Optional<Path> plain = lab.plainProgram();
-        for (double ratio : settings.quick() ? List.of(1.0) : RATIOS) {
-            lab.measure(ratio, productNs, plain);
+        Lab lab = Lab.current().orElseThrow(() -> new SkippedException(Lab.missing(ITEM)));
+        Hosts hosts =
+                new Hosts(
+                        settings, sink, lab, Mpi.find(settings.folder()), program(settings, sink));
+        for (Transfers transfers : Transfers.values()) {
+            hosts.measure(transfers);
         }
-        lab.rate("none");
     }
 
-    /** The lab that this process is in, with the problem that is measured there. */
-    private record Hosts(
-            Settings settings, Sink sink, Lab lab, Mpi mpi, Shape shape, OverlapRuns runs) {
+    private static Optional<MpiProgram> program(Settings settings, Sink sink)
+            throws IOException, InterruptedException {
+        try {
+            return Optional.of(MpiProgram.compile(settings.folder()));
+        } catch (SkippedException e) {
+            sink.skipped(ITEM, "the C program: " + e.getMessage());
+            return Optional.empty();
+        }
+    }
 
-        void rate(String rate) throws IOException, InterruptedException {
+    /** What travels. */
+    private enum Transfers {
+        GATHER("gather", new Shape(2048, 8192, 2048), Work.GATHER),
+        SUMS_WHOLE("sums, whole", new Shape(2048, 2048, 8192), Work.REDUCE_SCATTER),
+        SUMS_BY_RANK("sums, by-rank", new Shape(2048, 2048, 8192), Work.REDUCE_SCATTER);
+
+        private final String label;
+        private final Shape shape;
+        private final Work work;
+
+        Transfers(String label, Shape shape, Work work) {
+            this.label = label;
+            this.shape = shape;
+            this.work = work;
+        }
+
+        Shape shape(boolean quick) {
+            return quick ? Shape.cube(256) : shape;
+        }
+
+        List<String> options() {
+            return switch (this) {
+                case GATHER -> List.of();
+                case SUMS_WHOLE -> List.of("--op", "matmul-reduce-scatter", "--order", "whole");
+                case SUMS_BY_RANK -> List.of("--op", "matmul-reduce-scatter", "--order", "by-rank");
+            };
+        }
+
+        /** Bytes that the busiest link carries in one direction. */
+        double bytes(Shape shape, int ranks) {
+            double c = (double) shape.m() * shape.n() * Float.BYTES;
+            return switch (this) {
+                case GATHER -> (double) shape.m() * shape.k() * Float.BYTES * (ranks - 1) / ranks;
+                // Sums of all rows go along the chain.
+                case SUMS_WHOLE -> c;
+                case SUMS_BY_RANK -> c * (ranks - 1) / ranks;
+            };
+        }
+    }
+
+    /** The lab that this process is in. */
+    private record Hosts(
+            Settings settings, Sink sink, Lab lab, Mpi mpi, Optional<MpiProgram> program) {
+
+        void measure(Transfers transfers) throws IOException, InterruptedException {
+            Shape shape = transfers.shape(settings.quick());
+            OverlapRuns runs =
+                    new OverlapRuns(
+                            settings.folder(),
+                            shape.m(),
+                            shape.k(),
+                            lab.hosts(),
+                            1,
+                            settings.quick() ? 1 : 3,
+                            settings.quick() ? 3 : 9);
+            rate("none");
+            double productNs = weft(transfers, runs, shape).medianNs("computeOnly");
+            for (double ratio : settings.quick() ? List.of(1.0) : RATIOS) {
+                double bits = 8 * transfers.bytes(shape, lab.hosts()) / PAYLOAD;
+                long kbit = Math.round(bits / (ratio * productNs * 1e-9) / 1000);
+                rate(kbit + "kbit");
+                String name =
+                        String.format(
+                                Locale.ROOT,
+                                "%s %s, %.0f Mbit/s, ratio %.1f",
+                                transfers.label,
+                                shape,
+                                kbit / 1000.0,
+                                ratio);
+                double pipelined = overlap(name, weft(transfers, runs, shape));
+                if (program.isPresent()) {
+                    compare(name, pipelined, transfers.work, shape, runs);
+                }
+            }
+            rate("none");
+        }
+
+        private void rate(String rate) throws IOException, InterruptedException {
             lab.rate(rate, settings.folder());
         }
 
-        RunFigures weft() throws IOException, InterruptedException {
-            return runs.run(
-                    "auto",
-                    "mpi",
-                    shape.n(),
-                    "--mpi-args",
-                    String.join(" ", mpi.kind().onePerHost()));
-        }
-
-        Optional<Path> plainProgram() throws IOException, InterruptedException {
-            try {
-                Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
-                if (noOpenBlas.isPresent()) {
-                    throw new SkippedException(noOpenBlas.get());
-                }
-                Path source = Programs.source(MpiProduct.SOURCE, settings.folder());
-                Path library = OpenBlasLibrary.loaded().file();
-                return Optional.of(mpi.compile(source, library, settings.folder()));
-            } catch (SkippedException e) {
-                sink.skipped(ITEM, "the C program: " + e.getMessage());
-                return Optional.empty();
-            }
-        }
-
-        void measure(double ratio, double productNs, Optional<Path> plain)
+        private RunFigures weft(Transfers transfers, OverlapRuns runs, Shape shape)
                 throws IOException, InterruptedException {
-            double bytes = (double) runs.movedBytes() / runs.ranks();
-            long kbit = Math.round(bytes * 8 / PAYLOAD / (ratio * productNs * 1e-9) / 1000);
-            rate(kbit + "kbit");
-            RunFigures weft = weft();
-            double gather = weft.medianNs("sequential/comm");
-            double product = weft.medianNs("sequential/compute");
+            List<String> options = new ArrayList<>(transfers.options());
+            options.add("--mpi-args");
+            options.add(String.join(" ", mpi.kind().onePerHost()));
+            return runs.run("auto", "mpi", shape.n(), options.toArray(String[]::new));
+        }
+
+        /**
+         * Hands over how much was hidden. What an order of sums sends is not what its sequential
+         * view sends, so the parts are those of the algorithm itself, each alone.
+         */
+        private double overlap(String name, RunFigures weft) {
+            double transfers = weft.medianNs("commOnly");
+            double product = weft.medianNs("computeOnly");
             double pipelined = weft.medianNs("pipelined");
-            double hidden = (gather + product - pipelined) / Math.min(gather, product);
+            double sequential = weft.medianNs("sequential");
+            double hidden = (transfers + product - pipelined) / Math.min(transfers, product);
             Map<String, Double> figures = new LinkedHashMap<>();
-            figures.put("gatherOverProduct", gather / product);
-            figures.put("gatherNs", gather);
-            figures.put("productNs", product);
-            figures.put("commOnlyNs", weft.medianNs("commOnly"));
-            figures.put("computeOnlyNs", weft.medianNs("computeOnly"));
+            figures.put("hosts", (double) lab.hosts());
+            figures.put("transfersOverProduct", transfers / product);
+            figures.put("commOnlyNs", transfers);
+            figures.put("computeOnlyNs", product);
+            figures.put("sequentialNs", sequential);
+            figures.put("sequentialCommNs", weft.medianNs("sequential/comm"));
+            figures.put("sequentialProductNs", weft.medianNs("sequential/compute"));
             figures.put("pipelinedNs", pipelined);
             figures.put("pipelinedSpreadNs", weft.spreadNs("pipelined"));
             figures.put("hidden", hidden);
             figures.put("progressCpu", weft.progressCpu());
             figures.put("pass", hidden >= REQUIRED ? 1.0 : 0.0);
-            String name =
-                    String.format(
-                            Locale.ROOT,
-                            "%s, %d hosts, %.0f Mbit/s, gather : product %.1f",
-                            shape,
-                            runs.ranks(),
-                            kbit / 1000.0,
-                            ratio);
-            double sequential = weft.medianNs("sequential");
-            sink.row(
-                    new BenchRow(
-                            ITEM,
-                            name,
-                            mpi.kind().label() + " gather, Weft's product",
-                            sequential / pipelined,
-                            figures));
-            if (plain.isPresent()) {
-                beside(name, pipelined, plain.get());
-            }
+            String peer = mpi.kind().label() + ", Weft's product";
+            sink.row(new BenchRow(ITEM, name, peer, sequential / pipelined, figures));
+            return pipelined;
         }
 
-        private void beside(String name, double pipelinedNs, Path program)
+        private void compare(
+                String name, double pipelinedNs, Work work, Shape shape, OverlapRuns runs)
                 throws IOException, InterruptedException {
-            OpenBlasLibrary library = OpenBlasLibrary.loaded();
             int rounds = runs.iterations();
-            try (MpiProduct peer =
-                    new MpiProduct(
-                            List.of(mpi.startOnHosts(runs.ranks())),
-                            program,
-                            library,
-                            MpiProduct.Work.GATHER,
-                            shape,
-                            settings.folder())) {
+            try (MpiProduct peer = program.get().startOnHosts(lab.hosts(), work, shape)) {
                 for (int i = 0; i < runs.warmup() + rounds; i++) {
                     peer.takeNs();
                 }
@@ -160,15 +193,10 @@ final class LabCase implements BenchCase {
                 Map<String, Double> figures = new LinkedHashMap<>();
                 figures.put("weftMedianNs", pipelinedNs);
                 figures.put("peerMedianNs", total);
-                figures.put("peerGatherNs", median(peer, rounds, MpiProduct.Step::mpiNs));
+                figures.put("peerMpiNs", median(peer, rounds, MpiProduct.Step::mpiNs));
                 figures.put("peerProductNs", median(peer, rounds, MpiProduct.Step::productNs));
-                sink.row(
-                        new BenchRow(
-                                ITEM,
-                                name,
-                                mpi.kind().label() + " + " + library.name(),
-                                total / pipelinedNs,
-                                figures));
+                String peerName = program.get().name();
+                sink.row(new BenchRow(ITEM, name, peerName, total / pipelinedNs, figures));
             } catch (SteppedProcess.PeerException e) {
                 sink.skipped(ITEM, name + ": " + e.getMessage());
             }

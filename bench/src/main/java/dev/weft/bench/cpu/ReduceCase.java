@@ -8,11 +8,9 @@ import dev.weft.bench.measure.Operands;
 import dev.weft.bench.measure.ProductCheck;
 import dev.weft.bench.measure.Shape;
 import dev.weft.bench.measure.SkippedException;
-import dev.weft.bench.peers.Mpi;
 import dev.weft.bench.peers.MpiProduct;
 import dev.weft.bench.peers.MpiProduct.Work;
-import dev.weft.bench.peers.OpenBlasLibrary;
-import dev.weft.bench.peers.Programs;
+import dev.weft.bench.peers.MpiProgram;
 import dev.weft.bench.peers.SteppedProcess;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Reduction.Order;
@@ -20,11 +18,9 @@ import dev.weft.statistics.Quantiles;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /**
  * Product and reduction in one call, beside OpenBLAS's product and then MPI's reduction: one rank
@@ -69,15 +65,7 @@ final class ReduceCase implements BenchCase {
         if (settings.cores() < 2) {
             throw new SkippedException("needs two cores or more, a rank each");
         }
-        Optional<String> noOpenBlas = OpenBlasLibrary.unavailable();
-        if (noOpenBlas.isPresent()) {
-            throw new SkippedException("OpenBLAS: " + noOpenBlas.get());
-        }
-        OpenBlasLibrary library = OpenBlasLibrary.loaded();
-        Mpi mpi = Mpi.find(settings.folder());
-        Path source = Programs.source(MpiProduct.SOURCE, settings.folder());
-        Path program = mpi.compile(source, library.file(), settings.folder());
-        Bench bench = new Bench(settings, sink, mpi, program, library);
+        Bench bench = new Bench(settings, sink, MpiProgram.compile(settings.folder()));
         int ranks = settings.cores();
         for (Work work : List.of(Work.REDUCE_SCATTER, Work.ALL_REDUCE)) {
             for (Shape own : settings.quick() ? QUICK_SHAPES : SHAPES) {
@@ -91,8 +79,7 @@ final class ReduceCase implements BenchCase {
     }
 
     /** What all rows have in common. */
-    private record Bench(
-            Settings settings, Sink sink, Mpi mpi, Path program, OpenBlasLibrary library) {
+    private record Bench(Settings settings, Sink sink, MpiProgram program) {
 
         /** Ranks as threads, in both orders of sums. */
         void orders(Work work, Shape shape, int ranks) throws IOException, InterruptedException {
@@ -101,7 +88,7 @@ final class ReduceCase implements BenchCase {
                     WeftRanks alone = WeftRanks.gathering(1, operands, false, op -> op);
                     WeftRanks whole = WeftRanks.reducing(ranks, operands, all, Order.WHOLE);
                     WeftRanks byRank = WeftRanks.reducing(ranks, operands, all, Order.BY_RANK);
-                    MpiProduct peer = peer(work, shape, ranks)) {
+                    MpiProduct peer = program.start(ranks, work, shape)) {
                 ProductCheck.require("Weft", operands.a(), operands.b(), alone.product());
                 whole.requireBits(alone.product());
                 byRank.forEachPart(
@@ -134,7 +121,7 @@ final class ReduceCase implements BenchCase {
         /** Ranks as processes, each call alone. */
         void fewRows(Shape shape, int ranks) throws IOException, InterruptedException {
             try (WeftProcesses weft = new WeftProcesses(ranks, shape, settings.folder());
-                    MpiProduct peer = peer(Work.ALL_REDUCE, shape, ranks)) {
+                    MpiProduct peer = program.start(ranks, Work.ALL_REDUCE, shape)) {
                 double sum = requireProduct(shape, weft.checksum());
                 requireSame(shape, sum, peer);
                 Interleaved.Outcome outcome =
@@ -165,20 +152,10 @@ final class ReduceCase implements BenchCase {
             }
         }
 
-        private MpiProduct peer(Work work, Shape shape, int ranks)
-                throws IOException, InterruptedException {
-            return new MpiProduct(
-                    mpi.startCommands(ranks), program, library, work, shape, settings.folder());
-        }
-
-        private String peerName() {
-            return mpi.kind().label() + " + " + library.name();
-        }
-
         private void requireSame(Shape shape, double sum, MpiProduct peer)
                 throws IOException, InterruptedException {
             peer.takeNs();
-            MadeUpData.requireSame(peerName(), shape, DType.FP32, sum, peer.checksum());
+            MadeUpData.requireSame(program.name(), shape, DType.FP32, sum, peer.checksum());
         }
 
         private Interleaved.Outcome measure(List<Interleaved.Turn> turns)
@@ -194,12 +171,7 @@ final class ReduceCase implements BenchCase {
                 Map<String, Double> more) {
             int last = outcome.ns().length - 1;
             double[] productNs = peer.latest(outcome.rounds(), MpiProduct.Step::productNs);
-            // What the reduction adds: the slowest rank's is another rank's than the slowest
-            // product.
-            double[] addedNs = outcome.values(last);
-            for (int round = 0; round < addedNs.length; round++) {
-                addedNs[round] -= productNs[round];
-            }
+            double[] addedNs = peer.latest(outcome.rounds(), MpiProduct.Step::addedNs);
             double reduceOverProduct = Interleaved.medianRatio(addedNs, productNs);
             boolean latency = more.containsKey("callsPerTurn");
             double needed = reduceOverProduct >= LARGE && !latency ? VISIBLE : 1;
@@ -216,7 +188,7 @@ final class ReduceCase implements BenchCase {
             figures.put("reduceOverProduct", reduceOverProduct);
             figures.put("needed", needed);
             figures.put("pass", ratio >= needed ? 1.0 : 0.0);
-            sink.row(new BenchRow(ITEM, name, peerName(), ratio, figures));
+            sink.row(new BenchRow(ITEM, name, program.name(), ratio, figures));
         }
     }
 }

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
  */
 public final class MpiProduct implements AutoCloseable {
 
-    public static final String SOURCE = "mpi_sgemm.c";
+    static final String SOURCE = "mpi_sgemm.c";
 
     private final SteppedProcess process;
     private final boolean pinned;
@@ -37,6 +37,14 @@ public final class MpiProduct implements AutoCloseable {
     /** One call; each time is that of the slowest rank. */
     public record Step(long mpiNs, long productNs, long totalNs) {
 
+        /**
+         * What MPI adds to the product. The slowest rank in MPI is another one than the slowest in
+         * the product: the sum of both would be more than a call ever takes.
+         */
+        public long addedNs() {
+            return totalNs - productNs;
+        }
+
         public static Step parse(String line) throws SteppedProcess.PeerException {
             String[] words = line.split(" ");
             if (words.length != 3) {
@@ -53,7 +61,7 @@ public final class MpiProduct implements AutoCloseable {
      *
      * @param ways how to start it, best first
      */
-    public MpiProduct(
+    MpiProduct(
             List<List<String>> ways,
             Path program,
             OpenBlasLibrary library,
