@@ -114,41 +114,6 @@ public record RunRecord(
         /** Of rows that are gathered. */
         public static final String GATHER = "allgather-matmul";
 
-        /** Of rows of A that are gathered. */
-        public Problem(
-                int ranks,
-                int groups,
-                long m,
-                long k,
-                long n,
-                String aDtype,
-                String bDtype,
-                String outDtype,
-                String rhs,
-                boolean transposeB,
-                String data,
-                long seed,
-                String replicaGroups,
-                String epilogue) {
-            this(
-                    ranks,
-                    groups,
-                    m,
-                    k,
-                    n,
-                    aDtype,
-                    bDtype,
-                    outDtype,
-                    rhs,
-                    transposeB,
-                    data,
-                    seed,
-                    replicaGroups,
-                    epilogue,
-                    GATHER,
-                    null);
-        }
-
         /** Whether ranks have a part of K each, whose products are summed. */
         public boolean isSummed() {
             return kParts != null;

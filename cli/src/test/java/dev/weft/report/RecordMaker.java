@@ -150,6 +150,8 @@ public final class RecordMaker {
                         "normal",
                         19,
                         null,
+                        null,
+                        RunRecord.Problem.GATHER,
                         null),
                 new RunRecord.Execution(
                         requested,

@@ -269,6 +269,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 "normal",
                 options.seed,
                 RunRecord.Problem.lists(run.groups(), count),
+                null,
+                RunRecord.Problem.GATHER,
                 null);
     }
 

@@ -3,6 +3,7 @@ package dev.weft.cli.options;
 import dev.weft.cli.console.UsageException;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.plan.Shards;
+import dev.weft.report.RunRecord;
 import dev.weft.tensor.DType;
 import java.math.BigInteger;
 import java.util.List;
@@ -41,7 +42,7 @@ public record ProblemSpec(
         Sums sums) {
 
     /** Gathers rows of A. */
-    public static final String GATHER = "allgather-matmul";
+    public static final String GATHER = RunRecord.Problem.GATHER;
 
     /** Sums products, and leaves every rank its rows of C. */
     public static final String SCATTER = "matmul-reduce-scatter";
@@ -70,36 +71,6 @@ public record ProblemSpec(
         checkBytes("A", aType, shards.totalRows(), k, ranks);
         checkBytes("B", bType, k, n, ranks);
         checkBytes("C", outType, shards.totalRows(), n, ranks);
-    }
-
-    /** A problem whose rows of A are gathered. */
-    public ProblemSpec(
-            int ranks,
-            ReplicaGroups replicaGroups,
-            Shards shards,
-            long k,
-            long n,
-            DType aType,
-            DType bType,
-            DType outType,
-            boolean columnSharded,
-            boolean transposeB,
-            String data,
-            long seed) {
-        this(
-                ranks,
-                replicaGroups,
-                shards,
-                k,
-                n,
-                aType,
-                bType,
-                outType,
-                columnSharded,
-                transposeB,
-                data,
-                seed,
-                null);
     }
 
     /** Refuses a matrix that, once for each rank, has more bytes than 64 bits can count. */

@@ -131,7 +131,8 @@ class AtomicFileTest {
                         false,
                         false,
                         "normal",
-                        1);
+                        1,
+                        null);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));
         data.stampOutputs(2, OwnFiles.outputNames(IntStream.range(0, 2), false, false), false);

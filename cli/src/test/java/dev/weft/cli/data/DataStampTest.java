@@ -33,7 +33,8 @@ class DataStampTest {
                     true,
                     false,
                     "normal",
-                    Long.MIN_VALUE);
+                    Long.MIN_VALUE,
+                    null);
 
     @TempDir private Path folder;
 
@@ -60,7 +61,8 @@ class DataStampTest {
                         false,
                         false,
                         "normal",
-                        19);
+                        19,
+                        null);
         assertEquals(spec, DataStamp.read(DataStamp.write(spec, true), DType.FP32));
     }
 

@@ -235,8 +235,8 @@ class RunTest {
         assertTrue(record.startsWith("{") && record.strip().endsWith("}"), record);
     }
 
-    @Test
-    void theUsersOwnFilesAreMultiplied() throws IOException {
+    /** Writes an A [45, 31] and a B that lies transposed, [12, 31]; the options that name them. */
+    static String writeOwnFiles(Path folder) throws IOException {
         Path a = folder.resolve("a.npy");
         Path b = folder.resolve("model.safetensors");
         try (Arena arena = Arena.ofConfined()) {
@@ -247,10 +247,16 @@ class RunTest {
             MatrixFiles.write(a.toString(), left);
             MatrixFiles.write(b + ":w", right);
         }
-        Invocation run = run("-n 3 --transpose-b --a " + a + " --b " + b + ":w");
+        return " --a " + a + " --b " + b + ":w";
+    }
+
+    @Test
+    void theUsersOwnFilesAreMultiplied() throws IOException {
+        String files = writeOwnFiles(folder);
+        Invocation run = run("-n 3 --transpose-b" + files);
         assertEquals(0, run.code(), run.err());
         assertTrue(run.out().contains("A [45, 31] fp32 in shards of 15,15,15"), run.out());
-        Invocation mismatch = run("-n 3 --a " + a + " --b " + b + ":w");
+        Invocation mismatch = run("-n 3" + files);
         assertEquals(ExitCode.USAGE, mismatch.code());
         assertTrue(mismatch.err().contains("[12, 31] bf16"), mismatch.err());
     }

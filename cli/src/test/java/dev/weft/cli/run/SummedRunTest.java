@@ -10,13 +10,8 @@ import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunView;
 import dev.weft.report.ShownRun;
-import dev.weft.tensor.DType;
-import dev.weft.tensor.Matrix;
-import dev.weft.tensor.MatrixFiles;
-import dev.weft.tensor.data.NormalData;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -148,17 +143,7 @@ class SummedRunTest {
 
     @Test
     void theUsersOwnFilesAreSummed() throws IOException {
-        Path a = folder.resolve("a.npy");
-        Path b = folder.resolve("model.safetensors");
-        try (Arena arena = Arena.ofConfined()) {
-            Matrix left = Matrix.allocate(arena, DType.FP32, 45, 31);
-            Matrix right = Matrix.allocate(arena, DType.BF16, 12, 31);
-            new NormalData(3, 0).fill(left);
-            new NormalData(3, 1).fill(right);
-            MatrixFiles.write(a.toString(), left);
-            MatrixFiles.write(b + ":w", right);
-        }
-        String files = " -n 3 --transpose-b --a " + a + " --b " + b + ":w";
+        String files = " -n 3 --transpose-b" + RunTest.writeOwnFiles(folder);
         Invocation even = run("--op matmul-reduce-scatter" + files);
         assertEquals(0, even.code(), even.err());
         even.assertPrints("A [45, 31] fp32 in parts of 11,10,10 columns");

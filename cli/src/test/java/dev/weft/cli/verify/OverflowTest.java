@@ -125,7 +125,8 @@ class OverflowTest {
                         false,
                         false,
                         "files",
-                        19);
+                        19,
+                        null);
         try (Arena arena = Arena.ofShared()) {
             Matrix a = Matrix.allocate(arena, DType.FP32, rows, k);
             Matrix b = Matrix.allocate(arena, DType.FP32, k, cols);

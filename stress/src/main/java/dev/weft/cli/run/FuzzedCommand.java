@@ -102,7 +102,8 @@ public final class FuzzedCommand {
                                 true,
                                 false,
                                 "normal",
-                                19),
+                                19,
+                                null),
                         true)
                 .getBytes(StandardCharsets.UTF_8);
     }
