@@ -7,6 +7,7 @@ import dev.weft.cli.data.FileOperands.Piece;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.files.AtomicFile;
 import dev.weft.gemm.Float64Oracle;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import dev.weft.tensor.MatrixFiles;
@@ -14,7 +15,6 @@ import dev.weft.tensor.MatrixFiles.Located;
 import dev.weft.tensor.data.DataSource;
 import dev.weft.tensor.data.NormalData;
 import dev.weft.tensor.data.Seed19Data;
-import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -40,13 +40,6 @@ import java.util.stream.Stream;
 public record DataFolder(Path folder, ProblemSpec spec) {
 
     private static final String STAMP = OwnFiles.STAMP;
-    private static final String OUTPUT_STAMP = OwnFiles.OUTPUT_STAMP;
-
-    /** What is taken for granted of outputs that no run of Weft has told of. */
-    private static final String NO_RUN = DType.FP32.label() + " foreign";
-
-    /** Stands for the kind of data where the outputs are not products as they are. */
-    private static final String EPILOGUE = "epilogue";
 
     /** Rows generated and written in one go by one thread. */
     private static final long SLICE_ROWS = 256;
@@ -105,7 +98,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     public Set<String> replacedBy(Set<String> outputs) throws IOException {
         Set<String> names = new LinkedHashSet<>(own().outputs());
         names.addAll(outputs);
-        names.add(OUTPUT_STAMP);
+        names.add(OwnFiles.OUTPUT_STAMP);
         return names;
     }
 
@@ -123,7 +116,7 @@ public record DataFolder(Path folder, ProblemSpec spec) {
         Set<String> all = new LinkedHashSet<>(own().outputs());
         Set<String> old = Set.copyOf(all);
         all.addAll(outputs);
-        stampOutputs(OwnFiles.UNFINISHED + " ", spec.ranks(), all, spec.data());
+        OutputStamp.writeUnfinished(folder, spec, all);
         own().delete(old);
     }
 
@@ -152,48 +145,22 @@ public record DataFolder(Path folder, ProblemSpec spec) {
     /**
      * After a run: what the outputs are, and of how many ranks from 0 on.
      *
+     * @param order of summation, if products are summed
      * @param finished whether an epilogue has made something else of the products
      */
-    public void stampOutputs(int ranks, Set<String> outputs, boolean finished) throws IOException {
-        String data = spec.sums() == null ? spec.data() : spec.op();
-        stampOutputs("", ranks, outputs, finished ? EPILOGUE : data);
-    }
-
-    private void stampOutputs(String state, int ranks, Set<String> outputs, String data)
+    public void stampOutputs(int ranks, Set<String> outputs, Order order, boolean finished)
             throws IOException {
-        String first = state + spec.outType().label() + " " + ranks + " " + data + "\n";
-        String stamp = first + String.join("\n", outputs) + "\n";
-        AtomicFile.write(folder.resolve(OUTPUT_STAMP), stamp);
+        OutputStamp.write(folder, spec, ranks, order, finished, outputs);
     }
 
-    /** Ranks, from 0 on, whose outputs the run has written; all where nobody wrote it down. */
+    /** Ranks, from 0 on, whose outputs the run has written; all if nobody wrote it down. */
     public int outputs() {
-        try {
-            Path stamp = folder.resolve(OUTPUT_STAMP);
-            String[] words = Files.isRegularFile(stamp) ? words(stamp) : new String[0];
-            if (words.length != 3) {
-                return spec.ranks();
-            }
-            int ranks = words[1].matches("[0-9]{1,4}") ? Integer.parseInt(words[1]) : 0;
-            if (ranks < 1 || ranks > spec.ranks()) {
-                throw new IOException(
-                        "outputs of '%s' ranks: expected 1 to %s"
-                                .formatted(SafeText.excerpt(words[1]), spec.ranks()));
-            }
-            return ranks;
-        } catch (IOException e) {
-            throw misread(folder.resolve(OUTPUT_STAMP), e);
-        }
+        return OutputStamp.read(folder).ranks(folder, spec.ranks());
     }
 
-    private static UsageException misread(Path stamp, Exception why) {
-        return new UsageException(stamp + ": cannot be understood (" + why.getMessage() + ")");
-    }
-
-    /** The first line's; nobody knows what a run that did not end has written. */
-    private static String[] words(Path stamp) throws IOException {
-        String line = Files.readString(stamp).lines().findFirst().orElse("");
-        return line.startsWith(OwnFiles.UNFINISHED + " ") ? NO_RUN.split(" ") : line.split(" ");
+    /** The order in which the run has summed its outputs. */
+    public Order order() {
+        return OutputStamp.read(folder).order();
     }
 
     /**
@@ -208,40 +175,14 @@ public record DataFolder(Path folder, ProblemSpec spec) {
                     "--data-dir %s: holds no generated data (no %s): run gen-data or run first",
                     folder, STAMP);
         }
-        DType outType = outType(folder, outTypeOrNull);
+        OutputStamp outputs = OutputStamp.read(folder);
+        outputs.checkVerifiable(folder);
+        DType outType = outTypeOrNull == null ? outputs.type(folder) : outTypeOrNull;
         try {
-            return new DataFolder(folder, DataStamp.read(Files.readString(stamp), outType));
+            String text = Files.readString(stamp);
+            return new DataFolder(folder, DataStamp.read(text, outputs.op(), outType));
         } catch (IOException | UsageException e) {
-            throw misread(stamp, e);
-        }
-    }
-
-    private static DType outType(Path folder, DType outTypeOrNull) {
-        Path stamp = folder.resolve(OUTPUT_STAMP);
-        String[] words = NO_RUN.split(" ");
-        try {
-            words = Files.isRegularFile(stamp) ? words(stamp) : words;
-        } catch (IOException e) {
-            throw misread(stamp, e);
-        }
-        String of = words[words.length - 1];
-        boolean files = of.equals(ProblemSpec.FILES);
-        if (files || List.of(ProblemSpec.SCATTER, ProblemSpec.ALL).contains(of)) {
-            throw new UsageException(
-                    "--data-dir %s: its outputs are of a run with %s, which has verified them"
-                            + " itself",
-                    folder, files ? "--a and --b" : "--op " + of);
-        }
-        if (words[words.length - 1].equals(EPILOGUE)) {
-            throw new UsageException(
-                    "--data-dir %s: its outputs are of a run with --epilogue, which has verified"
-                            + " them itself",
-                    folder);
-        }
-        try {
-            return outTypeOrNull == null ? DType.of(SafeText.excerpt(words[0])) : outTypeOrNull;
-        } catch (IllegalArgumentException e) {
-            throw misread(stamp, e);
+            throw OutputStamp.misread(stamp, e);
         }
     }
 

@@ -105,11 +105,13 @@ public final class DataStamp {
     }
 
     /**
-     * The problem that a stamp describes; the type of C is the caller's business.
+     * The problem that a stamp describes.
      *
+     * @param op what was done with the data
+     * @param outType the type of C
      * @throws UsageException with one line, where it describes none
      */
-    static ProblemSpec read(String text, DType outType) {
+    static ProblemSpec read(String text, String op, DType outType) {
         Map<String, String> fields = fields(text);
         if (UNFINISHED.equals(fields.get("format"))) {
             throw new UsageException("the data was not finished: run gen-data or run again");
@@ -117,11 +119,15 @@ public final class DataStamp {
         if (!List.of(FORMAT, FIRST_FORMAT).contains(fields.getOrDefault("format", ""))) {
             throw new UsageException("expected format " + FORMAT + " or " + FIRST_FORMAT);
         }
-        if (fields.containsKey(K_PARTS)) {
+        boolean summed = !op.equals(ProblemSpec.GATHER);
+        if (summed != fields.containsKey(K_PARTS)) {
             throw new UsageException(
-                    "the data is cut by K, for --op %s or %s: expected that of --op %s, as run has"
-                            + " verified the others itself",
-                    ProblemSpec.SCATTER, ProblemSpec.ALL, ProblemSpec.GATHER);
+                    summed
+                            ? "the outputs are of --op %s, but the data is not cut by K: run it"
+                                    + " again"
+                            : "the data is cut by K, but no run with --op has written outputs: run"
+                                    + " it first",
+                    op);
         }
         // Checked as the options are that made it: whatever it says, no other problem is read.
         ProblemOptions options = new ProblemOptions();
@@ -132,8 +138,10 @@ public final class DataStamp {
         } else {
             options.groups.lists = groups;
         }
-        options.shards = shards(fields);
+        options.op = op;
+        options.shards = sizes(fields, "shards");
         options.k = number(fields, "k");
+        options.kParts = summed ? sizes(fields, K_PARTS) : null;
         options.n = number(fields, "n");
         options.aDtype = field(fields, "a", "[a-z0-9]{1,9}");
         options.bDtype = field(fields, "b", "[a-z0-9]{1,9}");
@@ -161,12 +169,12 @@ public final class DataStamp {
         return new UsageException(name + " is " + shown + ": expected what gen-data writes");
     }
 
-    private static long[] shards(Map<String, String> fields) {
-        String shards = field(fields, "shards", "[0-9,]+");
+    private static long[] sizes(Map<String, String> fields, String name) {
+        String sizes = field(fields, name, "[0-9,]+");
         try {
-            return Arrays.stream(shards.split(",", -1)).mapToLong(Long::parseLong).toArray();
+            return Arrays.stream(sizes.split(",", -1)).mapToLong(Long::parseLong).toArray();
         } catch (NumberFormatException e) {
-            throw wrong("shards", shards);
+            throw wrong(name, sizes);
         }
     }
 

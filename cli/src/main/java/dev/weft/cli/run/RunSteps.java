@@ -128,7 +128,7 @@ record RunSteps(
                     inputs.folder(),
                     Gemms.withBitsOf(report.engine()),
                     execution.epilogue(),
-                    execution.summing() == null ? Order.WHOLE : execution.summing().order(),
+                    order(),
                     progress);
         }
         // GPUs of different kinds sum in different orders: their ranks agree within the bound.
@@ -216,10 +216,14 @@ record RunSteps(
         return wanted;
     }
 
+    private Order order() {
+        return execution.summing() == null ? Order.WHOLE : execution.summing().order();
+    }
+
     /** Tells what the outputs of that many ranks in the data folder are. */
     void stampOutputs(Inputs inputs, int ranks) throws IOException {
-        inputs.folder()
-                .stampOutputs(ranks, outputNames(inputs.problem()), execution.epilogue() != null);
+        Set<String> names = outputNames(inputs.problem());
+        inputs.folder().stampOutputs(ranks, names, order(), execution.epilogue() != null);
     }
 
     /** Names of the files in the data folder that hold this run's results. */

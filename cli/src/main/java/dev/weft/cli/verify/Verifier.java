@@ -69,16 +69,10 @@ public final class Verifier {
     }
 
     /**
-     * For outputs of the CPU whose ranks sum over all of K.
+     * For outputs of the CPU.
      *
-     * @param epilogue its steps; null where there is none
+     * @param epilogue its steps; null if there is none
      */
-    public static Verifier withEngine(
-            Operands operands, DataFolder folder, Gemm engine, String epilogue, Progress progress) {
-        return withEngine(operands, folder, engine, epilogue, Order.WHOLE, progress);
-    }
-
-    /** For outputs of the CPU. */
     public static Verifier withEngine(
             Operands operands,
             DataFolder folder,

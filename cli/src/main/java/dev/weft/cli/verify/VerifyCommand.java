@@ -78,6 +78,7 @@ public final class VerifyCommand extends WeftCommand {
                                     folder,
                                     gemm,
                                     null,
+                                    folder.order(),
                                     Progress.forTerminal(quiet))
                             .verify(null, true, true);
             boolean passed = loose ? found.passedLoosely() : found.passed();

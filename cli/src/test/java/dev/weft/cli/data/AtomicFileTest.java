@@ -10,6 +10,7 @@ import dev.weft.cli.console.TextTarget;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.files.AtomicFile;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.io.IOException;
@@ -20,6 +21,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -135,7 +137,8 @@ class AtomicFileTest {
                         null);
         DataFolder data = new DataFolder(folder, spec);
         assertTrue(data.generate(true, new Progress(false)));
-        data.stampOutputs(2, OwnFiles.outputNames(IntStream.range(0, 2), false, false), false);
+        Set<String> names = OwnFiles.outputNames(IntStream.range(0, 2), false, false);
+        data.stampOutputs(2, names, Order.WHOLE, false);
         assertEquals(
                 List.of(
                         "data.txt",

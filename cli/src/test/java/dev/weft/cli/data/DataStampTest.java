@@ -40,7 +40,8 @@ class DataStampTest {
 
     @Test
     void whatIsWrittenIsRead() {
-        assertEquals(SPEC, DataStamp.read(DataStamp.write(SPEC, true), DType.FP32));
+        assertEquals(
+                SPEC, DataStamp.read(DataStamp.write(SPEC, true), ProblemSpec.GATHER, DType.FP32));
     }
 
     @ParameterizedTest
@@ -63,7 +64,8 @@ class DataStampTest {
                         "normal",
                         19,
                         null);
-        assertEquals(spec, DataStamp.read(DataStamp.write(spec, true), DType.FP32));
+        assertEquals(
+                spec, DataStamp.read(DataStamp.write(spec, true), ProblemSpec.GATHER, DType.FP32));
     }
 
     @ParameterizedTest
@@ -93,7 +95,9 @@ class DataStampTest {
         assertTrue(text.contains(from + "\n"), text);
         String damaged = text.replace(from + "\n", to + "\n");
         UsageException e =
-                assertThrows(UsageException.class, () -> DataStamp.read(damaged, DType.FP32));
+                assertThrows(
+                        UsageException.class,
+                        () -> DataStamp.read(damaged, ProblemSpec.GATHER, DType.FP32));
         assertTrue(e.getMessage().contains(expected), e.getMessage());
     }
 
@@ -101,7 +105,9 @@ class DataStampTest {
     void itsTextIsRepeatedOnOneLine() {
         String text = DataStamp.write(SPEC, true).replace("k 16", "k 1\r6" + "x".repeat(500));
         UsageException e =
-                assertThrows(UsageException.class, () -> DataStamp.read(text, DType.FP32));
+                assertThrows(
+                        UsageException.class,
+                        () -> DataStamp.read(text, ProblemSpec.GATHER, DType.FP32));
         assertEquals(1, e.getMessage().lines().count(), e.getMessage());
         assertTrue(e.getMessage().length() < 150, e.getMessage());
     }

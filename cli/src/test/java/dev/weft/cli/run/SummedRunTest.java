@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.cli.Invocation;
+import dev.weft.cli.console.ExitCode;
 import dev.weft.report.RecordReader;
 import dev.weft.report.RunRecord;
 import dev.weft.report.RunView;
@@ -124,9 +125,31 @@ class SummedRunTest {
         assertTrue(shown.analysis().advice().isEmpty(), "no advice about a gather");
         assertTrue(Files.readString(report).contains("matmul-reduce-scatter"));
         assertTrue(Files.readString(trace).contains("\"release\""), "arrows");
-        Invocation verified =
-                Invocation.of("verify", "--data-dir", folder.resolve("out").toString());
-        verified.assertRefused("its outputs are of a run with --op matmul-reduce-scatter, which");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"whole", "by-rank"})
+    void verifyKnowsWhatWasSummed(String order) throws IOException {
+        String data = folder.resolve("out").toString();
+        for (String op : List.of("matmul-reduce-scatter", "matmul-allreduce")) {
+            String parts = " -n 3 --gm 45 --gn 20 --k-parts 900,0,700 --order " + order;
+            assertEquals(0, run("--op " + op + parts).code());
+            Invocation right = Invocation.of("verify", "--data-dir", data);
+            assertEquals(0, right.code(), right.err());
+            right.assertPrints("in parts of 900,0,700 columns", "bitwise equal");
+        }
+        // An output of the other order is within the bound and has other bits.
+        Path stamp = folder.resolve("out/outputs.txt");
+        String text = Files.readString(stamp);
+        String other =
+                order.equals("whole")
+                        ? text.replace("matmul-allreduce", "matmul-allreduce-by-rank")
+                        : text.replace("-by-rank", "");
+        Files.writeString(stamp, other);
+        Invocation wrong = Invocation.of("verify", "--data-dir", data);
+        assertEquals(ExitCode.FAILED, wrong.code());
+        assertTrue(wrong.out().contains("DIFFERS"), wrong.out());
+        assertEquals(0, Invocation.of("verify", "--loose", "--data-dir", data).code());
     }
 
     @Test

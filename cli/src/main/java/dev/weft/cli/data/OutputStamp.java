@@ -1,0 +1,137 @@
+package dev.weft.cli.data;
+
+import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.files.AtomicFile;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.tensor.DType;
+import dev.weft.text.SafeText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What the outputs in a data folder are: the first line of {@code outputs.txt}, whose other lines
+ * are their names.
+ *
+ * @param type as its label
+ * @param ranks from 0 on that have written outputs, as digits; empty if nobody wrote it down
+ * @param made what made them: the kind of data, {@link ProblemSpec#FILES}, an epilogue, or the
+ *     operation that summed them and its order
+ */
+record OutputStamp(String type, String ranks, String made) {
+
+    /** What is assumed of outputs that no run of Weft has told of. */
+    private static final OutputStamp NO_RUN = new OutputStamp(DType.FP32.label(), "", "foreign");
+
+    /** The outputs are not products as they are. */
+    private static final String EPILOGUE = "epilogue";
+
+    private static final String BY_RANK = "-" + Order.BY_RANK.label();
+
+    /** Of a run that lasts. */
+    static void writeUnfinished(Path folder, ProblemSpec spec, Set<String> names)
+            throws IOException {
+        write(folder, OwnFiles.UNFINISHED + " ", spec, spec.ranks(), spec.data(), names);
+    }
+
+    /**
+     * Of a run that has ended.
+     *
+     * @param order of summation, if products are summed
+     * @param finished whether an epilogue has made something else of the products
+     */
+    static void write(
+            Path folder,
+            ProblemSpec spec,
+            int ranks,
+            Order order,
+            boolean finished,
+            Set<String> names)
+            throws IOException {
+        String made = spec.data();
+        if (finished) {
+            made = EPILOGUE;
+        } else if (spec.sums() != null && !made.equals(ProblemSpec.FILES)) {
+            made = spec.op() + (order == Order.BY_RANK ? BY_RANK : "");
+        }
+        write(folder, "", spec, ranks, made, names);
+    }
+
+    private static void write(
+            Path folder, String state, ProblemSpec spec, int ranks, String made, Set<String> names)
+            throws IOException {
+        String first = state + spec.outType().label() + " " + ranks + " " + made + "\n";
+        AtomicFile.write(
+                folder.resolve(OwnFiles.OUTPUT_STAMP), first + String.join("\n", names) + "\n");
+    }
+
+    /** What the folder's says; nobody knows what a run that did not end has written. */
+    static OutputStamp read(Path folder) {
+        Path stamp = folder.resolve(OwnFiles.OUTPUT_STAMP);
+        if (!Files.isRegularFile(stamp)) {
+            return NO_RUN;
+        }
+        try {
+            String line = Files.readString(stamp).lines().findFirst().orElse("");
+            if (line.startsWith(OwnFiles.UNFINISHED + " ")) {
+                return NO_RUN;
+            }
+            String[] words = line.split(" ");
+            String ranks = words.length == 3 ? words[1] : "";
+            return new OutputStamp(words[0], ranks, words[words.length - 1]);
+        } catch (IOException e) {
+            throw misread(stamp, e);
+        }
+    }
+
+    /** Refuses outputs that only the run which wrote them could verify. */
+    void checkVerifiable(Path folder) {
+        boolean files = made.equals(ProblemSpec.FILES);
+        if (files || made.equals(EPILOGUE)) {
+            throw new UsageException(
+                    "--data-dir %s: its outputs are of a run with %s, which has verified them"
+                            + " itself",
+                    folder, files ? "--a and --b" : "--epilogue");
+        }
+    }
+
+    /** As {@code --op} calls it. */
+    String op() {
+        String op = made.endsWith(BY_RANK) ? made.replace(BY_RANK, "") : made;
+        return List.of(ProblemSpec.SCATTER, ProblemSpec.ALL).contains(op) ? op : ProblemSpec.GATHER;
+    }
+
+    Order order() {
+        return made.endsWith(BY_RANK) ? Order.BY_RANK : Order.WHOLE;
+    }
+
+    DType type(Path folder) {
+        try {
+            return DType.of(SafeText.excerpt(type));
+        } catch (IllegalArgumentException e) {
+            throw misread(folder.resolve(OwnFiles.OUTPUT_STAMP), e);
+        }
+    }
+
+    /** Ranks, from 0 on, whose outputs the run has written; all if nobody wrote it down. */
+    int ranks(Path folder, int most) {
+        if (ranks.isEmpty()) {
+            return most;
+        }
+        int count = ranks.matches("[0-9]{1,4}") ? Integer.parseInt(ranks) : 0;
+        if (count < 1 || count > most) {
+            String why =
+                    "outputs of '%s' ranks: expected 1 to %s"
+                            .formatted(SafeText.excerpt(ranks), most);
+            throw misread(folder.resolve(OwnFiles.OUTPUT_STAMP), new IOException(why));
+        }
+        return count;
+    }
+
+    static UsageException misread(Path stamp, Exception why) {
+        return new UsageException(stamp + ": cannot be understood (" + why.getMessage() + ")");
+    }
+}
