@@ -174,7 +174,7 @@ final class RanksCase implements BenchCase {
         }
 
         String what() {
-            return "%d x %d x %d fp32".formatted(shape.m(), shape.k(), shape.n());
+            return shape + " fp32";
         }
 
         @Override

@@ -16,8 +16,9 @@ public record Shape(long m, long n, long k) {
         return flops() / ns;
     }
 
+    /** As all of Weft's pages have it: M x K x N. */
     @Override
     public String toString() {
-        return m + " x " + n + " x " + k;
+        return m + " x " + k + " x " + n;
     }
 }

@@ -39,7 +39,7 @@ class MadeUpDataTest {
                     assertThrows(
                             IllegalStateException.class,
                             () -> MadeUpData.requireSame("peer", shape, DType.FP32, right, wrong));
-            assertTrue(failure.getMessage().contains("70 x 50 x 90"), failure.getMessage());
+            assertTrue(failure.getMessage().contains("70 x 90 x 50"), failure.getMessage());
             assertThrows(
                     IllegalStateException.class,
                     () -> MadeUpData.requireSame("peer", shape, DType.FP32, right, Double.NaN));
