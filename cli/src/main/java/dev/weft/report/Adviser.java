@@ -32,6 +32,8 @@ final class Adviser {
     private final RunRecord record;
     private final Views views;
     private final RunRecord.Execution execution;
+    private final boolean summed;
+    private final String exchange;
     private final CallSpans call;
     private final List<RankShares> shares;
     private final Links links;
@@ -41,6 +43,8 @@ final class Adviser {
         this.record = record;
         this.views = record.views();
         this.execution = record.execution();
+        this.summed = record.problem().isSummed();
+        this.exchange = record.problem().exchange();
         this.call = call;
         this.shares = analysis.shares();
         this.links = analysis.links();
@@ -77,14 +81,17 @@ final class Adviser {
     private void overlap() {
         double lost = pipelinedUs() - views.sequential().median();
         double noise = Math.max(views.pipelined().spread(), views.sequential().spread());
-        boolean sequential = execution.algorithm().equals("sequential");
-        if (!sequential && lost > WORTH * pipelinedUs() && lost > noise) {
+        // The sequential view of sums may have other bits than the run; then it is no substitute.
+        boolean comparable =
+                !execution.algorithm().equals("sequential") && !execution.sumsUnlikeSequential();
+        if (comparable && lost > WORTH * pipelinedUs() && lost > noise) {
             add(
                     "Do not overlap here: --algorithm sequential",
-                    "Pipelined took %s and gathering first %s, and that is no noise: the gather"
+                    "Pipelined took %s and one after the other %s, and that is no noise: the %s"
                             + " (%s alone) is too small a part to be worth hiding.",
                     us(pipelinedUs()),
                     us(views.sequential().median()),
+                    exchange,
                     us(views.commOnly().median()));
         }
     }
@@ -95,15 +102,17 @@ final class Adviser {
             return;
         }
         boolean sharesMemory = execution.hosts().size() == 1 && execution.device().equals("cpu");
-        if (sharesMemory && links.bytes() > 0 && !links.inPlace()) {
+        boolean byRank = summed && !execution.sumsUnlikeSequential();
+        if (sharesMemory && !byRank && links.bytes() > 0 && !links.inPlace()) {
             add(
                     "Move nothing: --algorithm direct",
                     "All ranks share one memory, yet %s went from rank to rank in this call, and"
-                            + " pipelined reached %.0f%% of its limit. direct multiplies rows where"
+                            + " pipelined reached %.0f%% of its limit. direct multiplies %s where"
                             + " they lie.",
                     Text.bytes(links.bytes()),
-                    limitPercent());
-        } else if (execution.algorithm().equals("ring") && groupSize() > 2) {
+                    limitPercent(),
+                    summed ? "all parts of K" : "rows");
+        } else if (execution.algorithm().equals("ring") && groupSize() > 2 && !summed) {
             add(
                     "Halve the way: --algorithm bidirectional-ring",
                     "In a ring the last chunk makes %d hops; in both directions at once it makes"
@@ -136,12 +145,13 @@ final class Adviser {
         if (chunks <= FEW_CHUNKS && waiting > WORTH && cuttable) {
             add(
                     "Cut finer: --splits-per-rank " + chunks * FINER,
-                    "A shard came in %d chunks of %s each, and ranks waited for rows in %.1f%% of"
+                    "A shard came in %d chunks of %s each, and ranks waited for %s in %.1f%% of"
                             + " the call. The first product of a peer's rows cannot begin before a"
                             + " whole chunk is there: a quarter of the chunk, a quarter of that"
                             + " wait.",
                     chunks,
                     Text.time(chunkNs),
+                    summed ? "sums" : "rows",
                     100 * waiting);
         } else if (chunks > FINER && chunkNs < SHORT_TRANSFER_NS) {
             add(
@@ -192,7 +202,7 @@ final class Adviser {
         int lanes = execution.lanes();
         boolean oneHost = execution.hosts().size() == 1;
         boolean threads = execution.device().equals("cpu");
-        if (comm > compute && lanes == 1 && groupSize() > 2 && oneHost && threads) {
+        if (!summed && comm > compute && lanes == 1 && groupSize() > 2 && oneHost && threads) {
             add(
                     "Move by two: --comm-blocks 2",
                     "Transfers alone took %s and the product alone %s, and one lane per rank moves"
@@ -230,7 +240,8 @@ final class Adviser {
                         .reduce((a, b) -> ends[b] > ends[a] ? b : a)
                         .orElseThrow();
         double late = ends[at] - Quantiles.median(ends);
-        if (late > 2 * WORTH * call.endNs()) {
+        // In a chain the last rank always ends last.
+        if (!summed && late > 2 * WORTH * call.endNs()) {
             add(
                     "Look at rank " + call.ranks().get(at).rank(),
                     "It was done %s after the median rank, %.0f%% of the call: every rank multiplies"
@@ -250,23 +261,28 @@ final class Adviser {
         if (comm > compute) {
             add(
                     "Move fewer bytes, or faster",
-                    "Pipelined is at %.0f%% of its limit, and that is the gather: %s alone against"
-                            + " %s for the product. A narrower type of A (%s now), faster links or"
-                            + " fewer ranks help; another cut does not.",
+                    "Pipelined is at %.0f%% of its limit, and that is the %s: %s alone against"
+                            + " %s for the product. %s, faster links or fewer ranks help; another"
+                            + " cut does not.",
                     limitPercent(),
+                    exchange,
                     us(comm),
                     us(compute),
-                    record.problem().aDtype());
+                    summed
+                            ? "More of K on each rank"
+                            : text("A narrower type of A (%s now)", record.problem().aDtype()));
         } else {
             boolean workers = execution.device().equals("cpu");
             add(
                     "Multiply faster",
                     "Pipelined is at %.0f%% of its limit, and that is the product: %s alone against"
-                            + " %s for the gather, which is hidden. More ranks with column-sharded B"
-                            + " or %s help; another cut does not.",
+                            + " %s for the %s, which is hidden. More ranks%s or %s help; another"
+                            + " cut does not.",
                     limitPercent(),
                     us(compute),
                     us(comm),
+                    exchange,
+                    summed ? "" : " with column-sharded B",
                     workers ? "more compute workers" : "a faster device");
         }
     }

@@ -58,8 +58,7 @@ public final class RunView {
         CallSpans call = CallSpans.of(record);
         ShownRun.Analysis analysis =
                 ShownRun.Analysis.of(call, bytesPerRow, CallSpans.TrackKind.COMPUTE);
-        // Advice is about options of a gather.
-        if (advised && !problem.isSummed()) {
+        if (advised) {
             analysis = analysis.withAdvice(Adviser.of(record, call, analysis));
         }
         return new ShownRun(

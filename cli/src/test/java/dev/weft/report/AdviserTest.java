@@ -40,13 +40,36 @@ class AdviserTest {
                 slow,
                 "Do not overlap here: --algorithm sequential",
                 "Pipelined took 1.700 ms",
-                "gathering first 1.500 ms",
+                "one after the other 1.500 ms",
                 "(40.0 us alone)");
         assertEquals(List.of(), titles(slow.algorithm("sequential", "auto")), "it did not");
         assertEquals(
                 List.of(),
                 titles(new RecordMaker().views(1400, 40, 1690, 1700.0, 1700.0, 1700.0)),
                 "a hair's breadth");
+    }
+
+    @Test
+    void sumsHaveAdviceOfTheirOwn() {
+        RecordMaker slow = new RecordMaker().views(1400, 40, 1500, 1700.0, 1700.0, 1700.0);
+        assertAdvised(
+                slow.sums("by-rank"),
+                "Do not overlap here: --algorithm sequential",
+                "the reduction (40.0 us alone)");
+        assertEquals(List.of(), titles(slow.sums("whole")), "sequential has other bits");
+        assertAdvised(
+                new RecordMaker().sums("whole").hosts(4).algorithm("chain", "chain"),
+                "Move nothing: --algorithm direct",
+                "all parts of K where they lie");
+        assertAdvised(
+                new RecordMaker().sums("by-rank").hosts(4).algorithm("mesh-push", "mesh-push"),
+                "Let Weft choose: --algorithm auto");
+        assertAdvised(
+                new RecordMaker().sums("whole").views(400, 1690, 2100, 1700.0),
+                "Move fewer bytes, or faster",
+                "that is the reduction",
+                "More of K on each rank, faster links");
+        assertEquals(List.of(), titles(new RecordMaker().sums("whole").late(3, 300_000)));
     }
 
     @Test

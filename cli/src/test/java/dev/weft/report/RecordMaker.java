@@ -25,6 +25,7 @@ public final class RecordMaker {
 
     private int ranks = 4;
     private int groups = 1;
+    private String order;
     private String requested = "auto";
     private String algorithm = "mesh-pull";
     private List<Integer> hosts = List.of(2, 2);
@@ -49,6 +50,12 @@ public final class RecordMaker {
     public RecordMaker ranks(int count, int inGroups) {
         ranks = count;
         groups = inGroups;
+        return this;
+    }
+
+    /** Products that are summed over ranks, in this order. */
+    RecordMaker sums(String inOrder) {
+        order = inOrder;
         return this;
     }
 
@@ -151,8 +158,8 @@ public final class RecordMaker {
                         19,
                         null,
                         null,
-                        RunRecord.Problem.GATHER,
-                        null),
+                        order == null ? RunRecord.Problem.GATHER : "matmul-allreduce",
+                        order == null ? null : "8,8,8,8"),
                 new RunRecord.Execution(
                         requested,
                         algorithm,
@@ -167,7 +174,7 @@ public final class RecordMaker {
                         Double.NaN,
                         5,
                         iterations,
-                        null),
+                        order),
                 new Views(
                         samples(computeUs),
                         samples(commUs),
