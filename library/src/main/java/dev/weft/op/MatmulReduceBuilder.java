@@ -148,10 +148,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                     && fabric.hosts().count() == 1;
             PackedB[][] packed = packed(gemm, direct, arena, regions);
             Matrix[] results = results(arena);
-            OperatorResources common = new OperatorResources(arena, List.copyOf(regions));
+            OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
             List<Candidate> candidates = candidates(wanted, gemm, workers);
-            Shape shape = new Shape(gemm, packed, results, finish, workers, common);
-            Function<Candidate, O> made = candidate -> operator(candidate, shape);
+            Common shared = new Common(gemm, packed, results, finish, workers, resources);
+            Function<Candidate, O> made = candidate -> operator(candidate, shared);
             if (candidates.size() == 1) {
                 O operator = made.apply(candidates.getFirst());
                 ((ReduceOperator) operator).ownCommon(List.of());
@@ -361,16 +361,16 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
     }
 
-    /** What all operators that are tried have in common. */
-    private record Shape(
+    /** What the operators that auto tries have in common. */
+    private record Common(
             Gemm gemm,
             PackedB[][] packed,
             Matrix[] results,
             PreparedEpilogue epilogue,
             int workers,
-            OperatorResources common) {}
+            OperatorResources resources) {}
 
-    private O operator(Candidate candidate, Shape shape) {
+    private O operator(Candidate candidate, Common common) {
         long n = columns().stream().mapToLong(Long::longValue).sum();
         // A block is one chunk, so that its product can be sent as soon as it is there.
         long chunk = chunk(candidate.cut());
@@ -385,25 +385,25 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         SumMemory memory = null;
         try {
             memory = new SumMemory(fabric, plans, inner, aType());
-            SumWorker.Shared shared =
-                    new SumWorker.Shared(
+            RankSums shared =
+                    new RankSums(
                             plans.get(fabric.rank()),
                             fabric,
                             memory,
-                            shape.gemm(),
-                            shape.packed(),
-                            shape.results(),
-                            shape.epilogue(),
+                            common.gemm(),
+                            common.packed(),
+                            common.results(),
+                            common.epilogue(),
                             all,
-                            shape.workers());
+                            common.workers());
             return maker.apply(
                     new ReduceOperator.Parts(
                             fabric,
                             plans,
                             shared,
-                            shape.workers(),
+                            common.workers(),
                             new OperatorResources(arena, List.of(memory.region())),
-                            shape.common()));
+                            common.resources()));
         } catch (RuntimeException | Error e) {
             new OperatorResources(arena, memory == null ? List.of() : List.of(memory.region()))
                     .close();

@@ -30,7 +30,7 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
         permits MatmulReduceScatter, MatmulAllReduce {
 
     private final Transport fabric;
-    private final SumWorker.Shared shared;
+    private final RankSums shared;
     private final SumMemory memory;
     private final CallState state;
     private final OperatorResources resources;
@@ -44,11 +44,16 @@ abstract sealed class ReduceOperator extends Operator<Matrix>
     private final int workers;
     private boolean ownsCommon;
 
-    /** What all operators that a builder tries have in common, or what one of them is made of. */
+    /**
+     * What one operator is made of.
+     *
+     * @param resources of this operator alone
+     * @param common what it shares with the others that its builder tries
+     */
     record Parts(
             Transport fabric,
             List<RankPlan> plans,
-            SumWorker.Shared shared,
+            RankSums shared,
             int workers,
             OperatorResources resources,
             OperatorResources common) {}

@@ -7,26 +7,17 @@ import dev.weft.gemm.PackedB;
 import dev.weft.gemm.RowAdder;
 import dev.weft.gemm.Scratch;
 import dev.weft.op.Operator.View;
-import dev.weft.op.exec.CallState;
-import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.SpanLog;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.op.exec.Worker;
 import dev.weft.plan.RankPlan;
-import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Storage;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicIntegerArray;
-import java.util.stream.IntStream;
 
 /**
  * Multiplies row blocks in the plan's order, each on top of the sums that arrive for it, and raises
@@ -40,9 +31,7 @@ import java.util.stream.IntStream;
  */
 final class SumWorker extends Worker {
 
-    private static final long LEAST_PART_COLS = 64;
-
-    private final Shared shared;
+    private final RankSums shared;
     private final RankPlan plan;
     private final Transport fabric;
     private final SumMemory memory;
@@ -52,179 +41,7 @@ final class SumWorker extends Worker {
     private final PreparedEpilogue.Scratch epilogue;
     private final Awaited[] starts;
 
-    /** What the workers of a rank share. */
-    static final class Shared {
-
-        final RankPlan plan;
-        final Transport fabric;
-        final SumMemory memory;
-        final CallState state;
-        final Gemm gemm;
-
-        /** By rank and right-hand side; of other ranks only where rows are summed in place. */
-        final PackedB[][] sides;
-
-        /** Products with the rows of C that this rank gets; one where two are joined. */
-        final Matrix[] results;
-
-        final boolean all;
-
-        /** A of the call, where the caller has it, or its place in memory. */
-        Matrix a;
-
-        /** What is multiplied, in order. */
-        final RowBlock[] order;
-
-        /** Rows to finish, in the order in which they become whole. */
-        final RowBlock[] whole;
-
-        /** Whose sums of own rows are added up, in order; empty where there is nothing to add. */
-        final int[] added;
-
-        /** By tag: whether sums of this rank go on to another one. */
-        private final boolean[] sent;
-
-        /** By half, slot and right-hand side: its columns of the sums there. */
-        private final Matrix[][][] columns;
-
-        final PreparedEpilogue epilogue;
-
-        /** By chunk of its own: that this rank has multiplied it. */
-        private final Awaited[] multiplied;
-
-        /** Where the parts of each right-hand side's columns begin, and N. */
-        final long[][] firstCols;
-
-        final int columnParts;
-        final AtomicInteger nextWhole = new AtomicInteger();
-        final AtomicInteger unmultiplied = new AtomicInteger();
-
-        /** By block: the parts of its columns that are not multiplied. */
-        private final AtomicIntegerArray partsLeft;
-
-        /** When the rank had multiplied all its blocks, where nothing overlaps. */
-        volatile long multipliedNs;
-
-        Shared(
-                RankPlan plan,
-                Transport fabric,
-                SumMemory memory,
-                Gemm gemm,
-                PackedB[][] sides,
-                Matrix[] results,
-                PreparedEpilogue epilogue,
-                boolean all,
-                int workers) {
-            this.plan = plan;
-            this.fabric = fabric;
-            this.memory = memory;
-            this.state = new CallState(1);
-            this.gemm = gemm;
-            this.sides = sides;
-            this.results = results;
-            this.order = plan.consumption().toArray(RowBlock[]::new);
-            this.all = all;
-            this.epilogue = epilogue;
-            this.added = added();
-            this.whole = whole().toArray(RowBlock[]::new);
-            this.sent = new boolean[plan.chunks().total()];
-            for (Lane lane : plan.lanes()) {
-                for (Transfer transfer : lane.transfers()) {
-                    sent[transfer.tag()] |= transfer.slot() != Reduction.WHOLE;
-                }
-            }
-            PackedB[] own = sides[plan.rank()];
-            this.columns = new Matrix[OperatorMemory.HALVES][Reduction.WHOLE + 1][own.length];
-            for (int half = 0; half < columns.length; half++) {
-                for (int slot = 0; slot < columns[half].length; slot++) {
-                    Matrix sums = memory.sums(slot, half);
-                    long firstCol = 0;
-                    for (int i = 0; i < own.length; i++) {
-                        columns[half][slot][i] = sums.block(0, sums.rows(), firstCol, own[i].n());
-                        firstCol += own[i].n();
-                    }
-                }
-            }
-            this.partsLeft = new AtomicIntegerArray(order.length);
-            this.columnParts = columnParts(workers);
-            this.firstCols =
-                    Arrays.stream(own)
-                            .map(side -> ComputeWorker.firstCols(side.n(), gemm, columnParts))
-                            .toArray(long[][]::new);
-            this.multiplied = new Awaited[plan.chunks().count(plan.rank())];
-            Arrays.setAll(multiplied, c -> Awaited.chunk(plan.rank(), plan.rank(), c).within(1));
-        }
-
-        /** As few as give every worker a piece, where they are not too narrow for that. */
-        private int columnParts(int workers) {
-            int parts = 1;
-            while (parts * order.length < workers
-                    && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
-                parts *= 2;
-            }
-            return parts;
-        }
-
-        /** The ranks whose sums of own rows arrive by themselves, and this one among them. */
-        private int[] added() {
-            int own = plan.rank();
-            int[] others =
-                    IntStream.range(0, plan.ranks())
-                            .filter(r -> plan.chunks().count(own) > 0)
-                            .filter(
-                                    r ->
-                                            memory.arrives(
-                                                    Reduction.slotOf(r), plan.chunks().tag(own, 0)))
-                            .toArray();
-            boolean multiplies =
-                    plan.consumption().stream().anyMatch(block -> block.source() == own);
-            return others.length == 0 || !multiplies
-                    ? others
-                    : IntStream.concat(Arrays.stream(others), IntStream.of(own)).sorted().toArray();
-        }
-
-        private List<RowBlock> whole() {
-            List<RowBlock> blocks = new ArrayList<>();
-            // Own rows first: others wait for them, and with others' rows nobody waits for this.
-            for (int c = 0; added.length > 0 && c < plan.chunks().count(plan.rank()); c++) {
-                blocks.add(plan.chunks().block(plan.rank(), c));
-            }
-            for (Lane lane : plan.arrivals()) {
-                for (Transfer transfer : lane.transfers()) {
-                    if (transfer.slot() == Reduction.WHOLE) {
-                        blocks.add(plan.chunks().block(transfer.source(), transfer.chunk()));
-                    }
-                }
-            }
-            return blocks;
-        }
-
-        Matrix[] columns(int slot) {
-            return columns[OperatorMemory.half(state.call)][slot];
-        }
-
-        void begin() {
-            state.nextPiece[0].set(0);
-            nextWhole.set(0);
-            unmultiplied.set(order.length);
-            for (int i = 0; i < partsLeft.length(); i++) {
-                partsLeft.set(i, columnParts);
-            }
-            multipliedNs = state.startNs;
-        }
-
-        /** The first row of C that the results hold. */
-        long firstResultRow() {
-            return all ? 0 : plan.chunks().shards().firstRow(plan.rank());
-        }
-
-        /** Whether this rank's product is the last that a chunk's sums need. */
-        boolean endsHere(int tag) {
-            return added.length == 0 && !sent[tag];
-        }
-    }
-
-    SumWorker(int index, Shared shared, Arena arena) {
+    SumWorker(int index, RankSums shared, Arena arena) {
         super(new SpanLog("compute-" + index, spans(shared)));
         this.shared = shared;
         this.plan = shared.plan;
@@ -248,7 +65,7 @@ final class SumWorker extends Worker {
     }
 
     /** A wait and a product per block and rank, a wait per rank and a sum for what is whole. */
-    private static int spans(Shared shared) {
+    private static int spans(RankSums shared) {
         return (2 + 2 * shared.plan.ranks()) * shared.order.length * shared.columnParts
                 + (2 + shared.plan.ranks()) * shared.whole.length;
     }

@@ -40,6 +40,19 @@ public enum Reduction {
         /** Over each rank's K from zero, then over the ranks. */
         BY_RANK;
 
+        /**
+         * The order in which plans that sum do so. Sums that ranks have made apart are added by
+         * rank; if nobody sends any, both orders are the same or it is the whole's.
+         */
+        public static Order of(List<RankPlan> plans) {
+            return plans.stream()
+                            .flatMap(plan -> plan.lanes().stream())
+                            .flatMap(lane -> lane.transfers().stream())
+                            .anyMatch(transfer -> transfer.slot() >= slotOf(0))
+                    ? BY_RANK
+                    : WHOLE;
+        }
+
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', '-');
         }

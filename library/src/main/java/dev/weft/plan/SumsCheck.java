@@ -64,7 +64,7 @@ record SumsCheck(
                         plans,
                         first.chunks(),
                         first.storage() == Storage.SUMS_IN_PLACE,
-                        Reduction.of(first.name()).order(),
+                        Order.of(plans),
                         parts,
                         all,
                         SumsIndex.of(plans));

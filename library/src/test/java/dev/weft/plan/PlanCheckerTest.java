@@ -1,5 +1,10 @@
 package dev.weft.plan;
 
+import static dev.weft.plan.PlanEdits.edit;
+import static dev.weft.plan.PlanEdits.first;
+import static dev.weft.plan.PlanEdits.set;
+import static dev.weft.plan.PlanEdits.twice;
+import static dev.weft.plan.PlanEdits.without;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.weft.plan.RankPlan.Lane;
@@ -329,37 +334,5 @@ class PlanCheckerTest {
     private static List<Transfer> rotate(List<Transfer> transfers) {
         Collections.rotate(transfers, -1);
         return transfers;
-    }
-
-    private static <T> UnaryOperator<List<T>> without(int index) {
-        return items -> {
-            items.remove(index);
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> twice(int index) {
-        return items -> {
-            items.add(index, items.get(index));
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> set(int index, T item) {
-        return edit(index, old -> item);
-    }
-
-    private static <T> UnaryOperator<List<T>> first(T item) {
-        return items -> {
-            items.addFirst(item);
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> edit(int index, UnaryOperator<T> edit) {
-        return items -> {
-            items.set(index, edit.apply(items.get(index)));
-            return items;
-        };
     }
 }

@@ -123,6 +123,43 @@ final class PlanEdits {
         };
     }
 
+    /** Leaves one out. */
+    static <T> UnaryOperator<List<T>> without(int index) {
+        return items -> {
+            items.remove(index);
+            return items;
+        };
+    }
+
+    /** Repeats one. */
+    static <T> UnaryOperator<List<T>> twice(int index) {
+        return items -> {
+            items.add(index, items.get(index));
+            return items;
+        };
+    }
+
+    /** Puts one before all others. */
+    static <T> UnaryOperator<List<T>> first(T item) {
+        return items -> {
+            items.addFirst(item);
+            return items;
+        };
+    }
+
+    /** Replaces one. */
+    static <T> UnaryOperator<List<T>> set(int index, T item) {
+        return edit(index, old -> item);
+    }
+
+    /** Changes one. */
+    static <T> UnaryOperator<List<T>> edit(int index, UnaryOperator<T> edit) {
+        return items -> {
+            items.set(index, edit.apply(items.get(index)));
+            return items;
+        };
+    }
+
     /** That the check finds a fault and tells it so. */
     static void assertFault(String message, Executable check) {
         PlanException fault = assertThrows(PlanException.class, check);

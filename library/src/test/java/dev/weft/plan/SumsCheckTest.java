@@ -1,5 +1,10 @@
 package dev.weft.plan;
 
+import static dev.weft.plan.PlanEdits.edit;
+import static dev.weft.plan.PlanEdits.first;
+import static dev.weft.plan.PlanEdits.set;
+import static dev.weft.plan.PlanEdits.twice;
+import static dev.weft.plan.PlanEdits.without;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -115,8 +120,9 @@ class SumsCheckTest {
                 "rank 1, source 0, chunk 0: sums go on from zero, expected those of rank 0",
                 skips,
                 false);
+        // One rank's sums are to be added, and others' are continued.
         refuses(
-                "rank 1, source 0, chunk 0: sends sums of its own that nobody adds in order whole",
+                "rank 1, source 0, chunk 0: sums go on from those of rank 0, expected zero",
                 edited(
                         Reduction.CHAIN,
                         false,
@@ -350,37 +356,5 @@ class SumsCheckTest {
     private static void refuses(String message, List<RankPlan> plans, boolean all) {
         PlanEdits.assertFault(
                 message, () -> PlanChecker.check(plans, Hosts.one(plans.size()), INNER, all));
-    }
-
-    private static <T> UnaryOperator<List<T>> without(int index) {
-        return items -> {
-            items.remove(index);
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> twice(int index) {
-        return items -> {
-            items.add(index, items.get(index));
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> first(T item) {
-        return items -> {
-            items.addFirst(item);
-            return items;
-        };
-    }
-
-    private static <T> UnaryOperator<List<T>> set(int index, T item) {
-        return edit(index, old -> item);
-    }
-
-    private static <T> UnaryOperator<List<T>> edit(int index, UnaryOperator<T> edit) {
-        return items -> {
-            items.set(index, edit.apply(items.get(index)));
-            return items;
-        };
     }
 }

@@ -40,7 +40,7 @@ final class SumScripts {
     }
 
     private static List<Integer> added(Setting setting) {
-        boolean byRank = Reduction.of(setting.plans().getFirst().name()).order() == Order.BY_RANK;
+        boolean byRank = Order.of(setting.plans()) == Order.BY_RANK;
         return setting.plans().stream()
                 .filter(p -> byRank && !p.consumption().isEmpty())
                 .map(RankPlan::rank)
