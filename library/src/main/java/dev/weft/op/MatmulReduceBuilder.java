@@ -141,17 +141,15 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
         try {
-            boolean direct =
-                    algorithm == Reduction.DIRECT
-                            || algorithm == Reduction.AUTO
-                                    && wanted == Order.WHOLE
-                                    && fabric.hosts().count() == 1;
-            PackedB[][] packed = packed(gemm, direct, arena, regions);
+            List<Reduction> tried = tried(wanted);
+            boolean shared =
+                    tried.contains(Reduction.DIRECT) || tried.contains(Reduction.HIERARCHICAL);
+            PackedB[][] packed = packed(gemm, shared, arena, regions);
             Matrix[] results = results(arena);
             OperatorResources resources = new OperatorResources(arena, List.copyOf(regions));
-            List<Candidate> candidates = candidates(wanted, gemm, workers);
-            Common shared = new Common(gemm, packed, results, finish, workers, resources);
-            Function<Candidate, O> made = candidate -> operator(candidate, shared);
+            List<Candidate> candidates = candidates(tried, gemm, workers);
+            Common common = new Common(gemm, packed, results, finish, workers, resources);
+            Function<Candidate, O> made = candidate -> operator(candidate, common);
             if (candidates.size() == 1) {
                 O operator = made.apply(candidates.getFirst());
                 ((ReduceOperator) operator).ownCommon(List.of());
@@ -246,19 +244,19 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 .allMatch(r -> inner.firstRow(r) % quantum == 0);
     }
 
-    /** By rank and right-hand side; those of others only where rows are summed in place. */
-    private PackedB[][] packed(Gemm gemm, boolean direct, Arena arena, List<Region> regions) {
+    /** By rank and right-hand side; those of its host's other ranks if {@code shared}. */
+    private PackedB[][] packed(Gemm gemm, boolean shared, Arena arena, List<Region> regions) {
         PackedB[][] packed = new PackedB[fabric.size()][0];
         long[] bytes = sides().stream().mapToLong(s -> gemm.packedBytes(s.k(), s.n())).toArray();
         Region region = null;
-        if (direct) {
+        if (shared) {
             new Agreement(fabric).on("the engine", gemm.name().hashCode()).settle();
             region = fabric.allocate(Arrays.stream(bytes).map(MatmulReduceBuilder::toPage).sum());
             regions.add(region);
         }
         for (int r = 0; r < packed.length; r++) {
             boolean own = r == fabric.rank();
-            if (!own && !direct) {
+            if (!own && !(shared && fabric.hosts().shareMemory(r, fabric.rank()))) {
                 continue;
             }
             packed[r] = new PackedB[given.size()];
@@ -271,7 +269,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         gemm.packed(
                                 k,
                                 n,
-                                direct
+                                shared
                                         ? region.part(r).asSlice(at, size)
                                         : LargePages.allocate(size, arena));
                 at += toPage(size);
@@ -280,7 +278,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                 }
             }
         }
-        if (direct) {
+        if (shared) {
             // Releases every rank's packed B to all others.
             fabric.barrier();
         }
@@ -310,20 +308,26 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return results;
     }
 
-    private List<Candidate> candidates(Order wanted, Gemm gemm, int workers) {
-        List<Reduction> tried = new ArrayList<>();
+    private List<Reduction> tried(Order wanted) {
         if (algorithm != Reduction.AUTO) {
-            tried.add(algorithm);
-        } else if (fabric.size() == 1) {
-            tried.add(wanted == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
-        } else if (wanted == Order.BY_RANK) {
-            tried.addAll(List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL));
-        } else {
-            if (fabric.hosts().count() == 1) {
-                tried.add(Reduction.DIRECT);
-            }
-            tried.add(Reduction.CHAIN);
+            return List.of(algorithm);
         }
+        boolean whole = wanted == Order.WHOLE;
+        if (fabric.size() == 1) {
+            return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
+        }
+        if (!whole) {
+            return List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+        }
+        if (fabric.hosts().count() == 1) {
+            return List.of(Reduction.DIRECT, Reduction.CHAIN);
+        }
+        return fabric.hosts().isHierarchical()
+                ? List.of(Reduction.HIERARCHICAL, Reduction.CHAIN)
+                : List.of(Reduction.CHAIN);
+    }
+
+    private List<Candidate> candidates(List<Reduction> tried, Gemm gemm, int workers) {
         Agreement agreement = new Agreement(fabric);
         int quantum = (int) agreement.ofFirst(gemm.rowQuantum());
         long most = agreement.ofFirst(gemm.blockRows());
@@ -333,7 +337,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             PlanWriter writer = each.writer(inner, all);
             if (chunkRows() > 0 || splitsPerRank() > 0) {
                 candidates.add(candidate(writer, new Cut(chunkRows(), splitsPerRank(), 0)));
-            } else if (each == Reduction.CHAIN && algorithm == Reduction.AUTO) {
+            } else if (each != Reduction.DIRECT
+                    && each.order() == Order.WHOLE
+                    && algorithm == Reduction.AUTO) {
                 for (long count : BLOCK_ROWS) {
                     if (count == BLOCK_ROWS[0] || count <= rows.totalRows()) {
                         candidates.add(candidate(writer, new Cut(count, 0, 0)));

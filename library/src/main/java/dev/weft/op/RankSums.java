@@ -34,7 +34,7 @@ final class RankSums {
     final CallState state;
     final Gemm gemm;
 
-    /** By rank and right-hand side; of other ranks only where rows are summed in place. */
+    /** By rank and right-hand side; empty for ranks over whose K nothing is summed here. */
     final PackedB[][] sides;
 
     /** Products with the rows of C that this rank gets; one where two are joined. */
@@ -44,6 +44,9 @@ final class RankSums {
 
     /** A of the call, where the caller has it, or its place in memory. */
     Matrix a;
+
+    /** The ranks over whose parts of K this one sums, in order. */
+    final int[] parts;
 
     /** What is multiplied, in order. */
     final RowBlock[] order;
@@ -95,6 +98,10 @@ final class RankSums {
         this.gemm = gemm;
         this.sides = sides;
         this.results = results;
+        this.parts =
+                IntStream.range(0, plan.ranks())
+                        .filter(r -> plan.sumsFor(r, fabric.hosts()))
+                        .toArray();
         this.order = plan.consumption().toArray(RowBlock[]::new);
         this.all = all;
         this.epilogue = epilogue;

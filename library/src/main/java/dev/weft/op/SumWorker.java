@@ -12,7 +12,6 @@ import dev.weft.op.exec.SumMemory;
 import dev.weft.op.exec.Worker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -103,14 +102,12 @@ final class SumWorker extends Worker {
             awaitChunk(Reduction.PARTIAL, block);
         }
         if (shared.state.view != View.COMM_ONLY) {
-            boolean inPlace = plan.storage() == Storage.SUMS_IN_PLACE;
-            int from = inPlace ? 0 : plan.rank();
-            int to = inPlace ? plan.ranks() : plan.rank() + 1;
-            for (int r = from; r < to; r++) {
+            for (int i = 0; i < shared.parts.length; i++) {
+                int r = shared.parts[i];
                 if (r != plan.rank() && shared.state.view != View.COMPUTE_ONLY) {
                     awaitStart(r, block);
                 }
-                multiply(block, columns, r, resume || r > from);
+                multiply(block, columns, r, resume || i > 0);
             }
         }
     }

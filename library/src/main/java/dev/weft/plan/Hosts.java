@@ -1,5 +1,6 @@
 package dev.weft.plan;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -81,6 +82,22 @@ public final class Hosts {
     /** The host of one rank. */
     public int hostOf(int rank) {
         return hostOfRank[rank];
+    }
+
+    /**
+     * The hosts of some of the ranks, by their numbers here. Ranks of one host that do not follow
+     * each other are taken for those of several.
+     */
+    public Hosts among(List<Integer> ranks) {
+        List<Integer> some = new ArrayList<>();
+        for (int i = 0; i < ranks.size(); i++) {
+            if (i > 0 && shareMemory(ranks.get(i - 1), ranks.get(i))) {
+                some.set(some.size() - 1, some.getLast() + 1);
+            } else {
+                some.add(1);
+            }
+        }
+        return new Hosts(some);
     }
 
     public boolean shareMemory(int rank, int other) {

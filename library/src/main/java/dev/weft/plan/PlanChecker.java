@@ -43,10 +43,11 @@ import java.util.stream.IntStream;
  *   <li>No two transfers write to the same place, so nothing is overwritten in a call: a rank goes
  *       on from sums once they have come, and hands them on once it is done with them.
  *   <li>Every rank that has a part of K multiplies every chunk exactly once, and no other rank
- *       multiplies any; in place, every owner its own chunks.
+ *       multiplies any; in place, one rank of every host whose ranks have a part of K.
  *   <li>Sums are of all of K and in the promised order: in {@link Reduction.Order#WHOLE} a rank
- *       goes on from those of the one before it in K, and the first from zero; in {@link
- *       Reduction.Order#BY_RANK} each starts from zero, and the owner gets those of every other.
+ *       goes on from those of the one before it in K, and the first from zero (in place from those
+ *       of the host before); in {@link Reduction.Order#BY_RANK} each starts from zero, and the
+ *       owner gets those of every other.
  *   <li>Whole sums come, from where they are, exactly once to every rank that is to have the rows.
  *   <li>Everything finishes: the plans are run symbolically, as above. A rank's worker multiplies
  *       its blocks in order and then finishes rows whose sums are whole.
@@ -77,7 +78,7 @@ public final class PlanChecker {
     public static void check(List<RankPlan> plans, Hosts hosts) {
         checkAgreement(plans, hosts);
         if (SumsCheck.sums(plans.getFirst())) {
-            SumsCheck.check(plans);
+            SumsCheck.check(plans, hosts);
             return;
         }
         TransferIndex index = TransferIndex.of(plans);
@@ -103,7 +104,7 @@ public final class PlanChecker {
             throw new PlanException(
                     0, "storage is %s, expected sums".formatted(plans.getFirst().storage()));
         }
-        SumsCheck.check(plans, inner, all);
+        SumsCheck.check(plans, hosts, inner, all);
     }
 
     /**
@@ -165,9 +166,7 @@ public final class PlanChecker {
             throw new PlanException(
                     0, "plan for " + first.ranks() + " ranks among " + plans.size() + " plans");
         }
-        boolean inPlace =
-                first.storage() == Storage.IN_PLACE || first.storage() == Storage.SUMS_IN_PLACE;
-        if (inPlace && hosts.count() > 1) {
+        if (first.storage() == Storage.IN_PLACE && hosts.count() > 1) {
             throw new PlanException(
                     0, "multiplies in place what lies on " + hosts.count() + " hosts");
         }

@@ -71,7 +71,7 @@ final class PlanText {
             case PING_PONG -> "rows arrive in two buffers in turn";
             case IN_PLACE -> "rows are read in their owner's memory";
             case SUMS -> "sums of rows go from rank to rank";
-            case SUMS_IN_PLACE -> "rows are summed out of all ranks' memory";
+            case SUMS_IN_PLACE -> "rows are summed out of the memory of all ranks of a host";
         };
     }
 

@@ -45,7 +45,8 @@ public record RankPlan(
          */
         SUMS,
         /**
-         * As {@link #SUMS}, where a rank sums its own rows over all of K, out of others' memory.
+         * As {@link #SUMS}, but a rank sums rows over the parts of K of all ranks of its host, out
+         * of their memory.
          */
         SUMS_IN_PLACE
     }
@@ -89,6 +90,11 @@ public record RankPlan(
             numbers[releases.get(i)] = i + 1;
         }
         return numbers;
+    }
+
+    /** Whether products of this rank are summed over the part of K that {@code other} has. */
+    public boolean sumsFor(int other, Hosts hosts) {
+        return other == rank || storage == Storage.SUMS_IN_PLACE && hosts.shareMemory(rank, other);
     }
 
     /** This plan with other lanes and what arrives by them. */

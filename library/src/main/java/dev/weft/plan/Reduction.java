@@ -20,6 +20,11 @@ public enum Reduction {
     DIRECT(Order.WHOLE),
     /** Blocks of rows go from rank to rank in K's order, and each goes on summing. */
     CHAIN(Order.WHOLE),
+    /**
+     * As {@link #CHAIN}, from host to host. Blocks are dealt to the ranks of a host, and a rank
+     * sums its blocks over the parts of K of all ranks that it shares memory with.
+     */
+    HIERARCHICAL(Order.WHOLE),
     /** Every rank sends its sums of a chunk to the chunk's owner, who adds them. */
     MESH_PUSH(Order.BY_RANK),
     /** As {@link #MESH_PUSH}, once everything is multiplied: no overlap. */
@@ -103,9 +108,14 @@ public enum Reduction {
 
             @Override
             public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-                return reduction.plans(chunks, inner, all);
+                return reduction.plans(chunks, inner, all, hosts);
             }
         };
+    }
+
+    /** The plans of all ranks on one host. */
+    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all) {
+        return plans(chunks, inner, all, Hosts.one(inner.ranks()));
     }
 
     /**
@@ -115,7 +125,7 @@ public enum Reduction {
      * @param inner how K is spread over the ranks
      * @param all whether every rank gets all rows
      */
-    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all) {
-        return new ReductionPlans(this, chunks, inner, all).plans();
+    public List<RankPlan> plans(Chunks chunks, Shards inner, boolean all, Hosts hosts) {
+        return new ReductionPlans(this, chunks, inner, all, hosts).plans();
     }
 }

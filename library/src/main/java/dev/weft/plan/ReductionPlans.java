@@ -18,23 +18,25 @@ final class ReductionPlans {
     private final Chunks chunks;
     private final boolean all;
     private final int ranks;
+    private final Hosts hosts;
 
     private final List<Integer> multiplying;
 
-    /** By rank and lane. */
+    /** By rank and lane: sums so far, whole ones, and whole ones for ranks of the same host. */
     private final List<List<List<Transfer>>> lanes = new ArrayList<>();
 
     /** By rank, in the order in which they are multiplied. */
     private final List<List<RowBlock>> blocks = new ArrayList<>();
 
-    ReductionPlans(Reduction reduction, Chunks chunks, Shards inner, boolean all) {
+    ReductionPlans(Reduction reduction, Chunks chunks, Shards inner, boolean all, Hosts hosts) {
         this.reduction = reduction;
         this.chunks = chunks;
         this.all = all;
         this.ranks = chunks.shards().ranks();
+        this.hosts = hosts;
         this.multiplying = Reduction.parts(inner);
         for (int rank = 0; rank < ranks; rank++) {
-            lanes.add(List.of(new ArrayList<>(), new ArrayList<>()));
+            lanes.add(List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>()));
             blocks.add(new ArrayList<>());
         }
     }
@@ -42,12 +44,13 @@ final class ReductionPlans {
     List<RankPlan> plans() {
         switch (reduction) {
             case DIRECT -> direct();
-            case CHAIN -> chain();
+            case CHAIN -> chain(Hosts.apart(ranks));
+            case HIERARCHICAL -> chain(hosts);
             case MESH_PUSH, SEQUENTIAL -> mesh();
             case AUTO -> throw new IllegalArgumentException("auto has no plans of its own");
         }
         List<List<Lane>> numbered = lanes.stream().map(ReductionPlans::numbered).toList();
-        boolean inPlace = reduction == Reduction.DIRECT;
+        boolean inPlace = reduction == Reduction.DIRECT || reduction == Reduction.HIERARCHICAL;
         List<RankPlan> plans = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
             plans.add(
@@ -102,30 +105,56 @@ final class ReductionPlans {
         }
     }
 
-    /** Owners take turns, so that whole rows come to all of them from early on. */
-    private void chain() {
-        int last = multiplying.getLast();
+    /**
+     * From group to group, in each of which ranks share memory or there is but one. Owners take
+     * turns, so that whole rows come to all of them from early on, and so do the ranks of a group.
+     */
+    private void chain(Hosts groups) {
+        List<Integer> having = multiplying.stream().map(groups::hostOf).distinct().toList();
+        int turn = 0;
         for (int c = 0; c < mostChunks(); c++) {
             for (int owner = 0; owner < ranks; owner++) {
                 if (c >= chunks.count(owner)) {
                     continue;
                 }
-                for (int i = 0; i < multiplying.size(); i++) {
-                    int rank = multiplying.get(i);
+                int before = -1;
+                for (int group : having) {
+                    int rank = taker(groups, group, turn);
                     blocks.get(rank).add(chunks.block(owner, c));
-                    if (rank != last) {
-                        send(rank, 0, multiplying.get(i + 1), owner, c, Reduction.PARTIAL);
+                    if (before >= 0) {
+                        send(before, 0, rank, owner, c, Reduction.PARTIAL);
                     }
+                    before = rank;
                 }
                 if (all) {
-                    for (int hop = 1; hop < ranks; hop++) {
-                        int from = (last + hop - 1) % ranks;
-                        send(from, 1, (from + 1) % ranks, owner, c, Reduction.WHOLE);
-                    }
-                } else if (owner != last) {
-                    send(last, 1, owner, owner, c, Reduction.WHOLE);
+                    around(groups, before, turn, owner, c);
+                } else if (owner != before) {
+                    int lane = groups.shareMemory(before, owner) ? 2 : 1;
+                    send(before, lane, owner, owner, c, Reduction.WHOLE);
                 }
+                turn++;
             }
+        }
+    }
+
+    private static int taker(Hosts groups, int group, int turn) {
+        return groups.first(group) + turn % groups.size(group);
+    }
+
+    /** Whole sums go to one rank of each group in turn, and each of these hands them round. */
+    private void around(Hosts groups, int last, int turn, int owner, int chunk) {
+        int from = last;
+        for (int hop = 0; hop < groups.count(); hop++) {
+            int group = (groups.hostOf(last) + hop) % groups.count();
+            int rank = taker(groups, group, turn);
+            if (hop > 0) {
+                send(from, 1, rank, owner, chunk, Reduction.WHOLE);
+            }
+            for (int mate = 1; mate < groups.size(group); mate++) {
+                int to = taker(groups, group, turn + mate);
+                send(rank, 2, to, owner, chunk, Reduction.WHOLE);
+            }
+            from = rank;
         }
     }
 

@@ -17,15 +17,18 @@ import java.util.Map;
  * Plans that sum: every chunk is summed over all of K, in the order that the reduction promises,
  * and whole sums come exactly once to every rank that is to have them.
  *
- * @param parts the ranks that have a part of K; the first where nobody has any
+ * @param groups ranks that sum over the same part of K: those of a host, or each by itself
+ * @param having the groups that have a part of K; the first where nobody has any
+ * @param multipliers by group and tag: the rank that multiplies the chunk
  * @param all whether every rank gets all rows
  */
 record SumsCheck(
         List<RankPlan> plans,
         Chunks chunks,
-        boolean inPlace,
+        Hosts groups,
         Order order,
-        BitSet parts,
+        BitSet having,
+        Integer[][] multipliers,
         boolean all,
         SumsIndex index) {
 
@@ -36,7 +39,7 @@ record SumsCheck(
     /**
      * K is taken to be spread over the ranks that multiply, and rows to go where any of them do.
      */
-    static void check(List<RankPlan> plans) {
+    static void check(List<RankPlan> plans, Hosts hosts) {
         List<Integer> multiplying =
                 plans.stream().filter(p -> !p.consumption().isEmpty()).map(RankPlan::rank).toList();
         boolean toOthers =
@@ -44,33 +47,38 @@ record SumsCheck(
                         .flatMap(plan -> plan.lanes().stream())
                         .flatMap(lane -> lane.transfers().stream())
                         .anyMatch(t -> t.slot() == Reduction.WHOLE && t.to() != t.source());
-        check(plans, multiplying, toOthers);
+        check(plans, hosts, multiplying, toOthers);
     }
 
-    static void check(List<RankPlan> plans, Shards inner, boolean all) {
+    static void check(List<RankPlan> plans, Hosts hosts, Shards inner, boolean all) {
         if (inner.ranks() != plans.size()) {
             throw new IllegalArgumentException(
                     "K over %d ranks, plans of %d".formatted(inner.ranks(), plans.size()));
         }
-        check(plans, Reduction.parts(inner), all);
+        check(plans, hosts, Reduction.parts(inner), all);
     }
 
-    private static void check(List<RankPlan> plans, List<Integer> multiplying, boolean all) {
+    private static void check(
+            List<RankPlan> plans, Hosts hosts, List<Integer> multiplying, boolean all) {
         RankPlan first = plans.getFirst();
-        BitSet parts = new BitSet();
-        multiplying.forEach(parts::set);
+        boolean inPlace = first.storage() == Storage.SUMS_IN_PLACE;
+        Hosts groups = inPlace ? hosts : Hosts.apart(plans.size());
+        BitSet having = new BitSet();
+        multiplying.forEach(rank -> having.set(groups.hostOf(rank)));
         SumsCheck check =
                 new SumsCheck(
                         plans,
                         first.chunks(),
-                        first.storage() == Storage.SUMS_IN_PLACE,
+                        groups,
                         Order.of(plans),
-                        parts,
+                        having,
+                        new Integer[groups.count()][first.chunks().total()],
                         all,
                         SumsIndex.of(plans));
         check.checkCut();
         check.checkEnds();
         plans.forEach(check::checkBlocks);
+        check.forEachChunk(check::checkMultiplied);
         check.forEachChunk(check::checkOrder);
         check.forEachChunk(check::checkWhole);
         SumsRun.run(plans, check.order == Order.BY_RANK ? multiplying : List.of(), check.index);
@@ -153,8 +161,7 @@ record SumsCheck(
     }
 
     private void checkBlocks(RankPlan plan) {
-        boolean multiplies = inPlace || parts.get(plan.rank());
-        BitSet seen = new BitSet();
+        int group = groups.hostOf(plan.rank());
         for (RowBlock block : plan.consumption()) {
             int source = block.source();
             boolean known =
@@ -165,26 +172,24 @@ record SumsCheck(
             if (!known || !block.equals(chunks.block(source, block.firstChunk()))) {
                 throw new PlanException(plan.rank(), block, block + " is not a chunk");
             }
-            if (!multiplies) {
+            if (!having.get(group)) {
                 throw new PlanException(plan.rank(), block, "is multiplied without a part of K");
             }
-            if (inPlace && source != plan.rank()) {
-                throw new PlanException(
-                        plan.rank(), block, "is multiplied by another than its owner");
-            }
             int tag = chunks.tag(source, block.firstChunk());
-            if (seen.get(tag)) {
-                throw new PlanException(plan.rank(), block, "is multiplied more than once");
+            if (multipliers[group][tag] != null) {
+                throw new PlanException(
+                        plan.rank(), block, "is multiplied more than once over the same part of K");
             }
-            seen.set(tag);
+            multipliers[group][tag] = plan.rank();
         }
-        forEachChunk(
-                (source, chunk) -> {
-                    boolean due = inPlace ? source == plan.rank() : multiplies;
-                    if (due && !seen.get(chunks.tag(source, chunk))) {
-                        throw new PlanException(plan.rank(), source, chunk, "is never multiplied");
-                    }
-                });
+    }
+
+    private void checkMultiplied(int source, int chunk) {
+        for (int group = 0; group < groups.count(); group++) {
+            if (having.get(group) && multipliers[group][chunks.tag(source, chunk)] == null) {
+                throw new PlanException(groups.first(group), source, chunk, "is never multiplied");
+            }
+        }
     }
 
     /** What every rank's sums of a chunk start from, and where they are added up. */
@@ -192,7 +197,8 @@ record SumsCheck(
         int tag = chunks.tag(source, chunk);
         int before = -1;
         for (int rank = 0; rank < plans.size(); rank++) {
-            boolean multiplies = !inPlace && parts.get(rank);
+            Integer multiplier = multipliers[groups.hostOf(rank)][tag];
+            boolean multiplies = multiplier != null && multiplier == rank;
             boolean goesOn = multiplies && order == Order.WHOLE;
             checkStart(rank, index.partial(rank, tag), goesOn ? before : -1, source, chunk);
             before = goesOn ? rank : before;
@@ -229,7 +235,7 @@ record SumsCheck(
 
     private void checkWhole(int source, int chunk) {
         int tag = chunks.tag(source, chunk);
-        int origin = inPlace || order == Order.BY_RANK ? source : parts.length() - 1;
+        int origin = order == Order.BY_RANK ? source : multipliers[having.length() - 1][tag];
         for (int rank = 0; rank < plans.size(); rank++) {
             Transfer got = index.whole(rank, tag);
             boolean gets = rank != origin && (all || rank == source);

@@ -3,6 +3,7 @@ package dev.weft.plan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
+import java.util.BitSet;
 import java.util.List;
 
 /**
@@ -12,15 +13,22 @@ import java.util.List;
  * @param partial per receiver and tag: what brings sums to go on from
  * @param whole per receiver and tag: what brings whole sums
  * @param own per sender and tag: what brings the sums of a rank alone to the chunk's owner
+ * @param handedOn per sender and tag: whether somebody else continues its sums or adds them
  */
-record SumsIndex(Chunks chunks, Transfer[] partial, Transfer[] whole, Transfer[] own) {
+record SumsIndex(
+        Chunks chunks, Transfer[] partial, Transfer[] whole, Transfer[] own, BitSet handedOn) {
 
     /** Reads the lanes of all plans; {@link PlanException} unless the class's guarantee holds. */
     static SumsIndex of(List<RankPlan> plans) {
         Chunks cut = plans.getFirst().chunks();
         int count = Math.multiplyExact(plans.size(), cut.total());
         SumsIndex index =
-                new SumsIndex(cut, new Transfer[count], new Transfer[count], new Transfer[count]);
+                new SumsIndex(
+                        cut,
+                        new Transfer[count],
+                        new Transfer[count],
+                        new Transfer[count],
+                        new BitSet(count));
         for (RankPlan plan : plans) {
             for (Lane lane : plan.lanes()) {
                 lane.transfers().forEach(transfer -> index.add(plan.rank(), transfer));
@@ -42,6 +50,11 @@ record SumsIndex(Chunks chunks, Transfer[] partial, Transfer[] whole, Transfer[]
     /** What brings the sums of {@code rank} alone to the chunk's owner, or null. */
     Transfer own(int rank, int tag) {
         return own[key(rank, tag)];
+    }
+
+    /** Whether {@code rank} sends its sums of a chunk before they are whole. */
+    boolean isHandedOn(int rank, int tag) {
+        return handedOn.get(key(rank, tag));
     }
 
     /** A number for a rank and a chunk. */
@@ -69,6 +82,9 @@ record SumsIndex(Chunks chunks, Transfer[] partial, Transfer[] whole, Transfer[]
                             .formatted(places[place].from(), transfer.from()));
         }
         places[place] = transfer;
+        if (places != whole) {
+            handedOn.set(key(transfer.from(), transfer.tag()));
+        }
     }
 
     /** What is wrong with a transfer in a lane of {@code rank}, or null. */

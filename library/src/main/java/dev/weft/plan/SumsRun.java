@@ -146,20 +146,9 @@ final class SumsRun {
     private void multiplied(int rank, int tag) {
         happens(Kind.MULTIPLIED, rank, tag);
         // Who sends sums on has no whole ones; who adds up has them only then.
-        boolean ends = added.isEmpty() && !goesOn(rank, tag);
-        if (ends) {
+        if (added.isEmpty() && !index.isHandedOn(rank, tag)) {
             happens(Kind.SUMMED, rank, tag);
         }
-    }
-
-    private boolean goesOn(int rank, int tag) {
-        for (int to = rank + 1; to < plans.size(); to++) {
-            Transfer transfer = index.partial(to, tag);
-            if (transfer != null) {
-                return transfer.from() == rank;
-            }
-        }
-        return false;
     }
 
     /** What a rank still needs to finish rows, or -1. */

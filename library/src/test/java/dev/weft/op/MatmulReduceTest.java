@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.World;
+import dev.weft.fabric.transport.Transport;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
@@ -28,16 +30,27 @@ class MatmulReduceTest {
     private static final int CALLS = 3;
 
     /** One problem: who has what. */
-    private record Case(Shards rows, Shards inner, long[] columns, DType type, DType out) {
+    private record Case(
+            Shards rows, Shards inner, Hosts hosts, long[] columns, DType type, DType out) {
 
-        static Case random(Random random, int ranks) {
+        static Case random(Random random, int ranks, boolean oneHost) {
             DType[] types = DType.values();
             DType type = types[random.nextInt(types.length)];
             DType out = random.nextBoolean() ? type : DType.FP32;
             long[] columns = new long[1 + random.nextInt(2)];
             Arrays.setAll(columns, i -> 1 + random.nextInt(random.nextBoolean() ? 60 : 400));
             return new Case(
-                    shards(random, ranks, 70), shards(random, ranks, 90), columns, type, out);
+                    shards(random, ranks, 70),
+                    shards(random, ranks, 90),
+                    oneHost ? Hosts.one(ranks) : hosts(random, ranks),
+                    columns,
+                    type,
+                    out);
+        }
+
+        private static Hosts hosts(Random random, int ranks) {
+            int first = 1 + random.nextInt(ranks);
+            return first == ranks ? Hosts.one(ranks) : Hosts.of(first, ranks - first);
         }
 
         /** Some of them empty. */
@@ -55,7 +68,7 @@ class MatmulReduceTest {
         for (int ranks = 1; ranks <= 5; ranks++) {
             // Auto tries several plans each time.
             for (int i = 0; i < (reduction == Reduction.AUTO ? 1 : 6); i++) {
-                Case problem = Case.random(random, ranks);
+                Case problem = Case.random(random, ranks, reduction == Reduction.DIRECT);
                 long chunkRows = 1 + random.nextInt(80);
                 for (boolean all : new boolean[] {false, true}) {
                     check(problem, reduction, all, chunkRows, 1 + i % 3);
@@ -82,7 +95,8 @@ class MatmulReduceTest {
                 new NormalData(7, i).fill(b[i]);
             }
             world.run(
-                    fabric -> {
+                    given -> {
+                        Transport fabric = OnHosts.of(Transport.of(given), problem.hosts());
                         Shards inner = problem.inner();
                         long from = inner.firstRow(fabric.rank());
                         long own = inner.rows(fabric.rank());
@@ -322,7 +336,7 @@ class MatmulReduceTest {
                                             .order(Order.BY_RANK)));
         }
         assertEquals(
-                List.of("auto", "direct", "chain", "mesh-push", "sequential"),
+                List.of("auto", "direct", "chain", "hierarchical", "mesh-push", "sequential"),
                 Arrays.stream(Reduction.values()).map(Reduction::label).toList());
     }
 

@@ -5,6 +5,7 @@ import dev.weft.fabric.World;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -12,6 +13,7 @@ import dev.weft.tensor.data.NormalData;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -26,6 +28,7 @@ final class MpiRank {
 
     private static final int CALLS = 4;
     private static final long[] ROWS = {37, 0, 5, 64, 1, 0, 20, 9};
+    private static final long[] PARTS = {9, 20, 0, 33, 1, 0, 12, 5};
 
     private final Fabric fabric;
     private int right;
@@ -96,6 +99,13 @@ final class MpiRank {
             }
             if (all) {
                 gathers(algorithm, shards.getFirst(), DType.values()[turn % 3]);
+            }
+        }
+        for (Reduction reduction : Reduction.values()) {
+            // Whole sums go round in an all-reduce alone.
+            if (all && (reduction != Reduction.DIRECT || fabric.sharesMemory())) {
+                sums(reduction, MatmulReduceScatter.on(fabric), shards.getFirst(), false);
+                sums(reduction, MatmulAllReduce.on(fabric), shards.getFirst(), true);
             }
         }
         Cut pingPong = new Cut("ping-pong", false, b -> b.pingPong().chunkRows(6));
@@ -188,6 +198,53 @@ final class MpiRank {
             }
         }
         right += 2;
+    }
+
+    /** Of small integers, so that every order of summation has the same bits. */
+    private void sums(
+            Reduction reduction,
+            MatmulReduceBuilder<? extends Operator<Matrix>> builder,
+            Shards rows,
+            boolean all) {
+        int rank = fabric.rank();
+        Shards inner = Shards.of(Arrays.copyOf(PARTS, fabric.size()));
+        long k = inner.totalRows();
+        long n = 30;
+        try (Arena arena = Arena.ofShared()) {
+            Matrix b = Matrix.allocate(arena, DType.FP16, k, n);
+            fill(b, 1);
+            try (Operator<Matrix> op =
+                    builder.a(rows, inner, DType.FP16)
+                            .b(b.rows(inner.firstRow(rank), inner.rows(rank)))
+                            .algorithm(reduction)
+                            .chunkRows(7)
+                            .output(DType.FP32)
+                            .prepare()) {
+                for (int call = 0; call < CALLS; call++) {
+                    Matrix a = Matrix.allocate(arena, DType.FP16, rows.totalRows(), k);
+                    fill(a, call);
+                    Matrix whole =
+                            Problem.unfused(Gemms.portable(), arena, a, b, false, DType.FP32);
+                    if (call == 2) {
+                        op.callInPlace(View.COMPUTE_ONLY);
+                        op.callInPlace(View.COMM_ONLY);
+                    }
+                    Matrix own = all ? whole : whole.rows(rows.firstRow(rank), rows.rows(rank));
+                    Matrix part = a.block(0, a.rows(), inner.firstRow(rank), inner.rows(rank));
+                    long row = own.firstDifferentRow(op.call(part).product());
+                    require(row < 0, reduction.label() + ", all " + all + ": row " + row);
+                }
+            }
+        }
+        right++;
+    }
+
+    private static void fill(Matrix matrix, int seed) {
+        for (long row = 0; row < matrix.rows(); row++) {
+            for (long col = 0; col < matrix.cols(); col++) {
+                matrix.set(row, col, (row * 7 + col * 3 + seed) % 11 - 5);
+            }
+        }
     }
 
     private static void require(boolean condition, String otherwise) {

@@ -43,11 +43,9 @@ class SumsCheckTest {
                 Chunks chunks = chunks(shards(random, ranks, i), 1 + random.nextInt(4));
                 Shards inner = shards(random, ranks, i / 2);
                 Hosts hosts =
-                        reduction == Reduction.DIRECT || i % 3 > 0
-                                ? Hosts.one(ranks)
-                                : Hosts.apart(ranks);
+                        reduction == Reduction.DIRECT ? Hosts.one(ranks) : hosts(random, ranks);
                 for (boolean all : new boolean[] {false, true}) {
-                    List<RankPlan> plans = reduction.plans(chunks, inner, all);
+                    List<RankPlan> plans = reduction.plans(chunks, inner, all, hosts);
                     PlanChecker.check(plans, hosts, inner, all);
                     PlanChecker.check(plans, hosts);
                     assertEquals(
@@ -65,6 +63,14 @@ class SumsCheckTest {
             rows[r] = empty ? 0 : number == 0 ? 5 : random.nextInt(9);
         }
         return Shards.of(rows);
+    }
+
+    static Hosts hosts(Random random, int ranks) {
+        List<Integer> sizes = new ArrayList<>();
+        for (int left = ranks; left > 0; left -= sizes.getLast()) {
+            sizes.add(1 + random.nextInt(left));
+        }
+        return new Hosts(sizes);
     }
 
     private static Chunks chunks(Shards rows, long chunkRows) {
@@ -219,7 +225,7 @@ class SumsCheckTest {
                 PlanEdits.editConsumption(plans(Reduction.MESH_PUSH, false), 1, twice(0)),
                 false);
         refuses(
-                "rank 1, source 0, chunk 0: is multiplied by another than its owner",
+                "rank 1, source 0, chunk 0: is multiplied more than once over the same part of K",
                 PlanEdits.editConsumption(
                         plans(Reduction.DIRECT, false), 1, first(CHUNKS.block(0, 0))),
                 false);
@@ -292,7 +298,7 @@ class SumsCheckTest {
     @Test
     void findsPlansThatCannotRun() {
         PlanEdits.assertFault(
-                "rank 0: multiplies in place what lies on 3 hosts",
+                "rank 1, source 0, chunk 0: is never multiplied",
                 () ->
                         PlanChecker.check(
                                 plans(Reduction.DIRECT, false), Hosts.apart(3), INNER, false));

@@ -50,6 +50,9 @@ final class Catalogue {
                 full(entries, Setting.sums(reduction, all, Shards.of(1, 1, 0), 2, 1, 0, 1));
                 reduced(entries, Setting.sums(reduction, all, Shards.of(1, 1, 1), CALLS, 2, 1, 0));
             }
+            Hosts hosts = Hosts.of(2, 1);
+            Reduction chained = Reduction.HIERARCHICAL;
+            full(entries, Setting.sums(chained, all, Shards.of(1, 1, 1), hosts, 2, 1, 0, 1));
             Shards two = Shards.of(1, 1);
             full(entries, Setting.sums(Reduction.CHAIN, all, two, 3, 2, 0).withAnyWorkers());
             full(entries, Setting.sums(Reduction.CHAIN, all, two, 5, 1, 1).withViews(views()));
@@ -115,7 +118,14 @@ final class Catalogue {
             full(entries, Setting.sums(Reduction.CHAIN, all, three, CALLS, 2, 1, 1));
             full(entries, Setting.sums(Reduction.MESH_PUSH, all, three, 3, 1, 1, 1));
             full(entries, Setting.sums(Reduction.DIRECT, all, three, 3, 1, 1, 1));
+            full(
+                    entries,
+                    Setting.sums(Reduction.HIERARCHICAL, all, three, Hosts.of(1, 2), 3, 1, 0, 1));
             Shards five = Shards.of(1, 0, 1, 1, 1);
+            Hosts hosts = Hosts.of(2, 2, 1);
+            reduced(
+                    entries,
+                    Setting.sums(Reduction.HIERARCHICAL, all, five, hosts, CALLS, 2, 2, 0, 2, 1));
             for (Reduction reduction : reductions()) {
                 reduced(entries, Setting.sums(reduction, all, five, CALLS, 2, 2, 0, 2, 1));
             }
@@ -172,13 +182,20 @@ final class Catalogue {
             case START_FIRST -> {
                 settings.add(gatherAgainst(mutant));
                 settings.add(Setting.sums(Reduction.DIRECT, false, two, 3, 1, 1));
+                Shards three = Shards.of(1, 1, 1);
+                Hosts hosts = Hosts.of(2, 1);
+                settings.add(Setting.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
             }
             case MULTIPLIED_FIRST -> {
                 settings.add(Setting.sums(Reduction.CHAIN, true, two, 2, 1, 1));
                 settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
             }
-            case PARTIAL_IGNORED ->
-                    settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
+            case PARTIAL_IGNORED -> {
+                settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
+                Hosts hosts = Hosts.of(2, 1);
+                Shards three = Shards.of(1, 1, 1);
+                settings.add(Setting.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
+            }
             case SUMMED_FIRST ->
                     settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
             default -> settings.add(gatherAgainst(mutant));

@@ -20,6 +20,7 @@ import java.util.stream.IntStream;
  * What is checked: the plans of all ranks and the calls that they make back to back.
  *
  * @param label the algorithm and what is special here
+ * @param hosts on which the ranks are
  * @param views one per call
  * @param firstCall the number of the first call; the words hold what the call before left
  * @param anyWorkers every row block has a worker of its own, so that blocks are taken in any order;
@@ -29,6 +30,7 @@ import java.util.stream.IntStream;
 record Setting(
         String label,
         List<RankPlan> plans,
+        Hosts hosts,
         List<View> views,
         int firstCall,
         boolean anyWorkers,
@@ -45,8 +47,8 @@ record Setting(
     }
 
     static Setting of(PlanWriter writer, int lanes, Hosts hosts, int calls, long... rows) {
-        String where = hosts.count() == 1 ? "" : " on hosts " + hosts;
-        return of(writer.label() + where, hosts, calls, writer.plans(cut(rows), lanes, hosts));
+        return of(
+                writer.label() + where(hosts), hosts, calls, writer.plans(cut(rows), lanes, hosts));
     }
 
     /** The ring that keeps no gathered A. */
@@ -65,16 +67,25 @@ record Setting(
      * @param inner how K is spread over the ranks
      */
     static Setting sums(Reduction reduction, boolean all, Shards inner, int calls, long... rows) {
-        List<RankPlan> plans = reduction.plans(cut(rows), inner, all);
-        PlanChecker.check(plans, Hosts.one(rows.length), inner, all);
+        return sums(reduction, all, inner, Hosts.one(rows.length), calls, rows);
+    }
+
+    static Setting sums(
+            Reduction reduction, boolean all, Shards inner, Hosts hosts, int calls, long... rows) {
+        List<RankPlan> plans = reduction.plans(cut(rows), inner, all, hosts);
+        PlanChecker.check(plans, hosts, inner, all);
         String label = reduction.label() + (all ? " all-reduce" : " reduce-scatter");
-        return of(label, Hosts.one(rows.length), calls, plans);
+        return of(label + where(hosts), hosts, calls, plans);
+    }
+
+    private static String where(Hosts hosts) {
+        return hosts.count() == 1 ? "" : " on hosts " + hosts;
     }
 
     private static Setting of(String label, Hosts hosts, int calls, List<RankPlan> plans) {
         PlanChecker.check(plans, hosts);
         List<View> views = Collections.nCopies(calls, View.PIPELINED);
-        return new Setting(label, plans, views, 1, false, false);
+        return new Setting(label, plans, hosts, views, 1, false, false);
     }
 
     private static Chunks cut(long... rows) {
@@ -82,22 +93,23 @@ record Setting(
     }
 
     Setting withAnyWorkers() {
-        return new Setting(label + ", any workers", plans, views, firstCall, true, summaries);
+        return new Setting(
+                label + ", any workers", plans, hosts, views, firstCall, true, summaries);
     }
 
     Setting withSummaries() {
-        return new Setting(label + ", counters", plans, views, firstCall, anyWorkers, true);
+        return new Setting(label + ", counters", plans, hosts, views, firstCall, anyWorkers, true);
     }
 
     /** Numbers of calls pass the largest int on the way. */
     Setting withWrap() {
         int first = Integer.MAX_VALUE - (calls() - 1) / 2;
-        return new Setting(label + ", wrap", plans, views, first, anyWorkers, summaries);
+        return new Setting(label + ", wrap", plans, hosts, views, first, anyWorkers, summaries);
     }
 
     Setting withViews(View... ofCalls) {
         List<View> list = Arrays.asList(ofCalls);
-        return new Setting(label + ", views", plans, list, firstCall, anyWorkers, summaries);
+        return new Setting(label + ", views", plans, hosts, list, firstCall, anyWorkers, summaries);
     }
 
     /** Whether sums go from rank to rank, and not rows of A. */

@@ -2,10 +2,10 @@ package dev.weft.model;
 
 import dev.weft.model.SumCells.Kind;
 import dev.weft.op.Operator.View;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
@@ -184,7 +184,6 @@ final class SumScripts {
         int tag = tag(block);
         boolean waits = call.view() != View.COMPUTE_ONLY;
         boolean goesOn = waits && arrives(Reduction.PARTIAL, tag);
-        boolean inPlace = plan.storage() == Storage.SUMS_IN_PLACE;
         boolean productFirst = plan.pacing().gatherFirst();
         if (goesOn && mutant != Mutant.PARTIAL_IGNORED) {
             script.await(words.sums(Kind.PARTIAL, plan.rank(), tag), call.number());
@@ -194,8 +193,9 @@ final class SumScripts {
         }
         if (call.view() != View.COMM_ONLY) {
             List<Part> reads = new ArrayList<>(List.of(part(Kind.INPUT, plan.rank(), tag)));
-            for (int rank = 0; waits && inPlace && rank < plan.ranks(); rank++) {
-                if (rank != plan.rank()) {
+            Hosts hosts = call.protocol().setting().hosts();
+            for (int rank = 0; waits && rank < plan.ranks(); rank++) {
+                if (rank != plan.rank() && plan.sumsFor(rank, hosts)) {
                     script.await(words.start(rank), call.number());
                     reads.add(part(Kind.INPUT, rank, tag));
                 }

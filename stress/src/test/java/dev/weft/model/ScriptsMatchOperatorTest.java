@@ -88,7 +88,7 @@ class ScriptsMatchOperatorTest {
                     });
         }
         boolean counters = name.equals("counters");
-        Setting setting = new Setting(name, List.of(plans), VIEWS, 1, false, counters);
+        Setting setting = new Setting(name, List.of(plans), hosts, VIEWS, 1, false, counters);
         Map<String, List<String>> expected = scripts(setting, Mutant.NONE);
         Map<String, List<String>> actual = new TreeMap<>();
         for (int rank = 0; rank < recordings.length; rank++) {
@@ -124,19 +124,22 @@ class ScriptsMatchOperatorTest {
     void sumsWordByWord(Reduction reduction, boolean everywhere) {
         Shards rows = Shards.of(2, 0, 1);
         Shards inner = Shards.of(1, 2, 0);
+        Hosts hosts =
+                reduction == Reduction.HIERARCHICAL ? Hosts.of(2, 1) : Hosts.one(rows.ranks());
         RecordingFabric[] recordings = new RecordingFabric[rows.ranks()];
         RankPlan[] plans = new RankPlan[rows.ranks()];
         try (World world = World.threads(rows.ranks())) {
             world.run(
                     fabric -> {
                         RecordingFabric recording =
-                                new RecordingFabric(Transport.of(fabric), Hosts.one(rows.ranks()));
+                                new RecordingFabric(Transport.of(fabric), hosts);
                         recordings[fabric.rank()] = recording;
                         plans[fabric.rank()] =
                                 runSums(recording, reduction, everywhere, rows, inner);
                     });
         }
-        Setting setting = new Setting(reduction.label(), List.of(plans), VIEWS, 1, false, false);
+        Setting setting =
+                new Setting(reduction.label(), List.of(plans), hosts, VIEWS, 1, false, false);
         Map<String, List<String>> expected = scripts(setting, Mutant.NONE);
         Map<String, List<String>> actual = new TreeMap<>();
         for (int rank = 0; rank < recordings.length; rank++) {

@@ -14,8 +14,8 @@ public final class AlgorithmOption {
             paramLabel = "NAME",
             description =
                     "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential;"
-                            + " where products are summed auto, direct, chain, mesh-push or"
-                            + " sequential (default: ${DEFAULT-VALUE}).")
+                            + " where products are summed auto, direct, chain, hierarchical,"
+                            + " mesh-push or sequential (default: ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
 
     /** Where products are summed. */

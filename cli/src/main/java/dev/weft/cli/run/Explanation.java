@@ -7,6 +7,7 @@ import dev.weft.cli.console.TextTable;
 import dev.weft.cli.options.ProblemSpec;
 import dev.weft.op.Operator;
 import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import java.util.List;
@@ -58,14 +59,19 @@ public final class Explanation {
     }
 
     /** What the ranks of the first group did to sum their products. */
-    static void plans(ProblemSpec problem, RankReport report, Console console) {
+    static void plans(ProblemSpec problem, Hosts hosts, RankReport report, Console console) {
         int first = problem.rankOf(0, 0);
+        List<Integer> group = problem.replicaGroups().groups().getFirst();
         long rows = report.chunkRows();
         Chunks chunks = Chunks.byRows(problem.shards(first), problem.n(), rows, rows);
         List<String> lines =
                 RankPlan.describe(
                         Reduction.of(report.algorithm())
-                                .plans(chunks, problem.inner(first), problem.sums().all()));
+                                .plans(
+                                        chunks,
+                                        problem.inner(first),
+                                        problem.sums().all(),
+                                        hosts.among(group)));
         console.info("The plan of all ranks:");
         lines.stream().limit(MOST_LINES).forEach(line -> console.print("  " + line));
         if (lines.size() > MOST_LINES) {

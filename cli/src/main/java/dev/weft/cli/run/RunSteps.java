@@ -83,7 +83,7 @@ record RunSteps(
             throws IOException {
         RankReport first = reports.get(problem.rankOf(0, 0));
         tellOfUnusedOptions(first, outputs.console());
-        explain(problem, first, outputs.console());
+        explain(problem, hosts, first, outputs.console());
         RunRecord measured = Records.of(problem, execution, hosts, reports, verification);
         RunRecord record = predicts() ? measured.beside(SimRun.predicted(this, problem)) : measured;
         outputs.write(record);
@@ -155,12 +155,12 @@ record RunSteps(
         }
     }
 
-    private void explain(ProblemSpec problem, RankReport report, Console console) {
+    private void explain(ProblemSpec problem, Hosts hosts, RankReport report, Console console) {
         if (!options.explain) {
             return;
         }
         if (problem.sums() != null) {
-            Explanation.plans(problem, report, console);
+            Explanation.plans(problem, hosts, report, console);
         }
         if (!report.candidates().isEmpty()) {
             Explanation.print(report.candidates(), console);

@@ -68,8 +68,7 @@ public final class MpiFabric extends MemoryFabric {
      * plans take them for several hosts, which costs time but not correctness.
      */
     private static Hosts hostsOf(Hosts world, Group group) {
-        IntStream ranks = IntStream.range(0, group.size()).map(group::worldRank);
-        return MpiBootstrap.hosts(ranks.mapToLong(world::hostOf).toArray(), 0);
+        return world.among(IntStream.range(0, group.size()).map(group::worldRank).boxed().toList());
     }
 
     @Override

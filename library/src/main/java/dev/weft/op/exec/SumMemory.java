@@ -8,7 +8,6 @@ import dev.weft.plan.Chunk;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
-import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
@@ -48,12 +47,11 @@ public final class SumMemory implements LaneMemory {
     private final Chunks chunks;
     private final Shards inner;
     private final DType aType;
-    private final boolean inPlace;
     private final int slots;
     private final long pitchBytes;
 
-    /** By rank and slot: whether chunks of others' rows arrive, and whether any do. */
-    private final boolean[][] arriveAll;
+    /** By rank and slot: whether it has rows of others, and whether any arrive. */
+    private final boolean[][] ofOthers;
 
     private final boolean[][] arrive;
 
@@ -75,14 +73,15 @@ public final class SumMemory implements LaneMemory {
         this.chunks = plan.chunks();
         this.inner = inner;
         this.aType = aType;
-        this.inPlace = plan.storage() == Storage.SUMS_IN_PLACE;
         int ranks = plans.size();
         this.slots = Reduction.slotOf(ranks);
         this.pitchBytes = chunks.cols() * Float.BYTES;
-        this.arriveAll = new boolean[ranks][slots];
+        this.ofOthers = new boolean[ranks][slots];
         this.arrive = new boolean[ranks][slots];
         this.arriving = new Awaited[slots][chunks.total()];
         for (RankPlan each : plans) {
+            ofOthers[each.rank()][Reduction.PARTIAL] =
+                    each.consumption().stream().anyMatch(b -> b.source() != each.rank());
             for (Lane lane : each.arrivals()) {
                 lane.transfers().forEach(this::arrives);
             }
@@ -92,7 +91,7 @@ public final class SumMemory implements LaneMemory {
         this.sums = new Matrix[OperatorMemory.HALVES][slots];
         for (int half = 0; half < OperatorMemory.HALVES; half++) {
             for (int r = 0; r < ranks; r++) {
-                if (r == rank || inPlace) {
+                if (plan.sumsFor(r, fabric.hosts())) {
                     long k = inner.rows(r);
                     long bytes = Matrix.contiguousBytes(aType, rows(), k);
                     MemorySegment data = region.part(r).asSlice(inputAt(r, half), bytes);
@@ -112,7 +111,7 @@ public final class SumMemory implements LaneMemory {
     private void arrives(Transfer transfer) {
         int to = transfer.to();
         arrive[to][transfer.slot()] = true;
-        arriveAll[to][transfer.slot()] |= transfer.source() != to;
+        ofOthers[to][transfer.slot()] |= transfer.source() != to;
         if (to == rank) {
             arriving[transfer.slot()][transfer.tag()] =
                     Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk()).within(1);
@@ -125,8 +124,7 @@ public final class SumMemory implements LaneMemory {
 
     /** Rows of C that a slot of {@code of} has room for. */
     private long slotRows(int of, int slot) {
-        boolean everything = slot == Reduction.PARTIAL ? !inPlace : arriveAll[of][slot];
-        if (everything) {
+        if (ofOthers[of][slot]) {
             return rows();
         }
         boolean own = slot == Reduction.PARTIAL || arrive[of][slot];
@@ -161,7 +159,7 @@ public final class SumMemory implements LaneMemory {
         return region.part(rank).byteSize();
     }
 
-    /** The place of the A of {@code of} in a call: this rank's, or any where rows are summed. */
+    /** The place of the A of {@code of} in a call: this rank's, or one whose K it sums over. */
     public Matrix input(int of, int call) {
         return inputs[OperatorMemory.half(call)][of];
     }
