@@ -12,6 +12,7 @@ import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorMemory;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
@@ -108,8 +109,11 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     private AllGatherMatmul prepareAgreed() {
         Description wanted = description();
-        PreparedEpilogue epilogue = prepared(wanted);
-        agree(wanted);
+        EpilogueSteps steps = epilogueSteps();
+        // Null where products are only rounded.
+        PreparedEpilogue epilogue =
+                hasEpilogue() ? new PreparedEpilogue(steps, wanted.shards().totalRows()) : null;
+        agree(wanted, steps);
         Gemm engine = agreedEngine(wanted);
         Arena arena = Arena.ofShared();
         List<Region> regions = new ArrayList<>();
@@ -287,17 +291,10 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         return leavesGather(plan, wanted) ? fabric.rowGather() : null;
     }
 
-    /** Null where products are only rounded. */
-    private PreparedEpilogue prepared(Description wanted) {
-        return epilogue().isNone()
-                ? null
-                : new PreparedEpilogue(epilogue(), wanted.columns(), wanted.shards().totalRows());
-    }
-
-    private void agree(Description wanted) {
+    private void agree(Description wanted, EpilogueSteps steps) {
         Agreement agreement = new Agreement(fabric);
         wanted.agree(agreement, fabric);
-        agreement.on(Epilogue.numberText(), epilogue().number());
+        steps.agree(agreement);
         agreement.settle();
     }
 

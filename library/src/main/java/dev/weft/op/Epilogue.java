@@ -1,5 +1,7 @@
 package dev.weft.op;
 
+import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.op.exec.EpilogueSteps.Kind;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
@@ -21,34 +23,14 @@ import java.util.stream.Collectors;
  */
 public final class Epilogue {
 
-    /** What a step does. */
-    enum Kind {
-        BIAS("bias"),
-        RELU("relu"),
-        GELU("gelu"),
-        GELU_TANH("gelu-tanh"),
-        SILU("silu"),
-        SWIGLU("swiglu"),
-        RESIDUAL("residual");
-
-        private final String text;
-
-        Kind(String text) {
-            this.text = text;
-        }
-    }
-
     /**
      * One step.
      *
      * @param operands of a bias one for each product, of a residual one; else none
      */
-    record Step(Kind kind, List<Supplier<Matrix>> operands) {}
+    private record Step(Kind kind, List<Supplier<?>> operands) {}
 
     private static final Epilogue NONE = new Epilogue(List.of());
-
-    /** Never started: it stands for the workers where memory may be confined to a thread. */
-    private static final Thread OTHER_THREAD = new Thread();
 
     private final List<Step> steps;
 
@@ -68,12 +50,12 @@ public final class Epilogue {
      * @param bias of {@link #bias}, asked for when an operator is prepared; one for all products
      * @param residual of {@link #residual(Supplier)}
      */
-    public static Epilogue parse(String text, Supplier<Matrix> bias, Supplier<Matrix> residual) {
+    public static Epilogue parse(String text, Supplier<Matrix> bias, Supplier<?> residual) {
         Epilogue epilogue = NONE;
         for (String name : text.split(",", -1)) {
             Kind kind =
                     Arrays.stream(Kind.values())
-                            .filter(known -> known.text.equals(name))
+                            .filter(known -> known.text().equals(name))
                             .findFirst()
                             .orElseThrow(() -> unknown(name, text));
             epilogue =
@@ -90,7 +72,7 @@ public final class Epilogue {
 
     private static IllegalArgumentException unknown(String name, String text) {
         String known =
-                Arrays.stream(Kind.values()).map(k -> k.text).collect(Collectors.joining(", "));
+                Arrays.stream(Kind.values()).map(Kind::text).collect(Collectors.joining(", "));
         return new IllegalArgumentException(
                 "epilogue '%s' has a step '%s': expected steps of %s, with commas between"
                         .formatted(text, name, known));
@@ -110,7 +92,7 @@ public final class Epilogue {
     public Epilogue bias(Matrix... ofEachB) {
         return then(
                 Kind.BIAS,
-                Arrays.stream(ofEachB).<Supplier<Matrix>>map(matrix -> () -> matrix).toList());
+                Arrays.stream(ofEachB).<Supplier<?>>map(matrix -> () -> matrix).toList());
     }
 
     /** The larger of the value and zero: +0 for -0, NaN for NaN. */
@@ -139,8 +121,8 @@ public final class Epilogue {
     }
 
     /**
-     * Adds a matrix of the result's shape, of any type. It is read while a call runs: to add
-     * another one in the next call, write it there before that starts.
+     * Adds a matrix of the result's shape, of any type; not on a GPU. It is read while a call runs:
+     * to add another one in the next call, write it there before that starts.
      */
     public Epilogue residual(Matrix matrix) {
         Objects.requireNonNull(matrix, "matrix");
@@ -149,18 +131,18 @@ public final class Epilogue {
 
     /**
      * Adds the matrix that {@code ofThisCall} names as a call starts, of the result's shape and any
-     * type. It is asked by the thread that starts the call, and by {@code prepare()} too. The
-     * matrix is read until the call has ended.
+     * type: a {@link Matrix}, or on a GPU a {@code DeviceMatrix}. It is asked by the thread that
+     * starts the call, and by {@code prepare()} too. The matrix is read until the call has ended.
      */
-    public Epilogue residual(Supplier<Matrix> ofThisCall) {
+    public Epilogue residual(Supplier<?> ofThisCall) {
         return then(Kind.RESIDUAL, List.of(ofThisCall));
     }
 
-    private Epilogue then(Kind kind, List<Supplier<Matrix>> operands) {
+    private Epilogue then(Kind kind, List<Supplier<?>> operands) {
         if (steps.stream().anyMatch(step -> step.kind() == kind)) {
             throw new IllegalArgumentException(
                     "epilogue '%s,%s' has two steps '%s': expected one of each kind"
-                            .formatted(this, kind.text, kind.text));
+                            .formatted(this, kind.text(), kind.text()));
         }
         List<Step> more = new ArrayList<>(steps);
         more.add(new Step(kind, List.copyOf(operands)));
@@ -186,8 +168,7 @@ public final class Epilogue {
             checkShapes(sums.get(i), targets.get(joins() ? 0 : i));
         }
         List<Long> columns = sums.stream().map(Matrix::cols).toList();
-        PreparedEpilogue prepared = new PreparedEpilogue(this, columns, sums.getFirst().rows());
-        prepared.begin();
+        PreparedEpilogue prepared = new PreparedEpilogue(fitting(columns), sums.getFirst().rows());
         PreparedEpilogue.Scratch scratch = prepared.new Scratch();
         for (int i = 0; i < results; i++) {
             Matrix target = targets.get(i);
@@ -211,40 +192,24 @@ public final class Epilogue {
         return steps.isEmpty();
     }
 
-    List<Step> steps() {
-        return steps;
-    }
-
     /** Whether one result is made of two products. */
     boolean joins() {
         return steps.stream().anyMatch(step -> step.kind() == Kind.SWIGLU);
     }
 
-    /** By which ranks compare their epilogues: a digit for each step. */
-    long number() {
-        return steps.stream()
-                .mapToLong(s -> s.kind().ordinal() + 1)
-                .reduce(0, (n, d) -> 10 * n + d);
-    }
-
-    /** What {@link #number} is, in words, for messages. */
-    static String numberText() {
-        return Arrays.stream(Kind.values())
-                .map(kind -> kind.ordinal() + 1 + " " + kind.text)
-                .collect(Collectors.joining(", ", "the epilogue (digits: ", ")"));
-    }
-
     /**
-     * Refuses what does not fit the products.
+     * The steps with their operands; refuses what does not fit the products. A residual is checked
+     * by who applies it.
      *
      * @param columns N of each B
-     * @param rows of the result on this rank
      */
-    void check(List<Long> columns, long rows) {
+    EpilogueSteps fitting(List<Long> columns) {
         List<Long> left = columns;
+        List<float[]> biases = new ArrayList<>();
+        Supplier<?> residuals = null;
         for (Step step : steps) {
             switch (step.kind()) {
-                case BIAS -> checkBias(step, left);
+                case BIAS -> addBiases(step, left, biases);
                 case SWIGLU -> {
                     if (left.size() != 2 || !left.get(0).equals(left.get(1))) {
                         throw misfit("swiglu of products with N = " + left, "two of the same N");
@@ -255,14 +220,20 @@ public final class Epilogue {
                     if (left.size() != 1) {
                         throw misfit("a residual for %d products".formatted(left.size()), "one");
                     }
-                    checkResidual(step.operands().getFirst().get(), rows, left.getFirst());
+                    residuals = step.operands().getFirst();
                 }
                 default -> {}
             }
         }
+        return new EpilogueSteps(
+                toString(),
+                steps.stream().map(Step::kind).toList(),
+                List.copyOf(biases),
+                residuals,
+                columns.isEmpty() ? 0 : columns.getFirst());
     }
 
-    private void checkBias(Step step, List<Long> columns) {
+    private void addBiases(Step step, List<Long> columns, List<float[]> biases) {
         int count = step.operands().size();
         if (count != 1 && count != columns.size()) {
             throw misfit(
@@ -270,56 +241,30 @@ public final class Epilogue {
                     "one for each, or one for all");
         }
         for (int i = 0; i < columns.size(); i++) {
-            Matrix bias = operand(step, i).get();
-            if (bias == null || bias.rows() != 1 || bias.cols() != columns.get(i)) {
-                throw misfit(
-                        "bias of product %d is %s".formatted(i, text(bias)),
-                        "[1, %d]".formatted(columns.get(i)));
+            long cols = columns.get(i);
+            if (!(step.operands().get(count == 1 ? 0 : i).get() instanceof Matrix bias)) {
+                throw misfit("bias of product %d is null".formatted(i), "[1, %d]".formatted(cols));
             }
+            if (bias.rows() != 1 || bias.cols() != cols) {
+                throw misfit(
+                        "bias of product %d is %s".formatted(i, bias.describe()),
+                        "[1, %d]".formatted(cols));
+            }
+            float[] values = new float[Math.toIntExact(cols)];
+            for (int col = 0; col < values.length; col++) {
+                values[col] = bias.get(0, col);
+            }
+            biases.add(values);
         }
-    }
-
-    /** Of a bias: that of one product. */
-    private static Supplier<Matrix> operand(Step step, int product) {
-        return step.operands().get(step.operands().size() == 1 ? 0 : product);
-    }
-
-    /** Refuses a residual of a call that is not [rows, columns], or that workers cannot read. */
-    void checkResidual(Matrix residual, long rows, long columns) {
-        boolean fits =
-                residual != null
-                        && residual.rows() == rows
-                        && residual.cols() == columns
-                        && residual.data().isAccessibleBy(OTHER_THREAD);
-        if (!fits) {
-            throw misfit(
-                    "residual is " + text(residual),
-                    "[%d, %d], in memory that any thread may read".formatted(rows, columns));
-        }
-    }
-
-    private static String text(Matrix matrix) {
-        return matrix == null ? "null" : matrix.describe();
     }
 
     private IllegalArgumentException misfit(String what, String right) {
-        return new IllegalArgumentException(
-                "epilogue '%s': %s: expected %s".formatted(this, what, right));
-    }
-
-    /** A step's bias of product {@code product}, as fp32. */
-    static float[] biasOf(Step step, int product) {
-        Matrix bias = operand(step, product).get();
-        float[] values = new float[Math.toIntExact(bias.cols())];
-        for (int col = 0; col < values.length; col++) {
-            values[col] = bias.get(0, col);
-        }
-        return values;
+        return EpilogueSteps.misfit(toString(), what, right);
     }
 
     /** The names of the steps, as {@link #parse} reads them; empty where there are none. */
     @Override
     public String toString() {
-        return steps.stream().map(step -> step.kind().text).collect(Collectors.joining(","));
+        return steps.stream().map(step -> step.kind().text()).collect(Collectors.joining(","));
     }
 }

@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,6 +69,17 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     /** What was given, or none. */
     final Epilogue epilogue() {
         return epilogue;
+    }
+
+    /** Whether the sums of products are more than rounded. */
+    protected final boolean hasEpilogue() {
+        return !epilogue.isNone();
+    }
+
+    /** The steps of what was given, if they fit the right-hand sides. */
+    @SuppressWarnings("exports")
+    protected final EpilogueSteps epilogueSteps() {
+        return epilogue.fitting(columns());
     }
 
     /**

@@ -9,6 +9,7 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Description;
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
@@ -133,9 +134,10 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private O prepareAgreed() {
         check();
-        PreparedEpilogue finish = new PreparedEpilogue(epilogue(), columns(), resultRows());
+        EpilogueSteps steps = epilogueSteps();
+        PreparedEpilogue finish = new PreparedEpilogue(steps, resultRows());
         Order wanted = order == null ? algorithm.order() : order;
-        agree(wanted);
+        agree(wanted, steps);
         Gemm gemm = agreedEngine(wanted);
         int workers = computeWorkers() > 0 ? computeWorkers() : fabric.cores().cores();
         Arena arena = Arena.ofShared();
@@ -194,7 +196,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         }
     }
 
-    private void agree(Order wanted) {
+    private void agree(Order wanted, EpilogueSteps steps) {
         Agreement agreement =
                 new Agreement(fabric)
                         .on("all-reduce", all ? 1 : 0)
@@ -203,8 +205,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         .on("the order of sums (0 whole, 1 by rank)", wanted.ordinal())
                         .on("chunk rows", chunkRows())
                         .on("splits per rank", splitsPerRank())
-                        .on(Epilogue.numberText(), epilogue().number())
                         .on("the number of Bs", given.size());
+        steps.agree(agreement);
         for (int r = 0; r < fabric.size(); r++) {
             agreement
                     .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))

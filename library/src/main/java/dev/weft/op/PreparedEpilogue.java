@@ -1,13 +1,10 @@
 package dev.weft.op;
 
 import dev.weft.gemm.RowConverter;
-import dev.weft.op.Epilogue.Kind;
-import dev.weft.op.Epilogue.Step;
+import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.op.exec.EpilogueSteps.Kind;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
-import java.util.function.Supplier;
-import java.util.stream.IntStream;
 
 /**
  * An epilogue with the operands of one operator: the biases, and the residual of the call under
@@ -16,59 +13,50 @@ import java.util.stream.IntStream;
  */
 final class PreparedEpilogue {
 
-    private final Epilogue epilogue;
+    /** Never started: it stands for the workers where memory may be confined to a thread. */
+    private static final Thread OTHER_THREAD = new Thread();
+
+    private final EpilogueSteps steps;
     private final Kind[] kinds;
-
-    /** By product; null where there is none. */
     private final float[][] biases;
-
-    private final Supplier<Matrix> residuals;
     private final long rows;
-    private final long residualCols;
     private Matrix residual;
 
     /**
-     * Refuses what does not fit.
+     * Refuses a residual that does not fit.
      *
-     * @param columns N of each B
      * @param rows of the result on this rank
      */
-    PreparedEpilogue(Epilogue epilogue, List<Long> columns, long rows) {
-        epilogue.check(columns, rows);
-        this.epilogue = epilogue;
+    PreparedEpilogue(EpilogueSteps steps, long rows) {
+        this.steps = steps;
+        this.kinds = steps.kinds().toArray(Kind[]::new);
+        this.biases = steps.biases().toArray(float[][]::new);
         this.rows = rows;
-        this.residualCols = columns.isEmpty() ? 0 : columns.getFirst();
-        this.kinds = epilogue.steps().stream().map(Step::kind).toArray(Kind[]::new);
-        Step bias = step(Kind.BIAS);
-        boolean joined =
-                bias != null
-                        && epilogue.steps().stream()
-                                .takeWhile(step -> step != bias)
-                                .anyMatch(step -> step.kind() == Kind.SWIGLU);
-        this.biases =
-                bias == null
-                        ? null
-                        : IntStream.range(0, joined ? 1 : columns.size())
-                                .mapToObj(product -> Epilogue.biasOf(bias, product))
-                                .toArray(float[][]::new);
-        Step added = step(Kind.RESIDUAL);
-        this.residuals = added == null ? null : added.operands().getFirst();
-    }
-
-    private Step step(Kind kind) {
-        return epilogue.steps().stream().filter(s -> s.kind() == kind).findFirst().orElse(null);
+        begin();
     }
 
     /** Asks for the residual of the call that is about to start, and refuses a wrong one. */
     void begin() {
-        if (residuals == null) {
+        if (steps.residuals() == null) {
             return;
         }
-        Matrix next = residuals.get();
-        if (next != residual) {
-            epilogue.checkResidual(next, rows, residualCols);
-            residual = next;
+        Object next = steps.residuals().get();
+        if (next == null || next != residual) {
+            residual = checked(next);
         }
+    }
+
+    /** What is [rows, columns], and workers can read. */
+    private Matrix checked(Object next) {
+        if (next instanceof Matrix matrix
+                && matrix.rows() == rows
+                && matrix.cols() == steps.cols()
+                && matrix.data().isAccessibleBy(OTHER_THREAD)) {
+            return matrix;
+        }
+        throw steps.misfit(
+                "residual is " + (next instanceof Matrix matrix ? matrix.describe() : next),
+                "[%d, %d], in memory that any thread may read".formatted(rows, steps.cols()));
     }
 
     /** Applies the epilogue; for one thread. */

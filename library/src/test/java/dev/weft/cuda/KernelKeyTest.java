@@ -100,7 +100,7 @@ class KernelKeyTest {
     @Test
     void readyKernelsAreAllSwitchesOfAllSources() throws IOException {
         List<KernelKey> ready = KernelVariants.ready();
-        assertEquals(3 * 16 + 2, ready.size());
+        assertEquals(3 * 16 + 2 * 2, ready.size());
         Map<String, Long> perTarget =
                 ready.stream()
                         .collect(
@@ -115,7 +115,9 @@ class KernelKeyTest {
                         "check.cu sm_80", 8L,
                         "check.cu sm_90", 8L,
                         "simt_gemm.cu sm_80", 1L,
-                        "simt_gemm.cu sm_90", 1L),
+                        "simt_gemm.cu sm_90", 1L,
+                        "finish.cu sm_80", 1L,
+                        "finish.cu sm_90", 1L),
                 perTarget);
         Map<String, String> sources = KernelVariants.sources();
         assertEquals(

@@ -341,7 +341,7 @@ class EpilogueTest {
         Exception wrong =
                 assertThrows(
                         IllegalArgumentException.class,
-                        () -> new PreparedEpilogue(epilogue, columns, 4));
+                        () -> new PreparedEpilogue(epilogue.fitting(columns), 4));
         assertEquals(message, wrong.getMessage());
     }
 }

@@ -244,8 +244,9 @@ class MatmulReduceTest {
                                             operator.call(a.block(0, a.rows(), from, own))
                                                     .product();
                                     Matrix expected = Matrix.allocate(arena, DType.BF16, count, n);
-                                    var finish = new PreparedEpilogue(steps, List.of(n, n), count);
-                                    finish.begin();
+                                    var finish =
+                                            new PreparedEpilogue(
+                                                    steps.fitting(List.of(n, n)), count);
                                     finish.new Scratch()
                                             .apply(
                                                     0,

@@ -30,9 +30,12 @@ public final class KernelVariants {
     /** Fills inputs and judges products. */
     public static final String CHECK = "check.cu";
 
+    /** Adds up sums, applies epilogues and rounds; from sm_80 on. */
+    public static final String FINISH = "finish.cu";
+
     /** All files that make up the kernels: the sources and the headers that they include. */
     public static final List<String> FILES =
-            List.of(CHECK, HOPPER_GEMM, MMA_GEMM, SIMT_GEMM, "schedule.cuh", "wgmma.cuh");
+            List.of(CHECK, FINISH, HOPPER_GEMM, MMA_GEMM, SIMT_GEMM, "schedule.cuh", "wgmma.cuh");
 
     private static final String HOPPER = "sm_90a";
     private static final List<String> READY_ARCHITECTURES = List.of("sm_80", "sm_90");
@@ -91,6 +94,11 @@ public final class KernelVariants {
         return new KernelKey(CHECK, operands.options(), architecture);
     }
 
+    /** The kernel of epilogues: only what its text fuses is fused, as on the CPU. */
+    public static KernelKey finish(String architecture) {
+        return new KernelKey(FINISH, List.of("-fmad=false"), architecture);
+    }
+
     /** Those that {@code weft dist} compiles beforehand; every other one is left to NVRTC. */
     public static List<KernelKey> ready() {
         List<KernelKey> ready = new ArrayList<>();
@@ -103,7 +111,10 @@ public final class KernelVariants {
                 ready.add(check(operands, architecture));
             }
         }
-        READY_ARCHITECTURES.forEach(architecture -> ready.add(simtGemm(architecture)));
+        for (String architecture : READY_ARCHITECTURES) {
+            ready.add(simtGemm(architecture));
+            ready.add(finish(architecture));
+        }
         return List.copyOf(ready);
     }
 

@@ -1,0 +1,297 @@
+// Makes rows of a result out of fp32 sums: adds the parts of all ranks in rank order, applies an epilogue, and rounds
+// once. Given the same sums, the bits are those of dev.weft.op.Activations and RowConverter (a NaN's own bits excepted):
+// the same float64 steps in the same order. So it is compiled with -fmad=false, and a product and a sum are fused only
+// where the text says fma. On the Java side, in dev.weft.cuda.exec, DeviceEpilogue writes the same bytes of Finish.
+#include "schedule.cuh"
+
+constexpr int MOST_PARTS = 64;
+constexpr int COLS = 4; // neighbours in a row, of one thread: 16 bytes of fp32
+constexpr int ROWS = 4; // rows of one thread, so that enough loads are under way
+
+// As in dev.weft.tensor.DType.
+enum Type { FP32, FP16, BF16 };
+
+// As in dev.weft.op.exec.EpilogueSteps.Kind, from 1 on.
+enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
+
+// 2144 bytes. All pitches are bytes.
+struct Finish {
+    Source parts[2][MOST_PARTS]; // fp32 sums, by product and rank
+    const float* bias[2];        // by product
+    Source residual;
+    void* target;
+    u64 targetPitch;
+    int partCount;
+    int products; // 2 if swiglu joins two, else 1
+    int rows;
+    int cols;
+    u32 steps; // four bits each, the first step in the lowest
+    int residualType;
+    int targetType;
+    int vector;     // whether every row of every matrix starts at a multiple of four elements
+    int laneBits;   // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
+    int pad;
+};
+
+// ---- Activations: max(x, -0) - |x| e^-a(|x|) G, as in Activations.java.
+
+constexpr double LOG2_E = 1.4426950408889634;
+constexpr double LN_2 = 0.6931471805599453;
+constexpr double ROUNDER = 0x1.8p52; // added to a number, it leaves the nearest integer in the lowest bits
+
+__device__ __forceinline__ double magnitude(float x, float far) {
+    const float t = fabsf(x);
+    return t > far ? far : t; // a NaN stays
+}
+
+// e^-a for a from 0 to 700.
+__device__ __forceinline__ double exponential(double a) {
+    const double scaled = fma(-a, LOG2_E, ROUNDER);
+    const double power = __longlong_as_double((__double_as_longlong(scaled) + 1023) << 52);
+    const double r = fma(-LN_2, scaled - ROUNDER, -a);
+    double p = fma(0x1.6ab9524bd976bp-10, r, 0x1.126d1d84d575bp-7);
+    p = fma(p, r, 0x1.55589ac13b096p-5);
+    p = fma(p, r, 0x1.55540a5c88b11p-3);
+    p = fma(p, r, 0x1.fffffaae48d6ep-2);
+    p = fma(p, r, 0x1.0000009c1903fp+0);
+    p = fma(p, r, 0x1.0000000261e41p+0);
+    return power * p;
+}
+
+__device__ __forceinline__ double sigmoidTail(double t, double a) {
+    const double e = exponential(a);
+    return t * e / (1 + e);
+}
+
+__device__ __forceinline__ double normalTail(double t) {
+    const double e = exponential(0.5 * t * t);
+    const double u = 1 / (3 + t);
+    double p = fma(0x1.9c12592c46e88p+11, u, -0x1.aa27135834303p+12);
+    p = fma(p, u, 0x1.63fead8e00aa8p+12);
+    p = fma(p, u, -0x1.21cf3dfcb5707p+11);
+    p = fma(p, u, 0x1.b7fd8a5b39a3fp+8);
+    p = fma(p, u, -0x1.f31a7c106aea9p+5);
+    p = fma(p, u, 0x1.2c6c3c6d9a45ep+4);
+    p = fma(p, u, 0x1.af3009d191f1ap+2);
+    p = fma(p, u, 0x1.9adfa266c93d5p+1);
+    p = fma(p, u, 0x1.32467da28f779p+0);
+    p = fma(p, u, 0x1.988584c21c25fp-2);
+    return t * e * u * p;
+}
+
+__device__ __forceinline__ double lessTail(float x, double tail) {
+    return (x < 0 ? -0.0 : (double)x) - tail; // -0 and NaN stay
+}
+
+__device__ __forceinline__ double siluOf(float x) {
+    const double t = magnitude(x, 200);
+    return lessTail(x, sigmoidTail(t, t));
+}
+
+__device__ __forceinline__ float geluOf(float x) { return (float)lessTail(x, normalTail(magnitude(x, 16))); }
+
+__device__ __forceinline__ float geluTanhOf(float x) {
+    const double t = magnitude(x, 16);
+    return (float)lessTail(x, sigmoidTail(t, t * fma(0.07135481627260025, t * t, 1.5957691216057308)));
+}
+
+__device__ __forceinline__ float reluOf(float x) { return x <= 0 ? 0.0f : x; } // a NaN stays
+
+// ---- Memory
+
+__device__ __forceinline__ float widened(u16 bits, int type) {
+    if (type == BF16) return __uint_as_float((u32)bits << 16);
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+__device__ __forceinline__ u32 packed(float low, float high, int type) {
+    u32 both;
+    if (type == BF16) {
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    } else {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    }
+    return both;
+}
+
+// Elements col to col + count - 1 of a row, widened; of the four, those beyond count are left alone.
+__device__ __forceinline__ void load(const Source& m, int type, u64 row, int col, int count, bool vector,
+                                     float (&to)[COLS]) {
+    const u8* start = (const u8*)m.data + row * m.pitch;
+    if (type == FP32) {
+        const float* from = (const float*)start + col;
+        if (vector) {
+            asm("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                : "l"(from));
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < COLS; i++) {
+            if (i < count) to[i] = from[i];
+        }
+        return;
+    }
+    const u16* from = (const u16*)start + col;
+    if (vector) {
+        u32 low, high;
+        asm("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(from));
+        to[0] = widened((u16)low, type);
+        to[1] = widened((u16)(low >> 16), type);
+        to[2] = widened((u16)high, type);
+        to[3] = widened((u16)(high >> 16), type);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COLS; i++) {
+        if (i < count) to[i] = widened(from[i], type);
+    }
+}
+
+__device__ __forceinline__ void store(const Finish& f, u64 row, int col, int count, bool vector,
+                                      const float (&values)[COLS]) {
+    u8* start = (u8*)f.target + row * f.targetPitch;
+    if (f.targetType == FP32) {
+        float* to = (float*)start + col;
+        if (vector) {
+            asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(values[0]), "f"(values[1]),
+                         "f"(values[2]), "f"(values[3])
+                         : "memory");
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < COLS; i++) {
+            if (i < count) to[i] = values[i];
+        }
+        return;
+    }
+    u16* to = (u16*)start + col;
+    const u32 low = packed(values[0], values[1], f.targetType);
+    const u32 high = packed(values[2], values[3], f.targetType);
+    if (vector) {
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(low), "r"(high) : "memory");
+        return;
+    }
+    if (count > 0) to[0] = (u16)low;
+    if (count > 1) to[1] = (u16)(low >> 16);
+    if (count > 2) to[2] = (u16)high;
+    if (count > 3) to[3] = (u16)(high >> 16);
+}
+
+// ---- The kernel
+
+// Four columns of ROWS rows, `stride` rows apart, of one thread.
+struct Place {
+    u64 row;
+    int stride;
+    int col;
+    int count; // columns that there are
+    bool vector;
+};
+
+typedef float Values[ROWS][COLS];
+
+__device__ __forceinline__ bool exists(const Finish& f, const Place& at, int i) {
+    return at.row + (u64)i * at.stride < (u64)f.rows;
+}
+
+// The parts of one product, added in rank order.
+__device__ __forceinline__ void sum(const Finish& f, int product, const Place& at, Values& values) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        if (exists(f, at, i)) {
+            load(f.parts[product][0], FP32, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
+        }
+    }
+#pragma unroll 2
+    for (int part = 1; part < f.partCount; part++) {
+        Values added = {};
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            if (exists(f, at, i)) {
+                load(f.parts[product][part], FP32, at.row + i * at.stride, at.col, at.count, at.vector, added[i]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += added[i / COLS][i % COLS];
+    }
+}
+
+__device__ __forceinline__ void addBias(const float* bias, const Place& at, Values& values) {
+    float added[COLS] = {};
+    load(Source{bias, 0}, FP32, 0, at.col, at.count, at.vector, added);
+#pragma unroll
+    for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += added[i % COLS];
+}
+
+__device__ __forceinline__ void addResidual(const Finish& f, const Place& at, Values& values) {
+    Values added = {};
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        if (exists(f, at, i)) {
+            load(f.residual, f.residualType, at.row + i * at.stride, at.col, at.count, at.vector, added[i]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += added[i / COLS][i % COLS];
+}
+
+// A step of one product.
+__device__ __forceinline__ void apply(const Finish& f, int step, int product, const Place& at, Values& values) {
+#define EACH(function)                                                                                                 \
+    _Pragma("unroll") for (int i = 0; i < ROWS * COLS; i++) {                                                          \
+        values[i / COLS][i % COLS] = function(values[i / COLS][i % COLS]);                                             \
+    }
+    switch (step) {
+    case BIAS: addBias(f.bias[product], at, values); break;
+    case RELU: EACH(reluOf); break;
+    case GELU: EACH(geluOf); break;
+    case GELU_TANH: EACH(geluTanhOf); break;
+    case SILU: EACH((float)siluOf); break;
+    case RESIDUAL: addResidual(f, at, values); break;
+    default: break;
+    }
+#undef EACH
+}
+
+__device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
+    Values values = {}, second = {};
+    sum(f, 0, at, values);
+    int products = f.products;
+    if (products == 2) sum(f, 1, at, second);
+    for (u32 steps = f.steps; steps != 0; steps >>= 4) {
+        const int step = steps & 15;
+        if (step == SWIGLU) {
+#pragma unroll
+            for (int i = 0; i < ROWS * COLS; i++) {
+                float& gate = values[i / COLS][i % COLS];
+                gate = (float)(siluOf(gate) * (double)second[i / COLS][i % COLS]);
+            }
+            products = 1;
+            continue;
+        }
+        apply(f, step, 0, at, values);
+        if (products == 2) apply(f, step, 1, at, second);
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        if (exists(f, at, i)) store(f, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
+    }
+}
+
+// Launch: 256 threads, grid (units of four columns / 2^laneBits, rows), both rounded up; more rows stride over the grid.
+extern "C" __global__ void __launch_bounds__(256) finish(const __grid_constant__ Finish f) {
+    Place at;
+    const int lanes = 1 << f.laneBits;
+    at.stride = (int)blockDim.x >> f.laneBits;
+    at.col = (int)((blockIdx.x << f.laneBits) + (threadIdx.x & (lanes - 1))) * COLS;
+    at.count = min(COLS, f.cols - at.col);
+    if (at.count <= 0) return;
+    at.vector = f.vector != 0 && at.count == COLS;
+    const u64 step = (u64)at.stride * ROWS;
+    for (at.row = blockIdx.y * step + (threadIdx.x >> f.laneBits); at.row < (u64)f.rows; at.row += gridDim.y * step) {
+        finishAt(f, at);
+    }
+}
