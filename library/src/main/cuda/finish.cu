@@ -6,7 +6,7 @@
 
 constexpr int MOST_PARTS = 64;
 constexpr int COLS = 4; // neighbours in a row, of one thread: 16 bytes of fp32
-constexpr int ROWS = 4; // rows of one thread, so that enough loads are under way
+constexpr int ROWS = 2; // of one thread; with more, registers leave room for too few threads
 
 // As in dev.weft.tensor.DType.
 enum Type { FP32, FP16, BF16 };
@@ -18,7 +18,7 @@ enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
 struct Finish {
     Source parts[2][MOST_PARTS]; // fp32 sums, by product and rank
     const float* bias[2];        // by product
-    Source residual;
+    Source residual; // null if no step adds one
     void* target;
     u64 targetPitch;
     int partCount;
@@ -226,20 +226,18 @@ __device__ __forceinline__ void addBias(const float* bias, const Place& at, Valu
     for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += added[i % COLS];
 }
 
-__device__ __forceinline__ void addResidual(const Finish& f, const Place& at, Values& values) {
-    Values added = {};
+__device__ __forceinline__ void loadResidual(const Finish& f, const Place& at, Values& values) {
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         if (exists(f, at, i)) {
-            load(f.residual, f.residualType, at.row + i * at.stride, at.col, at.count, at.vector, added[i]);
+            load(f.residual, f.residualType, at.row + i * at.stride, at.col, at.count, at.vector, values[i]);
         }
     }
-#pragma unroll
-    for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += added[i / COLS][i % COLS];
 }
 
 // A step of one product.
-__device__ __forceinline__ void apply(const Finish& f, int step, int product, const Place& at, Values& values) {
+__device__ __forceinline__ void apply(const Finish& f, int step, int product, const Place& at, Values& values,
+                                      const Values& residual) {
 #define EACH(function)                                                                                                 \
     _Pragma("unroll") for (int i = 0; i < ROWS * COLS; i++) {                                                          \
         values[i / COLS][i % COLS] = function(values[i / COLS][i % COLS]);                                             \
@@ -250,14 +248,19 @@ __device__ __forceinline__ void apply(const Finish& f, int step, int product, co
     case GELU: EACH(geluOf); break;
     case GELU_TANH: EACH(geluTanhOf); break;
     case SILU: EACH((float)siluOf); break;
-    case RESIDUAL: addResidual(f, at, values); break;
+    case RESIDUAL:
+#pragma unroll
+        for (int i = 0; i < ROWS * COLS; i++) values[i / COLS][i % COLS] += residual[i / COLS][i % COLS];
+        break;
     default: break;
     }
 #undef EACH
 }
 
 __device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
-    Values values = {}, second = {};
+    Values values = {}, second = {}, residual = {};
+    // Before anything waits for the sums, so that both are under way.
+    if (f.residual.data != nullptr) loadResidual(f, at, residual);
     sum(f, 0, at, values);
     int products = f.products;
     if (products == 2) sum(f, 1, at, second);
@@ -272,8 +275,8 @@ __device__ __forceinline__ void finishAt(const Finish& f, const Place& at) {
             products = 1;
             continue;
         }
-        apply(f, step, 0, at, values);
-        if (products == 2) apply(f, step, 1, at, second);
+        apply(f, step, 0, at, values, residual);
+        if (products == 2) apply(f, step, 1, at, second, residual);
     }
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {

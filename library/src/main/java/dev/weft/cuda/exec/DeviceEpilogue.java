@@ -35,7 +35,7 @@ public final class DeviceEpilogue implements AutoCloseable {
     /** Columns and rows that one thread makes. */
     private static final int THREAD_COLS = 4;
 
-    private static final int THREAD_ROWS = 4;
+    private static final int THREAD_ROWS = 2;
 
     // Of the kernel's structure Finish.
     private static final int SOURCE_BYTES = 16;
