@@ -14,11 +14,11 @@ enum Type { FP32, FP16, BF16 };
 // As in dev.weft.op.exec.EpilogueSteps.Kind, from 1 on.
 enum Step { NONE, BIAS, RELU, GELU, GELU_TANH, SILU, SWIGLU, RESIDUAL };
 
-// 2144 bytes. All pitches are bytes.
+// 2136 bytes. All pitches are bytes.
 struct Finish {
     Source parts[2][MOST_PARTS]; // fp32 sums, by product and rank
     const float* bias[2];        // by product
-    Source residual; // null if no step adds one
+    Source residual;             // null if no step adds one
     void* target;
     u64 targetPitch;
     int partCount;
@@ -28,8 +28,8 @@ struct Finish {
     u32 steps; // four bits each, the first step in the lowest
     int residualType;
     int targetType;
-    int vector;     // whether every row of every matrix starts at a multiple of four elements
-    int laneBits;   // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
+    int vector;   // whether every row of every matrix starts at a multiple of four elements
+    int laneBits; // a block takes 2^laneBits units of four columns and 256 / 2^laneBits rows at a time
     int pad;
 };
 

@@ -62,6 +62,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     private final CallEvents events;
     private final DeviceResult result;
     private final CallReport report;
+    private final DeviceOperands operands;
     private final GpuStream ownStream = GpuStream.create();
     private DeviceOperands adopted;
 
@@ -104,6 +105,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         this.ring = ring;
         this.shared = shared;
         this.events = events;
+        this.operands = operands;
         this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
         this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
@@ -224,8 +226,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     }
 
     /**
-     * The place of the product with B number {@code index}, [M, N], for work that is queued behind
-     * a call before it has ended; holds until the next call's product.
+     * The place of result number {@code index}, [M, N], for work that is queued behind a call
+     * before it has ended; holds until the next call's product.
      */
     public DeviceMatrix product(int index) {
         return result.product(index);
@@ -299,6 +301,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             throw new IllegalStateException(
                     "a call is under way, and one of the two only measures: await it first");
         }
+        operands.begin();
         gpu.bind();
         try {
             queue(shard, stream, view);
@@ -354,6 +357,9 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
                 result.gathers(call);
             }
             case PIPELINED -> pipeline(call, stream);
+        }
+        if (view != View.COMM_ONLY) {
+            operands.finish(stream);
         }
         if (linked != null) {
             linked.ended(call, stream);

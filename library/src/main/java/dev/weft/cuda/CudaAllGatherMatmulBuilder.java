@@ -8,6 +8,7 @@ import dev.weft.cuda.exec.CublasProduct;
 import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.CudaPlanning;
+import dev.weft.cuda.exec.DeviceEpilogue;
 import dev.weft.cuda.exec.DeviceLayout;
 import dev.weft.cuda.exec.DeviceOperands;
 import dev.weft.cuda.exec.DevicePeers;
@@ -26,11 +27,11 @@ import dev.weft.cuda.exec.TileShape;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.CudaMemory;
-import dev.weft.op.Epilogue;
 import dev.weft.op.OperatorBuilder;
 import dev.weft.op.exec.ArrivalPlace;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -123,16 +124,6 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     @Override
-    public CudaAllGatherMatmulBuilder epilogue(Epilogue wanted) {
-        if (!wanted.isNone()) {
-            throw new IllegalArgumentException(
-                    "epilogue '%s' on a GPU: epilogues run on the CPU only so far"
-                            .formatted(wanted));
-        }
-        return this;
-    }
-
-    @Override
     public CudaAllGatherMatmulBuilder engine(String name) {
         this.engine = CudaEngine.named(name);
         return this;
@@ -188,13 +179,20 @@ public final class CudaAllGatherMatmulBuilder
         checkOperands(wanted);
         gpu.bind();
         CudaPlanning planning = new CudaPlanning(fabric, isStaged(), gpu, rank, engine, wanted);
-        planning.agree();
+        EpilogueSteps steps = epilogueSteps();
+        planning.agree(steps);
         DeviceOperands shared = new DeviceOperands();
         try (GpuStream stream = GpuStream.create()) {
             long m = wanted.shards().totalRows();
             for (int i = 0; i < operands.size(); i++) {
                 long n = wanted.columns().get(i);
-                shared.add(operands.get(i), wanted.outType(), m, n, stream);
+                shared.add(operands.get(i), productType(wanted), m, n, stream);
+            }
+            if (hasEpilogue()) {
+                DeviceEpilogue epilogue = new DeviceEpilogue(gpu, steps, m);
+                shared.finish(epilogue, steps.joins(), wanted.outType(), stream);
+            } else {
+                shared.finish();
             }
             if (wanted.plans() != null || wanted.algorithm() != Algorithm.AUTO) {
                 return operator(planning, wanted.algorithm(), shared).adopt(shared, List.of());
@@ -203,7 +201,8 @@ public final class CudaAllGatherMatmulBuilder
                 // With nothing to multiply meanwhile, each rank gets what it lacks.
                 return operator(planning, Algorithm.MESH_PULL, shared).adopt(shared, List.of());
             }
-            String settings = gpu.name() + " " + engine + " " + isStaged() + " " + rank;
+            String settings =
+                    "%s %s %s %s %s".formatted(gpu.name(), engine, isStaged(), rank, steps.text());
             AutoChoice.Choice<CudaAllGatherMatmul> choice =
                     new AutoChoice(fabric, planning.problem(), settings)
                             .choose(
@@ -220,6 +219,11 @@ public final class CudaAllGatherMatmulBuilder
             shared.close();
             throw e;
         }
+    }
+
+    /** An epilogue is applied to sums in fp32. */
+    private DType productType(Description wanted) {
+        return hasEpilogue() ? DType.FP32 : wanted.outType();
     }
 
     /** Something to multiply in a trial. All ranks meet afterwards, since this needs the GPU. */
@@ -250,7 +254,7 @@ public final class CudaAllGatherMatmulBuilder
                         GatedKernel.load(
                                 gpu,
                                 wanted.aType(),
-                                wanted.outType(),
+                                productType(wanted),
                                 operand.transposed(),
                                 shards,
                                 wanted.computeWorkers(),
@@ -464,7 +468,7 @@ public final class CudaAllGatherMatmulBuilder
         LongStream.Builder shown = LongStream.builder();
         shown.add(own[0]).add(own[1]).add(buffers.flags());
         for (int i = 0; i < results; i++) {
-            shown.add(shared.product(i).address());
+            shown.add(shared.result(i).address());
         }
         return new DevicePeers(
                 fabric,
@@ -482,8 +486,8 @@ public final class CudaAllGatherMatmulBuilder
         }
         List<List<DeviceMatrix>> all = new ArrayList<>();
         for (int i = 0; i < shared.count(); i++) {
-            long[] cols = fabric.exchange(shared.product(i).cols());
-            long[] types = fabric.exchange(shared.product(i).dtype().ordinal());
+            long[] cols = fabric.exchange(shared.result(i).cols());
+            long[] types = fabric.exchange(shared.result(i).dtype().ordinal());
             List<DeviceMatrix> ofRanks = new ArrayList<>();
             for (int r = 0; r < cols.length; r++) {
                 DType type = DType.values()[Math.toIntExact(types[r])];
@@ -548,7 +552,7 @@ public final class CudaAllGatherMatmulBuilder
             throw new IllegalArgumentException(
                     "A of fp32 on the GPU: expected fp16 or bf16 (fp32 runs on the CPU)");
         }
-        if (wanted.outType() != DType.FP32 && wanted.outType() != aType) {
+        if (productType(wanted) != DType.FP32 && wanted.outType() != aType) {
             throw new IllegalArgumentException(
                     "output of %s for inputs of %s: expected fp32 or the inputs' type"
                             .formatted(wanted.outType().label(), aType.label()));

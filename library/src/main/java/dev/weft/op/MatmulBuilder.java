@@ -59,9 +59,9 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
 
     /**
      * What is done to the elements of the products before they are rounded; by default nothing. It
-     * is checked against the products when the operator is prepared. On the CPU only so far.
+     * is checked against the products when the operator is prepared.
      */
-    public B epilogue(Epilogue wanted) {
+    public final B epilogue(Epilogue wanted) {
         this.epilogue = Objects.requireNonNull(wanted, "epilogue");
         return self();
     }

@@ -12,6 +12,7 @@ import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
@@ -31,6 +32,8 @@ class CudaPlanningTest {
     private static final TileShape SHAPE = new TileShape(256, 256, 128, 66);
     private static final long K = 4096;
     private static final long N = 4096;
+    private static final EpilogueSteps NO_EPILOGUE =
+            new EpilogueSteps("", List.of(), List.of(), null, N);
 
     /** What a caller may say, as far as planning depends on it. */
     private record Request(
@@ -67,7 +70,7 @@ class CudaPlanningTest {
     private static RankPlan stagedPlan(Transport fabric, Request request) {
         Shards shards = Shards.even(8192, fabric.size());
         CudaPlanning planning = request.on(fabric, true, fabric.rank(), shards, K);
-        planning.agree();
+        planning.agree(NO_EPILOGUE);
         return planning.plans(request.algorithm()).get(fabric.rank());
     }
 
@@ -246,7 +249,9 @@ class CudaPlanningTest {
                             request(Algorithm.RING, CudaEngine.GATED)
                                     .on(fabric, staged, fabric.rank(), Shards.even(8192, 2), K);
                     IllegalArgumentException refusal =
-                            assertThrows(IllegalArgumentException.class, planning::agree);
+                            assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> planning.agree(NO_EPILOGUE));
                     assertTrue(refusal.getMessage().contains("staging"), refusal.getMessage());
                     fabric.barrier();
                 });

@@ -5,6 +5,7 @@ import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.exec.Description;
 import dev.weft.op.exec.Description.Feature;
+import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.Hosts;
@@ -62,11 +63,12 @@ public record CudaPlanning(
     private static final long BLOCK_ROWS = 256;
 
     /** What the ranks want must be the same; a mismatch names two of them. Collective. */
-    public void agree() {
+    public void agree(EpilogueSteps epilogue) {
         if (fabric != null) {
             Agreement agreement = new Agreement(fabric);
             agreement.on("the engine's number", engine.ordinal());
             agreement.on("staging through host memory (0 no, 1 yes)", staged ? 1 : 0);
+            epilogue.agree(agreement);
             wanted.agree(agreement, fabric);
             agreement.settle();
         }

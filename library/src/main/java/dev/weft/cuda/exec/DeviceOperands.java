@@ -10,14 +10,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * An operator's right-hand sides and products on the device. Operators that are tried side by side
- * share them. Used by the thread that prepares and calls the operator.
+ * An operator's right-hand sides and results on the device, and the epilogue that makes these of
+ * the products. Operators that are tried side by side share them. Used by the thread that prepares
+ * and calls the operator.
  */
 public final class DeviceOperands implements AutoCloseable {
 
     private final List<DeviceBuffer> owned = new ArrayList<>();
     private final List<DeviceMatrix> sides = new ArrayList<>();
     private final List<DeviceMatrix> products = new ArrayList<>();
+    private final List<DeviceMatrix> results = new ArrayList<>();
+    private final List<DeviceEpilogue.Rows> finished = new ArrayList<>();
+    private DeviceEpilogue epilogue;
 
     /** One B, on the host or on the device: one of the two is null. */
     public record Side(Matrix host, DeviceMatrix device, boolean transposed) {
@@ -31,7 +35,7 @@ public final class DeviceOperands implements AutoCloseable {
      * Takes a B, and reserves room for its product of {@code m} x {@code n}. One on the device is
      * read where it lies if its rows are aligned; all others are copied.
      */
-    public void add(Side b, DType outType, long m, long n, GpuStream stream) {
+    public void add(Side b, DType type, long m, long n, GpuStream stream) {
         DeviceMatrix side = b.device();
         if (b.host() != null) {
             side = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
@@ -42,7 +46,44 @@ public final class DeviceOperands implements AutoCloseable {
             stream.synchronize();
         }
         sides.add(side);
-        products.add(matrix(outType, m, n, stream));
+        products.add(matrix(type, m, n, stream));
+    }
+
+    /** Results are the products themselves. */
+    public void finish() {
+        results.addAll(products);
+    }
+
+    /**
+     * Results are made of the products, which are fp32, as an epilogue says: in their place, if
+     * they are of the same type, else in memory of their own.
+     */
+    public void finish(DeviceEpilogue with, boolean joins, DType outType, GpuStream stream) {
+        epilogue = with;
+        for (int i = 0; i < (joins ? 1 : products.size()); i++) {
+            DeviceMatrix sums = products.get(i);
+            DeviceMatrix result =
+                    outType == DType.FP32
+                            ? sums
+                            : matrix(outType, sums.rows(), sums.cols(), stream);
+            List<DeviceMatrix> second = joins ? List.of(products.get(1)) : List.of();
+            results.add(result);
+            finished.add(epilogue.rows(i, List.of(sums), second, result, 0));
+        }
+    }
+
+    /** A call is about to be queued. */
+    public void begin() {
+        if (epilogue != null) {
+            epilogue.begin();
+        }
+    }
+
+    /** Queues the epilogue behind the products. */
+    public void finish(GpuStream stream) {
+        for (DeviceEpilogue.Rows rows : finished) {
+            rows.launch(stream);
+        }
     }
 
     private DeviceMatrix matrix(DType dtype, long rows, long cols, GpuStream stream) {
@@ -59,21 +100,30 @@ public final class DeviceOperands implements AutoCloseable {
         return buffer;
     }
 
-    /** How many products there are. */
+    /** How many results there are. */
     public int count() {
-        return products.size();
+        return results.size();
     }
 
     public DeviceMatrix side(int index) {
         return sides.get(index);
     }
 
+    /** The place of a product, of as many as there are right-hand sides. */
     public DeviceMatrix product(int index) {
         return products.get(index);
     }
 
+    public DeviceMatrix result(int index) {
+        return results.get(index);
+    }
+
     @Override
     public void close() {
+        finished.forEach(DeviceEpilogue.Rows::close);
+        if (epilogue != null) {
+            epilogue.close();
+        }
         owned.forEach(DeviceBuffer::close);
     }
 }

@@ -69,7 +69,7 @@ public final class DeviceResult implements Result<DeviceMatrix> {
 
     @Override
     public DeviceMatrix product(int index) {
-        return operands.product(index);
+        return operands.result(index);
     }
 
     @Override
