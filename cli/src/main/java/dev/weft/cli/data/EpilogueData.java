@@ -71,6 +71,11 @@ public record EpilogueData(String text, Matrix bias, Matrix residual) {
     }
 
     public Epilogue epilogue() {
-        return Epilogue.parse(text, () -> bias, () -> residual);
+        return epilogue(residual);
+    }
+
+    /** With the residual in another place, as on a GPU. */
+    public Epilogue epilogue(Object sameResidual) {
+        return Epilogue.parse(text, () -> bias, () -> sameResidual);
     }
 }

@@ -155,7 +155,7 @@ public final class ExecutionOptions {
             names = "--epilogue",
             paramLabel = "STEP,...",
             description =
-                    "What is done to the elements of C before they are rounded, on the CPU: steps"
+                    "What is done to the elements of C before they are rounded: steps"
                             + " of bias (added to each column), relu, gelu, gelu-tanh, silu,"
                             + " residual (a matrix added), in order, for example bias,gelu; bias"
                             + " and residual are generated (default: none).")
@@ -287,16 +287,17 @@ public final class ExecutionOptions {
                             + " expected other steps",
                     epilogue);
         }
-        if (cuda || runMode.equals("sim")) {
+        if (runMode.equals("sim")) {
             throw new UsageException(
-                    "--epilogue %s with --run-mode %s: epilogues run on the CPU only so far",
-                    epilogue, runMode);
-        }
-        if (engine.equals("openblas")) {
-            throw new UsageException(
-                    "--epilogue %s with --engine openblas, which promises no bits: results are"
-                            + " verified by theirs, expected another engine",
+                    "--epilogue %s with --run-mode sim: no model has a price for epilogues, expected"
+                            + " cpu or cuda",
                     epilogue);
+        }
+        if (engine.equals(cuda ? "cublas" : "openblas")) {
+            throw new UsageException(
+                    "--epilogue %s with --engine %s, which promises no bits: results are"
+                            + " verified by theirs, expected another engine",
+                    epilogue, engine);
         }
         return epilogue;
     }

@@ -1,21 +1,29 @@
 package dev.weft.cli.run;
 
+import dev.weft.cli.data.EpilogueData;
 import dev.weft.cli.data.Operands;
+import dev.weft.cli.launch.Heartbeat;
 import dev.weft.cli.options.ExecutionSpec;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.verify.EpilogueJudge;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.CudaAllGatherMatmulBuilder;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.exec.DeviceCheck;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Optional;
 
 /** The site of a rank on a GPU. */
@@ -24,23 +32,27 @@ final class CudaRank implements RankSite<DeviceMatrix> {
     private final ProblemSpec problem;
     private final ExecutionSpec execution;
     private final Operands operands;
-    private final Fabric world;
+    private final Transport world;
     private final Fabric group;
     private final int rank;
     private final Arena arena = Arena.ofConfined();
     private final CudaSite site;
     private final CudaInputs inputs;
     private final DeviceCheck check;
+    private final EpilogueData data;
+    private final Epilogue epilogue;
 
     /**
      * @param world null where the peers' rows lie in host memory
+     * @param data what an epilogue adds; null where there is none
      */
     CudaRank(
             ProblemSpec problem,
             ExecutionSpec execution,
             Operands operands,
             Transport world,
-            Fabric group) {
+            Fabric group,
+            EpilogueData data) {
         this.problem = problem;
         this.execution = execution;
         this.operands = operands;
@@ -50,6 +62,13 @@ final class CudaRank implements RankSite<DeviceMatrix> {
         this.site = new CudaSite(world);
         this.inputs = CudaInputs.upload(problem, operands, rank, site);
         this.check = site.check();
+        this.data = data;
+        this.epilogue = data == null ? Epilogue.none() : data.epilogue(residual(data.residual()));
+    }
+
+    /** Null where there is none. */
+    private DeviceMatrix residual(Matrix matrix) {
+        return matrix == null ? null : site.put(matrix);
     }
 
     @Override
@@ -59,16 +78,16 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     @Override
     public Operator<DeviceMatrix> prepare() {
-        return prepare(execution.algorithm());
+        return builder(execution.algorithm()).epilogue(epilogue).prepare();
     }
 
     @Override
     public Operator<DeviceMatrix> prepareSequential() {
-        return prepare(Algorithm.SEQUENTIAL);
+        return builder(Algorithm.SEQUENTIAL).epilogue(epilogue).prepare();
     }
 
     /** Gathered A is kept anyway, unless rows are read in place. */
-    private Operator<DeviceMatrix> prepare(PlanWriter algorithm) {
+    private CudaAllGatherMatmulBuilder builder(PlanWriter algorithm) {
         CudaAllGatherMatmulBuilder builder =
                 group == null
                         ? CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
@@ -77,8 +96,7 @@ final class CudaRank implements RankSite<DeviceMatrix> {
                 .describe(builder, problem, rank)
                 .deadline(execution.deadline())
                 .b(inputs.b(), problem.transposeB())
-                .algorithm(algorithm)
-                .prepare();
+                .algorithm(algorithm);
     }
 
     @Override
@@ -102,22 +120,54 @@ final class CudaRank implements RankSite<DeviceMatrix> {
 
     /** On the device, every element; the sequential operator's product is judged as well. */
     @Override
-    public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential) {
+    public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential)
+            throws IOException {
         Result<DeviceMatrix> overlapped = callOnPoison(fused);
         Result<DeviceMatrix> plain = callOnPoison(sequential);
         RankSite.together(world);
         boolean equal = check.equal(overlapped.product(), plain.product()).passed();
         // What reads rows in place keeps none; the sequential one always does.
         DeviceMatrix rows = overlapped.gathered().or(plain::gathered).orElseThrow();
+        Matrix product = site.get(overlapped.product(), arena);
+        boolean right =
+                data == null
+                        ? isRight(overlapped) && (equal || isRight(plain))
+                        : isEpilogueOfSums(product);
         Judged judged =
                 new Judged(
                         isExact(overlapped) && isExact(plain),
                         equal,
-                        isRight(overlapped) && (equal || isRight(plain)),
-                        site.get(overlapped.product(), arena),
+                        right,
+                        product,
                         execution.keepGathered() ? site.get(rows, arena) : null);
         RankSite.together(world);
         return judged;
+    }
+
+    /**
+     * Whether a result has the bits that the CPU's epilogue makes of this GPU's sums, which are
+     * judged on the device; that epilogue is judged as well.
+     */
+    private boolean isEpilogueOfSums(Matrix result) throws IOException {
+        try (Operator<DeviceMatrix> operator =
+                        builder(Algorithm.SEQUENTIAL).output(DType.FP32).prepare();
+                Arena memory = Arena.ofShared()) {
+            place(operator);
+            Result<DeviceMatrix> products = callOnPoison(operator);
+            RankSite.together(world);
+            boolean right = isRight(products);
+            Matrix sums = site.get(products.product(), memory);
+            Matrix expected = Matrix.allocate(memory, result.dtype(), result.rows(), result.cols());
+            Heartbeat.Work<Boolean> compare =
+                    () -> {
+                        data.epilogue().apply(List.of(sums), List.of(expected));
+                        return expected.bitwiseEquals(result)
+                                && new EpilogueJudge(data).worst(sums, expected) <= 1;
+                    };
+            boolean same = world == null ? compare.call() : Heartbeat.during(world, compare);
+            RankSite.together(world);
+            return right && same;
+        }
     }
 
     /**

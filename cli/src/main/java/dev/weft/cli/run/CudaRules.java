@@ -7,6 +7,7 @@ import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cuda.CudaAllGatherMatmul;
 import dev.weft.cuda.DeviceMatrix;
 import dev.weft.cuda.Gpu;
+import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
@@ -85,6 +86,7 @@ public final class CudaRules {
                             .deadline(execution.deadline())
                             .b(inputs.b(), shape.transposeB())
                             .algorithm(trialAlgorithm(execution))
+                            .epilogue(trialEpilogue(execution))
                             .prepare()) {
                 // Their verdicts tell nothing yet; their kernels are loaded.
                 DeviceMatrix product = op.callInPlace(View.PIPELINED).product();
@@ -109,6 +111,11 @@ public final class CudaRules {
     private static PlanWriter trialAlgorithm(ExecutionSpec execution) {
         boolean asked = execution.hostPeers() && execution.algorithm() != Algorithm.AUTO;
         return asked ? execution.algorithm() : Algorithm.MESH_PULL;
+    }
+
+    /** One kernel does all steps. */
+    private static Epilogue trialEpilogue(ExecutionSpec execution) {
+        return execution.epilogue() == null ? Epilogue.none() : Epilogue.none().relu();
     }
 
     /** A has the rows that are asked for, since the choice of a kernel depends on them. */

@@ -41,7 +41,8 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                         : world.split(problem.replicaGroups());
         try (RankSite<?> site =
                 execution.cuda()
-                        ? new CudaRank(problem, execution, inputs.operands(), world, group)
+                        ? new CudaRank(
+                                problem, execution, inputs.operands(), world, group, data(world))
                         : new HostRank(
                                 problem,
                                 execution,
@@ -57,19 +58,24 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
         }
     }
 
-    /** Its matrices live as long as anybody reads them. */
     private Epilogue epilogue(Transport world) throws IOException {
+        EpilogueData data = data(world);
+        return data == null ? Epilogue.none() : data.epilogue();
+    }
+
+    /** Of this rank's rows of C; null where there is no epilogue. Lives as long as it is read. */
+    private EpilogueData data(Transport world) throws IOException {
         String steps = execution.epilogue();
+        if (steps == null) {
+            return null;
+        }
         ProblemSpec problem = inputs.problem();
-        int rank = world.rank();
-        return steps == null
-                ? Epilogue.none()
-                : Heartbeat.during(
-                        world,
-                        () ->
-                                EpilogueData.of(steps, problem, rank, Arena.ofAuto())
-                                        .ofRows(problem.firstRowOfC(rank), problem.rowsOfC(rank))
-                                        .epilogue());
+        int rank = world == null ? 0 : world.rank();
+        Heartbeat.Work<EpilogueData> make =
+                () ->
+                        EpilogueData.of(steps, problem, rank, Arena.ofAuto())
+                                .ofRows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
+        return world == null ? make.call() : Heartbeat.during(world, make);
     }
 
     private <M> RankReport run(Transport world, RankSite<M> site) throws IOException {

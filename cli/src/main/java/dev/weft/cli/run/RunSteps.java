@@ -136,7 +136,8 @@ record RunSteps(
                 alike && execution.engine().equals("gated")
                         ? Promise.BITWISE
                         : Promise.FLOAT64_BOUND;
-        return Verifier.ofCompared(inputs.operands(), inputs.folder(), promise, progress);
+        return Verifier.ofCompared(
+                inputs.operands(), inputs.folder(), promise, execution.epilogue(), progress);
     }
 
     /** Before anything is written. */

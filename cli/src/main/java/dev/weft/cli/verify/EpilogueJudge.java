@@ -12,7 +12,7 @@ import java.util.stream.LongStream;
  * the steepest slope of an activation; the last rounding adds half a unit of the output's type. Any
  * thread may call it.
  */
-record EpilogueJudge(EpilogueData data) {
+public record EpilogueJudge(EpilogueData data) {
 
     private static final double STEEPEST = 1.13;
 
@@ -23,7 +23,7 @@ record EpilogueJudge(EpilogueData data) {
      * The largest error as a share of what is allowed, over all rows or, of many elements, rows at
      * equal distances; infinite where something else than a NaN is in the place of one.
      */
-    double worst(Matrix sums, Matrix results) {
+    public double worst(Matrix sums, Matrix results) {
         if (sums.rows() == 0 || sums.cols() == 0) {
             return 0;
         }

@@ -25,7 +25,8 @@ import java.util.List;
  * whether it may differ is for the promise to say.
  *
  * <p>With an epilogue the product in fp32 is what is judged against float64; the reference is the
- * epilogue of that, judged by {@link EpilogueJudge}; and every output must have its bits.
+ * epilogue of that, judged by {@link EpilogueJudge}; and every output must have its bits. On GPUs
+ * the ranks do so themselves.
  */
 public final class Verifier {
 
@@ -85,10 +86,19 @@ public final class Verifier {
         return new Verifier(operands, folder, engine, epilogue, order, promise, progress);
     }
 
-    /** For outputs that the ranks have compared with their own unfused products. */
+    /**
+     * For outputs that the ranks have compared with their own unfused products.
+     *
+     * @param epilogue its steps; null where there is none. The ranks have judged the sums and their
+     *     epilogue: what is left is that all ranks have the same
+     */
     public static Verifier ofCompared(
-            Operands operands, DataFolder folder, Promise promise, Progress progress) {
-        return new Verifier(operands, folder, null, null, Order.WHOLE, promise, progress);
+            Operands operands,
+            DataFolder folder,
+            Promise promise,
+            String epilogue,
+            Progress progress) {
+        return new Verifier(operands, folder, null, epilogue, Order.WHOLE, promise, progress);
     }
 
     /** About how long golden takes on this machine. */
@@ -160,8 +170,10 @@ public final class Verifier {
             Matrix a = Operands.gatheredA(operands, problem, first, arena);
             Matrix b = Operands.wholeB(operands, problem, first, arena);
             Matrix reference = reference(a, b, first, arena);
-            judge(a, b, reference, true, first, 0);
-            if (epilogue != null) {
+            if (epilogue == null || unfused != null) {
+                judge(a, b, reference, true, first, 0);
+            }
+            if (epilogue != null && unfused != null) {
                 reference = finished(reference, first, arena);
             }
             for (int rank : ranks) {
@@ -191,7 +203,7 @@ public final class Verifier {
             }
             if (epilogue == null) {
                 judge(a.rows(first, output.rows()), b, output, false, rank, first);
-            } else {
+            } else if (promise == Promise.BITWISE) {
                 found = found.and(ofEpilogue(false, Double.NaN));
             }
         }

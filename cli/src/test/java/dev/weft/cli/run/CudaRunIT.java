@@ -81,6 +81,9 @@ class CudaRunIT {
                         + " --comm-blocks 2",
                 "-n 2 --gm 512 --gk 264 --gn 128 --chunk-rule ascend --data seed19",
                 "-n 2 --gm 512 --gk 256 --gn 256 --data seed19 --chunk-rows 100",
+                "-n 3 --gm 700 --gk 128 --gn 130 --epilogue bias,gelu --dtype bf16",
+                "-n 4 --groups 2 --shards 300,20 --gk 128 --gn 96 --rhs column-sharded"
+                        + " --epilogue silu,residual --out-dtype fp16",
                 "-n 1 --gm 10 --gk 20 --gn 8",
                 "-n 3 --gm 0 --gk 20 --gn 8"
             })

@@ -74,8 +74,8 @@ class RunTest {
             strings = {
                 "--epilogue bias,gelu,bias|epilogue 'bias,gelu,bias' has two steps 'bias'",
                 "--epilogue swiglu|swiglu joins the products with two Bs, and run has one",
-                "--epilogue relu -r sim -v Ascend910B1|epilogues run on the CPU only so far",
-                "--epilogue relu -r cuda|epilogues run on the CPU only so far",
+                "--epilogue relu -r sim -v Ascend910B1|no model has a price for epilogues",
+                "--epilogue relu -r cuda --engine cublas|which promises no bits",
                 "--epilogue relu --engine openblas|openblas, which promises no bits"
             })
     void epiloguesThatCannotBeAreRefused(String argumentsAndMessage) {

@@ -53,7 +53,7 @@ class VerifierTest {
     private Verification verifyCompared(Promise promise, boolean comparedEqual) {
         DataFolder data = DataFolder.existing(folder, null);
         try (Arena arena = Arena.ofShared()) {
-            return Verifier.ofCompared(data.open(arena), data, promise, new Progress(false))
+            return Verifier.ofCompared(data.open(arena), data, promise, null, new Progress(false))
                     .verify(true, comparedEqual, true);
         }
     }
