@@ -319,7 +319,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
         if (!whole) {
-            return List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+            return List.of(Reduction.MESH_PUSH, Reduction.RING, Reduction.SEQUENTIAL);
         }
         if (fabric.hosts().count() == 1) {
             return List.of(Reduction.DIRECT, Reduction.CHAIN);

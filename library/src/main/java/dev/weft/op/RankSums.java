@@ -13,7 +13,6 @@ import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import dev.weft.tensor.Matrix;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -51,11 +50,14 @@ final class RankSums {
     /** What is multiplied, in order. */
     final RowBlock[] order;
 
-    /** Rows to finish, in the order in which they become whole. */
-    final RowBlock[] whole;
+    /** Rows whose sums are added up here, in the order in which they arrive. */
+    final Rows adds;
 
-    /** Whose sums of own rows are added up, in order; empty where there is nothing to add. */
-    final int[] added;
+    /** Rows that arrive whole, in that order. */
+    final Rows whole;
+
+    /** By tag: whose sums are added up, in order; empty where there is nothing to add. */
+    final int[][] added;
 
     /** By tag: whether sums of this rank go on to another one. */
     private final boolean[] sent;
@@ -65,14 +67,13 @@ final class RankSums {
 
     final PreparedEpilogue epilogue;
 
-    /** By chunk of its own: that this rank has multiplied it. */
+    /** By tag: that this rank has multiplied it. */
     final Awaited[] multiplied;
 
     /** Where the parts of each right-hand side's columns begin, and N. */
     final long[][] firstCols;
 
     final int columnParts;
-    final AtomicInteger nextWhole = new AtomicInteger();
     final AtomicInteger unmultiplied = new AtomicInteger();
 
     /** By block: the parts of its columns that are not multiplied. */
@@ -105,8 +106,8 @@ final class RankSums {
         this.order = plan.consumption().toArray(RowBlock[]::new);
         this.all = all;
         this.epilogue = epilogue;
-        this.added = added();
-        this.whole = whole().toArray(RowBlock[]::new);
+        this.adds = new Rows(plan.added());
+        this.whole = new Rows(plan.arrivingWhole());
         this.sent = new boolean[plan.chunks().total()];
         for (Lane lane : plan.lanes()) {
             for (Transfer transfer : lane.transfers()) {
@@ -131,8 +132,13 @@ final class RankSums {
                 Arrays.stream(own)
                         .map(side -> ComputeWorker.firstCols(side.n(), gemm, columnParts))
                         .toArray(long[][]::new);
-        this.multiplied = new Awaited[plan.chunks().count(plan.rank())];
-        Arrays.setAll(multiplied, c -> Awaited.chunk(plan.rank(), plan.rank(), c).within(1));
+        this.multiplied = new Awaited[plan.chunks().total()];
+        for (RowBlock block : order) {
+            multiplied[plan.chunks().tag(block.source(), block.firstChunk())] =
+                    Awaited.chunk(plan.rank(), block.source(), block.firstChunk()).within(1);
+        }
+        this.added = new int[plan.chunks().total()][];
+        Arrays.setAll(added, this::added);
     }
 
     /** As few as give every worker a piece, where they are not too narrow for that. */
@@ -145,34 +151,17 @@ final class RankSums {
         return parts;
     }
 
-    /** The ranks whose sums of own rows arrive by themselves, and this one among them. */
-    private int[] added() {
-        int own = plan.rank();
+    /** The ranks whose sums of a chunk arrive to be added, and this one if it has some. */
+    private int[] added(int tag) {
         int[] others =
                 IntStream.range(0, plan.ranks())
-                        .filter(r -> plan.chunks().count(own) > 0)
-                        .filter(r -> memory.arrives(Reduction.slotOf(r), plan.chunks().tag(own, 0)))
+                        .filter(r -> memory.arrives(Reduction.slotOf(r), tag))
                         .toArray();
-        boolean multiplies = plan.consumption().stream().anyMatch(block -> block.source() == own);
-        return others.length == 0 || !multiplies
+        return others.length == 0 || multiplied[tag] == null
                 ? others
-                : IntStream.concat(Arrays.stream(others), IntStream.of(own)).sorted().toArray();
-    }
-
-    private List<RowBlock> whole() {
-        List<RowBlock> blocks = new ArrayList<>();
-        // Own rows first: others wait for them, and with others' rows nobody waits for this.
-        for (int c = 0; added.length > 0 && c < plan.chunks().count(plan.rank()); c++) {
-            blocks.add(plan.chunks().block(plan.rank(), c));
-        }
-        for (Lane lane : plan.arrivals()) {
-            for (Transfer transfer : lane.transfers()) {
-                if (transfer.slot() == Reduction.WHOLE) {
-                    blocks.add(plan.chunks().block(transfer.source(), transfer.chunk()));
-                }
-            }
-        }
-        return blocks;
+                : IntStream.concat(Arrays.stream(others), IntStream.of(plan.rank()))
+                        .sorted()
+                        .toArray();
     }
 
     Matrix[] columns(int slot) {
@@ -181,7 +170,8 @@ final class RankSums {
 
     void begin() {
         state.nextPiece[0].set(0);
-        nextWhole.set(0);
+        adds.next.set(0);
+        whole.next.set(0);
         unmultiplied.set(order.length);
         for (int i = 0; i < partsLeft.length(); i++) {
             partsLeft.set(i, columnParts);
@@ -194,8 +184,19 @@ final class RankSums {
         return all ? 0 : plan.chunks().shards().firstRow(plan.rank());
     }
 
-    /** Whether this rank's product is the last that a chunk's sums need. */
-    boolean endsHere(int tag) {
-        return added.length == 0 && !sent[tag];
+    /** Whether this rank makes a chunk's sums whole and wants its rows. */
+    boolean finishes(RowBlock block, int tag) {
+        return !sent[tag] && (all || block.source() == plan.rank());
+    }
+
+    /** Rows that workers take in order. */
+    static final class Rows {
+
+        final RowBlock[] blocks;
+        final AtomicInteger next = new AtomicInteger();
+
+        Rows(List<RowBlock> blocks) {
+            this.blocks = blocks.toArray(RowBlock[]::new);
+        }
     }
 }

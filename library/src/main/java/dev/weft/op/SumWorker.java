@@ -66,7 +66,8 @@ final class SumWorker extends Worker {
     /** A wait and a product per block and rank, a wait per rank and a sum for what is whole. */
     private static int spans(RankSums shared) {
         return (2 + 2 * shared.plan.ranks()) * shared.order.length * shared.columnParts
-                + (2 + shared.plan.ranks()) * shared.whole.length;
+                + (2 + shared.plan.ranks()) * shared.adds.blocks.length
+                + shared.whole.blocks.length;
     }
 
     @Override
@@ -149,52 +150,65 @@ final class SumWorker extends Worker {
     }
 
     private void raise(RowBlock block, int tag) {
-        int call = shared.state.call;
-        fabric.signal(memory.region(), plan.rank(), memory.multipliedAt(tag), call);
-        if (shared.endsHere(tag)) {
-            if (shared.all || block.source() == plan.rank()) {
-                finish(block, Reduction.PARTIAL);
-            }
-            fabric.signal(memory.region(), plan.rank(), memory.wholeAt(tag), call);
+        signal(memory.multipliedAt(tag));
+        if (shared.added[tag].length == 0) {
+            summed(block, tag);
         }
     }
 
+    private void summed(RowBlock block, int tag) {
+        if (shared.finishes(block, tag)) {
+            finish(block, Reduction.PARTIAL);
+        }
+        signal(memory.summedAt(tag));
+    }
+
+    /** Release: pairs with the acquire of the lane that sends the chunk. */
+    private void signal(long flag) {
+        fabric.signal(memory.region(), plan.rank(), flag, shared.state.call);
+    }
+
     /**
-     * Finishes the next rows that are whole, where there are some or {@code waits}.
+     * Adds or finishes the next rows that have come; what is added comes first, as others wait for
+     * it. If none have come and it {@code waits}, the next ones that come.
      *
      * @return whether there may be more
      */
     private boolean finishNext(boolean waits) {
-        int next = shared.nextWhole.get();
-        if (next >= shared.whole.length) {
+        return take(shared.adds, false)
+                || take(shared.whole, false)
+                || waits && (take(shared.adds, true) || take(shared.whole, true));
+    }
+
+    private boolean take(RankSums.Rows rows, boolean waits) {
+        int next = rows.next.get();
+        if (next >= rows.blocks.length) {
             return false;
         }
-        RowBlock block = shared.whole[next];
-        if (!waits && !hasCome(block)) {
+        RowBlock block = rows.blocks[next];
+        int tag = plan.chunks().tag(block.source(), block.firstChunk());
+        if (!waits && !(rows == shared.whole ? wholeHasCome(tag) : addendsHaveCome(tag))) {
             return false;
         }
-        if (!shared.nextWhole.compareAndSet(next, next + 1)) {
+        if (!rows.next.compareAndSet(next, next + 1)) {
             return true;
         }
-        int call = shared.state.call;
-        int tag = plan.chunks().tag(block.source(), block.firstChunk());
-        if (memory.arrives(Reduction.WHOLE, tag)) {
+        if (rows == shared.whole) {
             awaitChunk(Reduction.WHOLE, block);
             finish(block, Reduction.WHOLE);
         } else {
             add(block, tag);
-            finish(block, Reduction.PARTIAL);
-            fabric.signal(memory.region(), plan.rank(), memory.wholeAt(tag), call);
+            summed(block, tag);
         }
         return true;
     }
 
-    private boolean hasCome(RowBlock block) {
-        int tag = plan.chunks().tag(block.source(), block.firstChunk());
-        if (memory.arrives(Reduction.WHOLE, tag)) {
-            return reached(memory.flagAt(Reduction.WHOLE, tag));
-        }
-        for (int rank : shared.added) {
+    private boolean wholeHasCome(int tag) {
+        return reached(memory.flagAt(Reduction.WHOLE, tag));
+    }
+
+    private boolean addendsHaveCome(int tag) {
+        for (int rank : shared.added[tag]) {
             if (!reached(partAt(rank, tag))) {
                 return false;
             }
@@ -212,11 +226,11 @@ final class SumWorker extends Worker {
                 : memory.flagAt(Reduction.slotOf(rank), tag);
     }
 
-    /** Adds the ranks' sums of own rows, in rank order, and leaves them where its own were. */
+    /** Adds the ranks' sums, in rank order, and leaves them where its own were. */
     private void add(RowBlock block, int tag) {
-        for (int rank : shared.added) {
+        for (int rank : shared.added[tag]) {
             if (rank == plan.rank()) {
-                Awaited own = shared.multiplied[block.firstChunk()];
+                Awaited own = shared.multiplied[tag];
                 await(plan.rank(), memory.multipliedAt(tag), own, block);
             } else {
                 awaitChunk(Reduction.slotOf(rank), block);
@@ -227,7 +241,7 @@ final class SumWorker extends Worker {
         }
         long start = System.nanoTime();
         for (long row = firstRow(block); row < firstRow(block) + block.rows(); row++) {
-            addRow(row);
+            addRow(row, shared.added[tag]);
         }
         log.add(
                 Timeline.Kind.COMPUTE,
@@ -239,10 +253,9 @@ final class SumWorker extends Worker {
     }
 
     /** The first rank's place takes the sums, and this rank's the last one. */
-    private void addRow(long row) {
+    private void addRow(long row, int[] added) {
         Matrix own = memory.sums(Reduction.PARTIAL, shared.state.call);
         long ownAt = own.offset(row - memory.firstRow(Reduction.PARTIAL), 0);
-        int[] added = shared.added;
         Matrix sums = part(added[0]);
         long at = at(added[0], row);
         if (added.length == 1 && added[0] != plan.rank()) {
@@ -265,7 +278,7 @@ final class SumWorker extends Worker {
         return rank == plan.rank() ? Reduction.PARTIAL : Reduction.slotOf(rank);
     }
 
-    /** What {@code rank} has summed of this rank's rows. */
+    /** Sums that have come from {@code rank}, or this rank's own. */
     private Matrix part(int rank) {
         return memory.sums(slotOf(rank), shared.state.call);
     }

@@ -46,8 +46,8 @@ import java.util.stream.IntStream;
  *       multiplies any; in place, one rank of every host whose ranks have a part of K.
  *   <li>Sums are of all of K and in the promised order: in {@link Reduction.Order#WHOLE} a rank
  *       goes on from those of the one before it in K, and the first from zero (in place from those
- *       of the host before); in {@link Reduction.Order#BY_RANK} each starts from zero, and the
- *       owner gets those of every other.
+ *       of the host before); in {@link Reduction.Order#BY_RANK} each starts from zero, and all are
+ *       added in rank order, by one rank or by one after the other.
  *   <li>Whole sums come, from where they are, exactly once to every rank that is to have the rows.
  *   <li>Everything finishes: the plans are run symbolically, as above. A rank's worker multiplies
  *       its blocks in order and then finishes rows whose sums are whole.

@@ -111,7 +111,7 @@ final class PlanText {
                 switch (first.slot()) {
                     case Reduction.PARTIAL -> "sums so far";
                     case Reduction.WHOLE -> "whole sums";
-                    default -> "own sums";
+                    default -> "sums to add";
                 };
         return "put %s of %s of rank %d to rank %d"
                 .formatted(what, chunks(run), first.source(), first.to());

@@ -40,8 +40,8 @@ public record RankPlan(
         /**
          * Chunks are rows of C that hold fp32 sums over some ranks' K, and shards say whose rows
          * they are ({@link Reduction}). {@link Transfer#slot} says what arrives: {@link
-         * Reduction#PARTIAL} sums to go on from, {@link Reduction#WHOLE} ones, or those of a rank
-         * alone.
+         * Reduction#PARTIAL} sums to go on from, {@link Reduction#WHOLE} ones, or those that are to
+         * be added.
          */
         SUMS,
         /**
@@ -95,6 +95,25 @@ public record RankPlan(
     /** Whether products of this rank are summed over the part of K that {@code other} has. */
     public boolean sumsFor(int other, Hosts hosts) {
         return other == rank || storage == Storage.SUMS_IN_PLACE && hosts.shareMemory(rank, other);
+    }
+
+    /** Blocks whose sums this rank adds up, its own among them or not, in the order of arrival. */
+    public List<RowBlock> added() {
+        return arriving(Reduction.slotOf(0), Integer.MAX_VALUE);
+    }
+
+    /** Blocks whose sums come to this rank when they are whole, in the order of arrival. */
+    public List<RowBlock> arrivingWhole() {
+        return arriving(Reduction.WHOLE, Reduction.WHOLE);
+    }
+
+    private List<RowBlock> arriving(int firstSlot, int lastSlot) {
+        return arrivals.stream()
+                .flatMap(lane -> lane.transfers().stream())
+                .filter(t -> t.slot() >= firstSlot && t.slot() <= lastSlot)
+                .map(t -> chunks.block(t.source(), t.chunk()))
+                .distinct()
+                .toList();
     }
 
     /** This plan with other lanes and what arrives by them. */

@@ -25,6 +25,11 @@ public enum Reduction {
      * sums its blocks over the parts of K of all ranks that it shares memory with.
      */
     HIERARCHICAL(Order.WHOLE),
+    /**
+     * Every rank multiplies without waiting, adds its sums of a block to those of the ranks before
+     * it and passes them on.
+     */
+    RING(Order.BY_RANK),
     /** Every rank sends its sums of a chunk to the chunk's owner, who adds them. */
     MESH_PUSH(Order.BY_RANK),
     /** As {@link #MESH_PUSH}, once everything is multiplied: no overlap. */
@@ -67,7 +72,10 @@ public enum Reduction {
         this.order = order;
     }
 
-    /** The slot of the sums of {@code rank} alone. */
+    /**
+     * The slot of sums that come from {@code rank} and to which the receiver adds its own: those of
+     * that rank alone, or of it and others before it.
+     */
     public static int slotOf(int rank) {
         return 2 + rank;
     }
@@ -89,6 +97,11 @@ public enum Reduction {
 
     /** The one named {@code label}; the inverse of {@link #label()}. */
     public static Reduction of(String label) {
+        if (label.equals("bidirectional-ring")) {
+            throw new IllegalArgumentException(
+                    "%s adds sums from two sides, in an order that differs from row to row: expected ring, which adds them in rank order"
+                            .formatted(label));
+        }
         return Planner.named(label, List.of(values()), Reduction::label);
     }
 

@@ -44,7 +44,7 @@ final class ReductionPlans {
     List<RankPlan> plans() {
         switch (reduction) {
             case DIRECT -> direct();
-            case CHAIN -> chain(Hosts.apart(ranks));
+            case CHAIN, RING -> chain(Hosts.apart(ranks));
             case HIERARCHICAL -> chain(hosts);
             case MESH_PUSH, SEQUENTIAL -> mesh();
             case AUTO -> throw new IllegalArgumentException("auto has no plans of its own");
@@ -122,7 +122,9 @@ final class ReductionPlans {
                     int rank = taker(groups, group, turn);
                     blocks.get(rank).add(chunks.block(owner, c));
                     if (before >= 0) {
-                        send(before, 0, rank, owner, c, Reduction.PARTIAL);
+                        boolean adds = reduction == Reduction.RING;
+                        int slot = adds ? Reduction.slotOf(before) : Reduction.PARTIAL;
+                        send(before, 0, rank, owner, c, slot);
                     }
                     before = rank;
                 }

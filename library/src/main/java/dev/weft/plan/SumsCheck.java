@@ -81,7 +81,7 @@ record SumsCheck(
         check.forEachChunk(check::checkMultiplied);
         check.forEachChunk(check::checkOrder);
         check.forEachChunk(check::checkWhole);
-        SumsRun.run(plans, check.order == Order.BY_RANK ? multiplying : List.of(), check.index);
+        SumsRun.run(plans, check.index);
     }
 
     /** An action for each chunk of each owner. */
@@ -192,29 +192,91 @@ record SumsCheck(
         }
     }
 
-    /** What every rank's sums of a chunk start from, and where they are added up. */
+    /** What every rank's sums of a chunk start from, and in which order they are added up. */
     private void checkOrder(int source, int chunk) {
         int tag = chunks.tag(source, chunk);
         int before = -1;
         for (int rank = 0; rank < plans.size(); rank++) {
-            Integer multiplier = multipliers[groups.hostOf(rank)][tag];
-            boolean multiplies = multiplier != null && multiplier == rank;
-            boolean goesOn = multiplies && order == Order.WHOLE;
+            boolean goesOn = multiplies(rank, tag) && order == Order.WHOLE;
             checkStart(rank, index.partial(rank, tag), goesOn ? before : -1, source, chunk);
             before = goesOn ? rank : before;
             Transfer own = index.own(rank, tag);
-            boolean adds = multiplies && order == Order.BY_RANK && rank != source;
-            if (own == null && adds) {
-                throw new PlanException(
-                        source, source, chunk, "never gets the sums of rank " + rank);
-            }
-            if (own != null && !adds) {
-                throw new PlanException(
-                        rank,
-                        own,
-                        "sends sums of its own that nobody adds in order " + order.label());
+            if (own != null && !multiplies(rank, tag) && !index.adds(rank, tag)) {
+                throw new PlanException(rank, own, "sends sums that it does not have");
             }
         }
+        if (order == Order.BY_RANK) {
+            checkAdded(source, chunk);
+        }
+    }
+
+    private boolean multiplies(int rank, int tag) {
+        Integer multiplier = multipliers[groups.hostOf(rank)][tag];
+        return multiplier != null && multiplier == rank;
+    }
+
+    private void checkAdded(int source, int chunk) {
+        int tag = chunks.tag(source, chunk);
+        List<Integer> parts = having.stream().mapToObj(group -> multipliers[group][tag]).toList();
+        int end = origin(tag);
+        for (int part : parts) {
+            if (end(part, tag) != end) {
+                throw new PlanException(end, source, chunk, "never gets the sums of rank " + part);
+            }
+        }
+        List<Integer> added = added(end, tag);
+        if (!added.equals(parts)) {
+            throw new PlanException(
+                    end,
+                    source,
+                    chunk,
+                    "the sums of ranks %s are added in this order, expected %s"
+                            .formatted(added, parts));
+        }
+    }
+
+    /** The rank at which the sums of {@code rank} are not handed on any more. */
+    private int end(int rank, int tag) {
+        int end = rank;
+        for (int hop = 0; index.own(end, tag) != null; hop++) {
+            if (hop == plans.size()) {
+                throw new PlanException(rank, index.own(end, tag), "its sums go in a circle");
+            }
+            end = index.own(end, tag).to();
+        }
+        return end;
+    }
+
+    /**
+     * Whose sums a rank's are, in the order in which they are added. What others have added up can
+     * only be the first: sums do not associate.
+     */
+    private List<Integer> added(int rank, int tag) {
+        List<Integer> added = new ArrayList<>();
+        for (int from = 0; from < plans.size(); from++) {
+            Transfer own = index.own(from, tag);
+            if (from == rank && multiplies(rank, tag)) {
+                added.add(rank);
+            } else if (own != null && own.to() == rank) {
+                List<Integer> before = added(from, tag);
+                if (!added.isEmpty() && before.size() > 1) {
+                    throw new PlanException(
+                            rank,
+                            own,
+                            "brings the sums of ranks %s as one, after those of ranks %s"
+                                    .formatted(before, added));
+                }
+                added.addAll(before);
+            }
+        }
+        return added;
+    }
+
+    /** The rank that has whole sums of a chunk first. */
+    private int origin(int tag) {
+        return order == Order.BY_RANK
+                ? end(multipliers[having.nextSetBit(0)][tag], tag)
+                : multipliers[having.length() - 1][tag];
     }
 
     /** {@code before} is the rank whose sums it goes on from; -1 where it starts from zero. */
@@ -235,7 +297,7 @@ record SumsCheck(
 
     private void checkWhole(int source, int chunk) {
         int tag = chunks.tag(source, chunk);
-        int origin = order == Order.BY_RANK ? source : multipliers[having.length() - 1][tag];
+        int origin = origin(tag);
         for (int rank = 0; rank < plans.size(); rank++) {
             Transfer got = index.whole(rank, tag);
             boolean gets = rank != origin && (all || rank == source);

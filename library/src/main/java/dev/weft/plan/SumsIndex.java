@@ -12,11 +12,17 @@ import java.util.List;
  *
  * @param partial per receiver and tag: what brings sums to go on from
  * @param whole per receiver and tag: what brings whole sums
- * @param own per sender and tag: what brings the sums of a rank alone to the chunk's owner
+ * @param own per sender and tag: what brings its sums to a rank that adds them
+ * @param adding per receiver and tag: whether it adds others' sums
  * @param handedOn per sender and tag: whether somebody else continues its sums or adds them
  */
 record SumsIndex(
-        Chunks chunks, Transfer[] partial, Transfer[] whole, Transfer[] own, BitSet handedOn) {
+        Chunks chunks,
+        Transfer[] partial,
+        Transfer[] whole,
+        Transfer[] own,
+        BitSet adding,
+        BitSet handedOn) {
 
     /** Reads the lanes of all plans; {@link PlanException} unless the class's guarantee holds. */
     static SumsIndex of(List<RankPlan> plans) {
@@ -28,6 +34,7 @@ record SumsIndex(
                         new Transfer[count],
                         new Transfer[count],
                         new Transfer[count],
+                        new BitSet(count),
                         new BitSet(count));
         for (RankPlan plan : plans) {
             for (Lane lane : plan.lanes()) {
@@ -47,9 +54,14 @@ record SumsIndex(
         return whole[key(rank, tag)];
     }
 
-    /** What brings the sums of {@code rank} alone to the chunk's owner, or null. */
+    /** What brings the sums of {@code rank} to one that adds them, or null. */
     Transfer own(int rank, int tag) {
         return own[key(rank, tag)];
+    }
+
+    /** Whether a rank adds others' sums of a chunk. */
+    boolean adds(int rank, int tag) {
+        return adding.get(key(rank, tag));
     }
 
     /** Whether {@code rank} sends its sums of a chunk before they are whole. */
@@ -82,6 +94,9 @@ record SumsIndex(
                             .formatted(places[place].from(), transfer.from()));
         }
         places[place] = transfer;
+        if (places == own) {
+            adding.set(key(transfer.to(), transfer.tag()));
+        }
         if (places != whole) {
             handedOn.set(key(transfer.from(), transfer.tag()));
         }
@@ -119,10 +134,6 @@ record SumsIndex(
         if (slot != Reduction.PARTIAL && slot != Reduction.WHOLE && slot != own) {
             return "slot is %d, expected %d, %d or the sender's, %d"
                     .formatted(slot, Reduction.PARTIAL, Reduction.WHOLE, own);
-        }
-        if (slot == own && transfer.to() != transfer.source()) {
-            return "brings a rank's own sums to rank %d, expected the chunk's owner"
-                    .formatted(transfer.to());
         }
         return null;
     }

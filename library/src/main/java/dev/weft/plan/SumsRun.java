@@ -15,10 +15,10 @@ import java.util.List;
  */
 final class SumsRun {
 
-    /** What can happen to a chunk at a rank, or to the sums of a rank at the chunk's owner. */
+    /** What can happen to a chunk at a rank, or to the sums of a rank where they are added. */
     private enum Kind {
         MULTIPLIED,
-        /** Summed over all of K, where the rank itself has done the last of it. */
+        /** All that the rank adds up is added, its own product included. */
         SUMMED,
         PARTIAL_ARRIVED,
         WHOLE_ARRIVED,
@@ -26,14 +26,16 @@ final class SumsRun {
     }
 
     private final List<RankPlan> plans;
-    private final List<Integer> added;
     private final SumsIndex index;
 
     /** Workers: the lanes of all ranks, and after them one per rank that multiplies. */
     private final List<Lane> lanes = new ArrayList<>();
 
-    /** Per rank: the rows that it finishes after all products, in order. */
+    /** Per rank, what it does after all products, in order: rows that it adds, and whole ones. */
     private final List<List<RowBlock>> finished = new ArrayList<>();
+
+    /** Per rank: how many of these it adds. */
+    private final int[] adding;
 
     /** Per worker: how many of its items are done. */
     private final int[] done;
@@ -41,27 +43,30 @@ final class SumsRun {
     /** By kind, rank and tag. */
     private final BitSet happened = new BitSet();
 
+    /** By rank and tag: whether it multiplies the chunk. */
+    private final BitSet multiplies = new BitSet();
+
     private final Waiters waiters;
 
-    private SumsRun(List<RankPlan> plans, List<Integer> added, SumsIndex index) {
+    private SumsRun(List<RankPlan> plans, SumsIndex index) {
         this.plans = plans;
-        this.added = added;
         this.index = index;
+        this.adding = new int[plans.size()];
         for (RankPlan plan : plans) {
             lanes.addAll(plan.lanes());
-            finished.add(finished(plan));
+            adding[plan.rank()] = plan.added().size();
+            List<RowBlock> rows = new ArrayList<>(plan.added());
+            rows.addAll(plan.arrivingWhole());
+            finished.add(rows);
+            plan.consumption().forEach(b -> multiplies.set(index.key(plan.rank(), tag(b))));
         }
         this.done = new int[lanes.size() + plans.size()];
         this.waiters = new Waiters(event(Kind.OWN_ARRIVED, plans.size(), 0), done.length);
     }
 
-    /**
-     * {@link PlanException} names a waiting transfer or block unless everything finishes.
-     *
-     * @param added whose sums an owner adds up; empty where sums come as one
-     */
-    static void run(List<RankPlan> plans, List<Integer> added, SumsIndex index) {
-        SumsRun run = new SumsRun(plans, added, index);
+    /** {@link PlanException} names a waiting transfer or block unless everything finishes. */
+    static void run(List<RankPlan> plans, SumsIndex index) {
+        SumsRun run = new SumsRun(plans, index);
         for (int worker = run.waiters.take(); worker >= 0; worker = run.waiters.take()) {
             if (worker < run.lanes.size()) {
                 run.runLane(worker);
@@ -70,21 +75,6 @@ final class SumsRun {
             }
         }
         run.checkAllFinished();
-    }
-
-    private List<RowBlock> finished(RankPlan plan) {
-        List<RowBlock> blocks = new ArrayList<>();
-        for (int c = 0; !added.isEmpty() && c < plan.chunks().count(plan.rank()); c++) {
-            blocks.add(plan.chunks().block(plan.rank(), c));
-        }
-        for (Lane lane : plan.arrivals()) {
-            for (Transfer transfer : lane.transfers()) {
-                if (transfer.slot() == Reduction.WHOLE) {
-                    blocks.add(plan.chunks().block(transfer.source(), transfer.chunk()));
-                }
-            }
-        }
-        return blocks;
     }
 
     private void runLane(int worker) {
@@ -105,12 +95,11 @@ final class SumsRun {
 
     /** What must have happened to the chunk at the sender. */
     private Kind need(Transfer transfer) {
+        int from = transfer.from();
         if (transfer.slot() != Reduction.WHOLE) {
-            return Kind.MULTIPLIED;
+            return index.adds(from, transfer.tag()) ? Kind.SUMMED : Kind.MULTIPLIED;
         }
-        return index.whole(transfer.from(), transfer.tag()) == null
-                ? Kind.SUMMED
-                : Kind.WHOLE_ARRIVED;
+        return index.whole(from, transfer.tag()) == null ? Kind.SUMMED : Kind.WHOLE_ARRIVED;
     }
 
     private void runProducts(int worker, RankPlan plan) {
@@ -131,13 +120,14 @@ final class SumsRun {
         }
         List<RowBlock> rows = finished.get(rank);
         for (; done[worker] < blocks.size() + rows.size(); done[worker]++) {
-            int tag = tag(rows.get(done[worker] - blocks.size()));
-            int missing = missing(rank, tag);
-            if (missing >= 0) {
-                waiters.await(missing, worker);
+            int number = done[worker] - blocks.size();
+            int tag = tag(rows.get(number));
+            boolean adds = number < adding[rank];
+            int missing = adds ? missing(rank, tag) : event(Kind.WHOLE_ARRIVED, rank, tag);
+            if (missing >= 0 && waits(missing, worker)) {
                 return;
             }
-            if (index.whole(rank, tag) == null) {
+            if (adds) {
                 happens(Kind.SUMMED, rank, tag);
             }
         }
@@ -146,21 +136,21 @@ final class SumsRun {
     private void multiplied(int rank, int tag) {
         happens(Kind.MULTIPLIED, rank, tag);
         // Who sends sums on has no whole ones; who adds up has them only then.
-        if (added.isEmpty() && !index.isHandedOn(rank, tag)) {
+        if (!index.adds(rank, tag) && !index.isHandedOn(rank, tag)) {
             happens(Kind.SUMMED, rank, tag);
         }
     }
 
-    /** What a rank still needs to finish rows, or -1. */
+    /** What a rank still needs to add up a chunk's sums, or -1. */
     private int missing(int rank, int tag) {
-        if (index.whole(rank, tag) != null) {
-            int event = event(Kind.WHOLE_ARRIVED, rank, tag);
-            return happened.get(event) ? -1 : event;
+        int own = event(Kind.MULTIPLIED, rank, tag);
+        if (multiplies.get(index.key(rank, tag)) && !happened.get(own)) {
+            return own;
         }
-        for (int part : added) {
-            Kind kind = part == rank ? Kind.MULTIPLIED : Kind.OWN_ARRIVED;
-            int event = event(kind, part, tag);
-            if (!happened.get(event)) {
+        for (int from = 0; from < plans.size(); from++) {
+            Transfer transfer = index.own(from, tag);
+            int event = event(Kind.OWN_ARRIVED, from, tag);
+            if (transfer != null && transfer.to() == rank && !happened.get(event)) {
                 return event;
             }
         }
@@ -213,7 +203,9 @@ final class SumsRun {
                 throw new PlanException(
                         plan.rank(),
                         rows.get(done[worker] - blocks),
-                        "waits forever for whole sums");
+                        done[worker] < blocks + adding[plan.rank()]
+                                ? "waits forever for sums to add"
+                                : "waits forever for whole sums");
             }
             worker++;
         }
@@ -223,7 +215,7 @@ final class SumsRun {
         String need =
                 switch (need(transfer)) {
                     case MULTIPLIED -> "to be multiplied";
-                    case SUMMED -> "to be summed over all of K";
+                    case SUMMED -> "to be summed";
                     default -> "to arrive whole";
                 };
         return new PlanException(

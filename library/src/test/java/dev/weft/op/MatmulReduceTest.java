@@ -337,7 +337,14 @@ class MatmulReduceTest {
                                             .order(Order.BY_RANK)));
         }
         assertEquals(
-                List.of("auto", "direct", "chain", "hierarchical", "mesh-push", "sequential"),
+                List.of(
+                        "auto",
+                        "direct",
+                        "chain",
+                        "hierarchical",
+                        "ring",
+                        "mesh-push",
+                        "sequential"),
                 Arrays.stream(Reduction.values()).map(Reduction::label).toList());
     }
 

@@ -148,6 +148,42 @@ class SumsCheckTest {
     }
 
     @Test
+    void findsAnotherOrderOfRanks() {
+        refuses(
+                "rank 0, source 0, chunk 0: never gets the sums of rank 1",
+                edited(Reduction.RING, false, 0, 0, without(0)),
+                false);
+        // Rank 2 gets those of rank 0 by themselves, and adds all in rank order.
+        PlanChecker.check(
+                edited(Reduction.RING, false, 0, 0, edit(0, to(2))), Hosts.one(3), INNER, false);
+        Transfer back = transfer(2, 0, 0, 0, Reduction.slotOf(2));
+        List<RankPlan> late = PlanEdits.editLane(plans(Reduction.RING, false), 0, 0, without(0));
+        // Rank 1 passes its sums to rank 2, and that one both to rank 0, which adds them to its
+        // own.
+        late = PlanEdits.editLane(late, 2, 0, set(0, back));
+        refuses(
+                "rank 0, source 0, chunk 0: brings the sums of ranks [1, 2] as one, after those of"
+                        + " ranks [0]",
+                PlanEdits.matchArrivals(late),
+                false);
+        refuses(
+                "rank 0, source 0, chunk 0: its sums go in a circle",
+                edited(Reduction.RING, false, 2, 0, set(0, back)),
+                false);
+        PlanEdits.assertFault(
+                "rank 1, source 0, chunk 0: sends sums that it does not have",
+                () ->
+                        PlanChecker.check(
+                                PlanEdits.editPlan(
+                                        plans(Reduction.MESH_PUSH, false),
+                                        1,
+                                        p -> p.withConsumption(List.of())),
+                                Hosts.one(3),
+                                Shards.of(3, 0, 3),
+                                false));
+    }
+
+    @Test
     void findsWholeSumsFromARankThatHasNone() {
         refuses(
                 "rank 1, source 0, chunk 0: sends whole sums, which are with rank 2",
@@ -277,9 +313,6 @@ class SumsCheckTest {
         refusesTransfer("credit is 1, expected 0", t -> PlanEdits.withCredit(t, 1));
         refusesTransfer(
                 "slot is 4, expected 0, 1 or the sender's, 2", t -> PlanEdits.withSlot(t, 4));
-        refusesTransfer(
-                "brings a rank's own sums to rank 1, expected the chunk's owner",
-                t -> PlanEdits.withSlot(t, Reduction.slotOf(0)));
         refusesTransfer(
                 "is not put by its sender", t -> PlanEdits.withInitiator(t, Initiator.RECEIVER));
     }

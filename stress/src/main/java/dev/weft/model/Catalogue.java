@@ -196,8 +196,11 @@ final class Catalogue {
                 Shards three = Shards.of(1, 1, 1);
                 settings.add(Setting.sums(Reduction.HIERARCHICAL, false, three, hosts, 2, 1, 0, 0));
             }
-            case SUMMED_FIRST ->
-                    settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
+            case SUMMED_FIRST -> {
+                settings.add(Setting.sums(Reduction.MESH_PUSH, true, two, 2, 1, 1));
+                Shards three = Shards.of(1, 1, 1);
+                settings.add(Setting.sums(Reduction.RING, false, three, 2, 0, 1, 0));
+            }
             default -> settings.add(gatherAgainst(mutant));
         }
         return settings;

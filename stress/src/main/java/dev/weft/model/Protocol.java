@@ -55,7 +55,7 @@ final class Protocol {
         if (!setting.anyWorkers()) {
             return 1;
         }
-        return setting.sums() ? SumScripts.items(setting, plan) : plan.consumption().size();
+        return setting.sums() ? SumScripts.items(plan) : plan.consumption().size();
     }
 
     static Model model(Setting setting, Mutant mutant, SignalFaults signals) {

@@ -8,7 +8,6 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
-import dev.weft.plan.Reduction.Order;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -27,41 +26,29 @@ final class SumScripts {
     private final WordTable words;
     private final SumCells cells;
 
-    /** Whose sums an owner adds up, in order; empty where they come as one. */
-    private final List<Integer> added;
-
     SumScripts(Call call) {
         this.call = call;
         this.plan = call.plan();
         this.mutant = call.protocol().mutant();
         this.words = call.protocol().words();
         this.cells = call.protocol().cells();
-        this.added = added(call.protocol().setting());
-    }
-
-    private static List<Integer> added(Setting setting) {
-        boolean byRank = Order.of(setting.plans()) == Order.BY_RANK;
-        return setting.plans().stream()
-                .filter(p -> byRank && !p.consumption().isEmpty())
-                .map(RankPlan::rank)
-                .toList();
     }
 
     /** Blocks to multiply and rows to finish. */
-    static int items(Setting setting, RankPlan plan) {
-        return plan.consumption().size() + whole(plan, added(setting)).size();
+    static int items(RankPlan plan) {
+        return plan.consumption().size() + plan.added().size() + plan.arrivingWhole().size();
     }
 
-    /** Tags of rows to finish after the products: own ones first, then what arrives. */
-    private static List<Integer> whole(RankPlan plan, List<Integer> added) {
-        List<Integer> tags = new ArrayList<>();
-        for (int c = 0; !added.isEmpty() && c < plan.chunks().count(plan.rank()); c++) {
-            tags.add(plan.chunks().tag(plan.rank(), c));
-        }
-        transfers(plan.arrivals())
-                .filter(t -> t.slot() == Reduction.WHOLE)
-                .forEach(t -> tags.add(t.tag()));
-        return tags;
+    /** Whose sums arrive to be added. */
+    private List<Integer> addends(int tag) {
+        return transfers(plan.arrivals())
+                .filter(t -> t.slot() >= Reduction.slotOf(0) && t.tag() == tag)
+                .map(Transfer::from)
+                .toList();
+    }
+
+    private boolean multiplies(int tag) {
+        return plan.consumption().stream().anyMatch(block -> tag(block) == tag);
     }
 
     private static Stream<Transfer> transfers(List<Lane> lanes) {
@@ -108,10 +95,10 @@ final class SumScripts {
 
     private OwnedWord need(Transfer transfer) {
         int tag = transfer.tag();
-        if (transfer.slot() != Reduction.WHOLE) {
+        if (transfer.slot() != Reduction.WHOLE && addends(tag).isEmpty()) {
             return words.sums(Kind.MULTIPLIED, plan.rank(), tag);
         }
-        boolean forwards = arrives(Reduction.WHOLE, tag);
+        boolean forwards = transfer.slot() == Reduction.WHOLE && arrives(Reduction.WHOLE, tag);
         return words.sums(forwards ? Kind.WHOLE : Kind.SUMMED, plan.rank(), tag);
     }
 
@@ -142,7 +129,7 @@ final class SumScripts {
         if (transfer.slot() == Reduction.WHOLE && arrives(Reduction.WHOLE, tag)) {
             return part(Kind.WHOLE, plan.rank(), tag);
         }
-        return transfer.slot() == Reduction.WHOLE && !added.isEmpty() ? summed(tag) : own(tag);
+        return addends(tag).isEmpty() ? own(tag) : summed(tag);
     }
 
     private Part to(Transfer transfer) {
@@ -162,7 +149,7 @@ final class SumScripts {
     /** The same, once all ranks' sums are added there. */
     private Part summed(int tag) {
         Part summed = part(Kind.SUMMED, plan.rank(), tag);
-        return added.contains(plan.rank())
+        return multiplies(tag)
                 ? SumCells.together(List.of(summed, part(Kind.MULTIPLIED, plan.rank(), tag)))
                 : summed;
     }
@@ -170,12 +157,15 @@ final class SumScripts {
     /** Worker {@code worker} takes every {@code step}-th item from its own on. */
     void compute(Script script, int worker, int step) {
         List<RowBlock> blocks = plan.consumption();
-        List<Integer> whole = whole(plan, added);
-        for (int i = worker; i < blocks.size() + whole.size(); i += step) {
-            if (i < blocks.size()) {
+        List<RowBlock> added = plan.added();
+        for (int i = worker; i < items(plan); i += step) {
+            int number = i - blocks.size();
+            if (number < 0) {
                 multiply(script, blocks.get(i), i == blocks.size() - 1);
+            } else if (call.view() != View.COMPUTE_ONLY && number < added.size()) {
+                add(script, tag(added.get(number)));
             } else if (call.view() != View.COMPUTE_ONLY) {
-                finish(script, whole.get(i - blocks.size()));
+                whole(script, tag(plan.arrivingWhole().get(number - added.size())));
             }
         }
     }
@@ -220,13 +210,16 @@ final class SumScripts {
 
     private void raise(Script script, int tag) {
         script.raise(words.sums(Kind.MULTIPLIED, plan.rank(), tag), call.number());
-        boolean goesOn =
-                transfers(plan.lanes())
-                        .anyMatch(t -> t.tag() == tag && t.slot() != Reduction.WHOLE);
-        if (added.isEmpty() && !goesOn) {
-            read(script, own(tag), tag);
+        if (addends(tag).isEmpty()) {
+            if (!isHandedOn(tag)) {
+                read(script, own(tag), tag);
+            }
             script.raise(words.sums(Kind.SUMMED, plan.rank(), tag), call.number());
         }
+    }
+
+    private boolean isHandedOn(int tag) {
+        return transfers(plan.lanes()).anyMatch(t -> t.tag() == tag && t.slot() != Reduction.WHOLE);
     }
 
     /** Rounds rows into the results. */
@@ -236,14 +229,19 @@ final class SumScripts {
         }
     }
 
-    private void finish(Script script, int tag) {
-        if (arrives(Reduction.WHOLE, tag)) {
-            script.await(words.sums(Kind.WHOLE, plan.rank(), tag), call.number());
-            read(script, part(Kind.WHOLE, plan.rank(), tag), tag);
-            return;
-        }
+    private void whole(Script script, int tag) {
+        script.await(words.sums(Kind.WHOLE, plan.rank(), tag), call.number());
+        read(script, part(Kind.WHOLE, plan.rank(), tag), tag);
+    }
+
+    private void add(Script script, int tag) {
         OwnedWord done = words.sums(Kind.SUMMED, plan.rank(), tag);
         List<Part> parts = new ArrayList<>();
+        List<Integer> added = new ArrayList<>(addends(tag));
+        if (multiplies(tag)) {
+            added.add(plan.rank());
+        }
+        added.sort(null);
         for (int rank : added) {
             Kind kind = rank == plan.rank() ? Kind.MULTIPLIED : Kind.OWN;
             script.await(words.sums(kind, rank, tag), call.number());
@@ -257,7 +255,9 @@ final class SumScripts {
             Part to = part(Kind.SUMMED, plan.rank(), tag);
             script.copy("add " + what, "added " + what, SumCells.together(parts), to);
         }
-        read(script, summed(tag), tag);
+        if (!isHandedOn(tag)) {
+            read(script, summed(tag), tag);
+        }
         if (mutant != Mutant.SUMMED_FIRST) {
             script.raise(done, call.number());
         }

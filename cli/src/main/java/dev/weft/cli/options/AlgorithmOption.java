@@ -15,7 +15,7 @@ public final class AlgorithmOption {
             description =
                     "auto, ring, bidirectional-ring, mesh-push, mesh-pull, direct or sequential;"
                             + " where products are summed auto, direct, chain, hierarchical,"
-                            + " mesh-push or sequential (default: ${DEFAULT-VALUE}).")
+                            + " ring, mesh-push or sequential (default: ${DEFAULT-VALUE}).")
     String label = Algorithm.AUTO.label();
 
     /** Where products are summed. */

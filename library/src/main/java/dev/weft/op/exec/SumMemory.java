@@ -24,7 +24,7 @@ import java.util.List;
  * byte 0      4 bytes       start word: the number of the latest call this rank has started
  * byte 256    4 bytes each  flags, one per slot and chunk: the number of the latest call in which
  *                           it arrived; then two more per chunk, which the rank raises for its own
- *                           lanes: multiplied, and summed over all of K
+ *                           lanes: multiplied, and summed
  * page        2 halves      this rank's A, [M, its K]
  * page        2 halves      by slot: fp32 sums, of all rows or of the rank's own
  * </pre>
@@ -58,6 +58,9 @@ public final class SumMemory implements LaneMemory {
     /** By slot and tag: as what a chunk that arrives at this rank is awaited; else null. */
     private final Awaited[][] arriving;
 
+    /** By tag: whether others' sums come to this rank to be added. */
+    private final boolean[] added;
+
     private final Matrix[][] inputs;
     private final Matrix[][] sums;
 
@@ -79,6 +82,7 @@ public final class SumMemory implements LaneMemory {
         this.ofOthers = new boolean[ranks][slots];
         this.arrive = new boolean[ranks][slots];
         this.arriving = new Awaited[slots][chunks.total()];
+        this.added = new boolean[chunks.total()];
         for (RankPlan each : plans) {
             ofOthers[each.rank()][Reduction.PARTIAL] =
                     each.consumption().stream().anyMatch(b -> b.source() != each.rank());
@@ -113,6 +117,7 @@ public final class SumMemory implements LaneMemory {
         arrive[to][transfer.slot()] = true;
         ofOthers[to][transfer.slot()] |= transfer.source() != to;
         if (to == rank) {
+            added[transfer.tag()] |= transfer.slot() >= Reduction.slotOf(0);
             arriving[transfer.slot()][transfer.tag()] =
                     Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk()).within(1);
         }
@@ -198,8 +203,8 @@ public final class SumMemory implements LaneMemory {
         return flagAt(slots, tag);
     }
 
-    /** The flag that tells this rank's lanes that a chunk is summed over all of K. */
-    public long wholeAt(int tag) {
+    /** The flag that tells this rank's lanes that all that it adds to a chunk's sums is added. */
+    public long summedAt(int tag) {
         return flagAt(slots + 1, tag);
     }
 
@@ -242,8 +247,8 @@ public final class SumMemory implements LaneMemory {
         if (forwards(transfer)) {
             return flagAt(Reduction.WHOLE, transfer.tag());
         }
-        return transfer.slot() == Reduction.WHOLE
-                ? wholeAt(transfer.tag())
+        return transfer.slot() == Reduction.WHOLE || added[transfer.tag()]
+                ? summedAt(transfer.tag())
                 : multipliedAt(transfer.tag());
     }
 

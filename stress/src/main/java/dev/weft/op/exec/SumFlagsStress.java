@@ -53,7 +53,7 @@ public class SumFlagsStress {
             r.r1 += sums.get(0, 0) == sum ? 0 : 1;
             sums.set(0, 0, -sum);
             last.raise(last.memory().multipliedAt(0), call);
-            last.raise(last.memory().wholeAt(0), call);
+            last.raise(last.memory().summedAt(0), call);
             r.r1 += first.arrived(Reduction.WHOLE, call).get(0, 0) == -sum ? 0 : 1;
         }
     }
