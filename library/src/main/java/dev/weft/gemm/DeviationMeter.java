@@ -19,10 +19,10 @@ final class DeviationMeter {
     private double worstExpected;
     private long notFinite;
 
-    DeviationMeter(Matrix c, long k) {
+    DeviationMeter(Matrix c, long k, double more) {
         this.c = c;
         this.dtype = c.dtype();
-        this.relative = ErrorBound.relative(k);
+        this.relative = ErrorBound.relative(k) + more;
         this.underflow = ErrorBound.underflow(k);
     }
 

@@ -15,8 +15,14 @@ import java.util.stream.LongStream;
  * work is spread over all cores where the matrices may be read by all threads.
  *
  * @param b [K, N], or [N, K] where {@code transposed}
+ * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
  */
-public record Float64Oracle(Matrix a, Matrix b, boolean transposed) {
+public record Float64Oracle(Matrix a, Matrix b, boolean transposed, double more) {
+
+    /** Without any other losses. */
+    public Float64Oracle(Matrix a, Matrix b, boolean transposed) {
+        this(a, b, transposed, 0);
+    }
 
     public Float64Oracle {
         long k = transposed ? b.cols() : b.rows();
@@ -80,7 +86,7 @@ public record Float64Oracle(Matrix a, Matrix b, boolean transposed) {
                         number -> {
                             Float64Tile tile = tile(number, rows, rowAt);
                             tile.compute(true);
-                            DeviationMeter meter = new DeviationMeter(c, a.cols());
+                            DeviationMeter meter = new DeviationMeter(c, a.cols(), more);
                             tile.forEach(
                                     (index, col, product, magnitude) ->
                                             meter.add(

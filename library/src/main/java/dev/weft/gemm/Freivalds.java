@@ -57,6 +57,7 @@ public final class Freivalds {
     private final Matrix c;
     private final long n;
     private final long seed;
+    private final double more;
     private final LongPredicate wanted;
     private final double[][] signedB;
     private final double deviations;
@@ -68,6 +69,7 @@ public final class Freivalds {
             Matrix c,
             int rounds,
             long seed,
+            double more,
             LongPredicate wanted) {
         this.a = a;
         this.b = b;
@@ -75,6 +77,7 @@ public final class Freivalds {
         this.c = c;
         this.n = c.cols();
         this.seed = seed;
+        this.more = more;
         this.wanted = wanted;
         this.signedB = new double[rounds][Math.toIntExact(a.cols())];
         double checks = (double) rounds * Math.max(1, c.rows());
@@ -84,7 +87,7 @@ public final class Freivalds {
     /** Checks all rows of C. */
     public static Result check(
             Matrix a, Matrix b, boolean transposed, Matrix c, int rounds, long seed) {
-        return check(a, b, transposed, c, rounds, seed, row -> true);
+        return check(a, b, transposed, c, rounds, seed, 0, row -> true);
     }
 
     /**
@@ -93,6 +96,7 @@ public final class Freivalds {
      *
      * @param b [K, N], or [N, K] where {@code transposed}
      * @param rounds independent sign vectors, 1 to 64
+     * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
      * @param wanted says of a row's number whether to check it
      */
     public static Result check(
@@ -102,6 +106,7 @@ public final class Freivalds {
             Matrix c,
             int rounds,
             long seed,
+            double more,
             LongPredicate wanted) {
         long k = transposed ? b.cols() : b.rows();
         long n = transposed ? b.rows() : b.cols();
@@ -118,7 +123,9 @@ public final class Freivalds {
             throw new IllegalArgumentException(
                     "%s rounds: expected 1 to %s".formatted(rounds, Long.SIZE));
         }
-        return n == 0 ? NOTHING : new Freivalds(a, b, transposed, c, rounds, seed, wanted).check();
+        return n == 0
+                ? NOTHING
+                : new Freivalds(a, b, transposed, c, rounds, seed, more, wanted).check();
     }
 
     private Result check() {
@@ -191,7 +198,7 @@ public final class Freivalds {
     }
 
     private double tolerance(double norms, double rounding) {
-        double chain = ErrorBound.relative(a.cols()) * norms;
+        double chain = (ErrorBound.relative(a.cols()) + more) * norms;
         double underflow = ErrorBound.underflow(a.cols()) * Math.sqrt(n);
         double float64 = (n + a.cols()) * EPS64 * Math.sqrt(n) * norms;
         return deviations * (chain + underflow + rounding) + float64;

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Describes a {@link MatmulReduceScatter} or a {@link MatmulAllReduce}. All ranks describe the same
@@ -183,7 +184,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                                 .formatted(i, fabric.worldRank(fabric.rank()), side.text(), k));
             }
         }
-        if (order != null && algorithm != Reduction.AUTO && algorithm.order() != order) {
+        if (order != null && algorithm != Reduction.AUTO && !algorithm.gives(order)) {
             throw new IllegalArgumentException(
                     "algorithm %s in order %s: it sums in order %s"
                             .formatted(
@@ -202,7 +203,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                         .on("all-reduce", all ? 1 : 0)
                         .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType().ordinal())
                         .on("the algorithm's number", algorithm.ordinal())
-                        .on("the order of sums (0 whole, 1 by rank)", wanted.ordinal())
+                        .on(
+                                "the order of sums (0 whole, 1 by rank, 2 by rank in bf16)",
+                                wanted.ordinal())
                         .on("chunk rows", chunkRows())
                         .on("splits per rank", splitsPerRank())
                         .on("the number of Bs", given.size());
@@ -319,7 +322,9 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             return List.of(whole ? Reduction.DIRECT : Reduction.SEQUENTIAL);
         }
         if (!whole) {
-            return List.of(Reduction.MESH_PUSH, Reduction.RING, Reduction.SEQUENTIAL);
+            return Stream.of(Reduction.MESH_PUSH, Reduction.RING, Reduction.SEQUENTIAL)
+                    .filter(each -> each.gives(wanted))
+                    .toList();
         }
         if (fabric.hosts().count() == 1) {
             return List.of(Reduction.DIRECT, Reduction.CHAIN);
@@ -362,6 +367,11 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         return Candidate.of(writer, cut, (int) Math.ceilDiv(rows.maxRows(), chunk(cut)), 1);
     }
 
+    /** The type in which sums travel that are to be added. */
+    private DType wire() {
+        return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+    }
+
     /** Rows of a chunk. */
     private long chunk(Cut cut) {
         return cut.chunkRows() > 0
@@ -392,7 +402,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         Arena arena = Arena.ofShared();
         SumMemory memory = null;
         try {
-            memory = new SumMemory(fabric, plans, inner, aType());
+            memory = new SumMemory(fabric, plans, inner, aType(), wire());
             RankSums shared =
                     new RankSums(
                             plans.get(fabric.rank()),

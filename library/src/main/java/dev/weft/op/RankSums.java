@@ -184,6 +184,11 @@ final class RankSums {
         return all ? 0 : plan.chunks().shards().firstRow(plan.rank());
     }
 
+    /** Whether this rank sends a chunk's sums before they are whole. */
+    boolean sends(int tag) {
+        return sent[tag];
+    }
+
     /** Whether this rank makes a chunk's sums whole and wants its rows. */
     boolean finishes(RowBlock block, int tag) {
         return !sent[tag] && (all || block.source() == plan.rank());

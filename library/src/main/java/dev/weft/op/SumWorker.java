@@ -13,6 +13,7 @@ import dev.weft.op.exec.Worker;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.Reduction;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -37,6 +38,10 @@ final class SumWorker extends Worker {
     private final Gemm gemm;
     private final Scratch scratch;
     private final RowAdder adder = new RowAdder();
+
+    /** Null where sums travel in fp32. */
+    private final WireRows wire;
+
     private final PreparedEpilogue.Scratch epilogue;
     private final Awaited[] starts;
 
@@ -56,6 +61,10 @@ final class SumWorker extends Worker {
                 deepest = Math.max(deepest, side.k());
             }
         }
+        this.wire =
+                memory.wire() == DType.FP32
+                        ? null
+                        : new WireRows(memory.wire(), plan.chunks().cols());
         this.scratch = gemm.scratch(deepest, widest, arena);
         this.starts = new Awaited[plan.ranks()];
         for (int r = 0; r < starts.length; r++) {
@@ -138,6 +147,14 @@ final class SumWorker extends Worker {
     }
 
     private void multiplied(RowBlock block) {
+        if (wire != null && shared.state.view != View.COMM_ONLY) {
+            boolean sent = shared.sends(plan.chunks().tag(block.source(), block.firstChunk()));
+            Matrix sums = memory.sums(Reduction.PARTIAL, shared.state.call);
+            long first = firstRow(block) - memory.firstRow(Reduction.PARTIAL);
+            for (long row = first; row < first + block.rows(); row++) {
+                wire.round(sums, row, sent);
+            }
+        }
         boolean productFirst = plan.pacing().gatherFirst();
         if (!productFirst) {
             raise(block, plan.chunks().tag(block.source(), block.firstChunk()));
@@ -241,7 +258,11 @@ final class SumWorker extends Worker {
         }
         long start = System.nanoTime();
         for (long row = firstRow(block); row < firstRow(block) + block.rows(); row++) {
-            addRow(row, shared.added[tag]);
+            if (wire == null) {
+                addRow(row, shared.added[tag]);
+            } else {
+                addWireRow(row, shared.added[tag]);
+            }
         }
         log.add(
                 Timeline.Kind.COMPUTE,
@@ -272,6 +293,16 @@ final class SumWorker extends Worker {
                     last ? ownAt : at,
                     own.cols());
         }
+    }
+
+    /** As {@link #addRow}, of rows that have travelled in another type. */
+    private void addWireRow(long row, int[] added) {
+        for (int i = 0; i < added.length; i++) {
+            long at = row - memory.firstRow(slotOf(added[i]));
+            wire.add(part(added[i]), at, i == 0);
+        }
+        Matrix own = memory.sums(Reduction.PARTIAL, shared.state.call);
+        wire.store(own, row - memory.firstRow(Reduction.PARTIAL));
     }
 
     private int slotOf(int rank) {

@@ -48,7 +48,13 @@ public enum Reduction {
         /** As on one rank, over all of K. */
         WHOLE,
         /** Over each rank's K from zero, then over the ranks. */
-        BY_RANK;
+        BY_RANK,
+        /**
+         * As {@link #BY_RANK}, but each rank's sums are rounded to bf16 before they are added, so
+         * that half the bytes travel. Sums are still added in fp32. What the roundings may lose is
+         * 2^-8 of {@code |A| x |B|}, for any number of ranks.
+         */
+        BY_RANK_BF16;
 
         /**
          * The order in which plans that sum do so. Sums that ranks have made apart are added by
@@ -89,6 +95,13 @@ public enum Reduction {
 
     public Order order() {
         return order;
+    }
+
+    /** Whether it sums in that order. */
+    public boolean gives(Order wanted) {
+        // A ring would round sums again at every rank.
+        return wanted == order
+                || wanted == Order.BY_RANK_BF16 && (this == MESH_PUSH || this == SEQUENTIAL);
     }
 
     public String label() {

@@ -95,8 +95,10 @@ class FreivaldsTest {
                 Freivalds.Result result = Freivalds.check(a, b, false, c, ROUNDS, 1);
                 assertFalse(result.accepted());
                 assertEquals(2, result.worstRow());
-                assertTrue(Freivalds.check(a, b, false, c, ROUNDS, 1, row -> row != 2).accepted());
-                assertFalse(Freivalds.check(a, b, false, c, ROUNDS, 1, row -> row == 2).accepted());
+                assertTrue(
+                        Freivalds.check(a, b, false, c, ROUNDS, 1, 0, row -> row != 2).accepted());
+                assertFalse(
+                        Freivalds.check(a, b, false, c, ROUNDS, 1, 0, row -> row == 2).accepted());
             }
         }
     }

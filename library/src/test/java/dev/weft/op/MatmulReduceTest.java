@@ -71,15 +71,33 @@ class MatmulReduceTest {
                 Case problem = Case.random(random, ranks, reduction == Reduction.DIRECT);
                 long chunkRows = 1 + random.nextInt(80);
                 for (boolean all : new boolean[] {false, true}) {
-                    check(problem, reduction, all, chunkRows, 1 + i % 3);
+                    check(problem, reduction, reduction.order(), all, chunkRows, 1 + i % 3);
                 }
+            }
+        }
+    }
+
+    /** Auto too, which tries those that give the order. */
+    @ParameterizedTest
+    @EnumSource(names = {"AUTO", "MESH_PUSH", "SEQUENTIAL"})
+    void partsInBf16AreRoundedOnce(Reduction reduction) {
+        Random random = new Random(16 + reduction.ordinal());
+        for (int ranks = 1; ranks <= 4; ranks++) {
+            Case problem = Case.random(random, ranks, false);
+            for (boolean all : new boolean[] {false, true}) {
+                check(problem, reduction, Order.BY_RANK_BF16, all, 20, 2);
             }
         }
     }
 
     /** Calls with new A each, so that halves are used again; every rank compares. */
     private static void check(
-            Case problem, Reduction reduction, boolean all, long chunkRows, int workers) {
+            Case problem,
+            Reduction reduction,
+            Order order,
+            boolean all,
+            long chunkRows,
+            int workers) {
         long m = problem.rows().totalRows();
         long k = problem.inner().totalRows();
         try (Arena arena = Arena.ofShared();
@@ -104,6 +122,7 @@ class MatmulReduceTest {
                         builder.a(problem.rows(), inner, problem.type())
                                 .output(problem.out())
                                 .algorithm(reduction)
+                                .order(order)
                                 // The expected sums are this engine's.
                                 .engine("portable")
                                 .computeWorkers(workers);
@@ -117,8 +136,7 @@ class MatmulReduceTest {
                             for (Matrix whole : a) {
                                 Result<Matrix> result = operator.call(whole.block(0, m, from, own));
                                 for (int i = 0; i < b.length; i++) {
-                                    Matrix expected =
-                                            expected(arena, problem, reduction, whole, b[i]);
+                                    Matrix expected = expected(arena, problem, order, whole, b[i]);
                                     Matrix rows =
                                             all
                                                     ? expected
@@ -150,10 +168,9 @@ class MatmulReduceTest {
     }
 
     /** By the definition of the order, with products of one rank. */
-    private static Matrix expected(
-            Arena arena, Case problem, Reduction reduction, Matrix a, Matrix b) {
+    private static Matrix expected(Arena arena, Case problem, Order order, Matrix a, Matrix b) {
         Matrix sums = null;
-        if (reduction.order() == Order.WHOLE) {
+        if (order == Order.WHOLE) {
             sums = product(arena, a, b);
         } else {
             Shards inner = problem.inner();
@@ -164,6 +181,9 @@ class MatmulReduceTest {
                                     arena,
                                     a.block(0, a.rows(), inner.firstRow(r), inner.rows(r)),
                                     b.rows(inner.firstRow(r), inner.rows(r)));
+                    if (order == Order.BY_RANK_BF16) {
+                        round(part);
+                    }
                     sums = sums == null ? part : sum(sums, part);
                 }
             }
@@ -176,6 +196,14 @@ class MatmulReduceTest {
             }
         }
         return rounded;
+    }
+
+    private static void round(Matrix part) {
+        for (long row = 0; row < part.rows(); row++) {
+            for (long col = 0; col < part.cols(); col++) {
+                part.set(row, col, DType.BF16.round(part.get(row, col)));
+            }
+        }
     }
 
     private static Matrix sum(Matrix sums, Matrix part) {

@@ -9,6 +9,7 @@ import dev.weft.text.SafeText;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 
@@ -28,8 +29,6 @@ record OutputStamp(String type, String ranks, String made) {
 
     /** The outputs are not products as they are. */
     private static final String EPILOGUE = "epilogue";
-
-    private static final String BY_RANK = "-" + Order.BY_RANK.label();
 
     /** Of a run that lasts. */
     static void writeUnfinished(Path folder, ProblemSpec spec, Set<String> names)
@@ -55,7 +54,7 @@ record OutputStamp(String type, String ranks, String made) {
         if (finished) {
             made = EPILOGUE;
         } else if (spec.sums() != null && !made.equals(ProblemSpec.FILES)) {
-            made = spec.op() + (order == Order.BY_RANK ? BY_RANK : "");
+            made = spec.op() + suffix(order);
         }
         write(folder, "", spec, ranks, made, names);
     }
@@ -100,12 +99,20 @@ record OutputStamp(String type, String ranks, String made) {
 
     /** As {@code --op} calls it. */
     String op() {
-        String op = made.endsWith(BY_RANK) ? made.replace(BY_RANK, "") : made;
+        String suffix = suffix(order());
+        String op = made.substring(0, made.length() - suffix.length());
         return List.of(ProblemSpec.SCATTER, ProblemSpec.ALL).contains(op) ? op : ProblemSpec.GATHER;
     }
 
     Order order() {
-        return made.endsWith(BY_RANK) ? Order.BY_RANK : Order.WHOLE;
+        return Arrays.stream(Order.values())
+                .filter(order -> order != Order.WHOLE && made.endsWith(suffix(order)))
+                .findFirst()
+                .orElse(Order.WHOLE);
+    }
+
+    private static String suffix(Order order) {
+        return order == Order.WHOLE ? "" : "-" + order.label();
     }
 
     DType type(Path folder) {

@@ -58,7 +58,8 @@ public final class ExecutionOptions {
             paramLabel = "NAME",
             description =
                     "Where products are summed: whole, as one rank would over all of K, or by-rank,"
-                            + " each rank's part from zero and then the parts in rank order"
+                            + " each rank's part from zero and then the parts in rank order, or"
+                            + " by-rank-bf16, which rounds the parts to bf16 (half the bytes)"
                             + " (default: that of --algorithm, whole for auto).")
     String order;
 
@@ -236,7 +237,7 @@ public final class ExecutionOptions {
                         .filter(one -> one.label().equals(label))
                         .findFirst()
                         .orElseThrow();
-        if (reduction != Reduction.AUTO && reduction.order() != sums) {
+        if (reduction != Reduction.AUTO && !reduction.gives(sums)) {
             throw new UsageException(
                     "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"
                             + " auto",

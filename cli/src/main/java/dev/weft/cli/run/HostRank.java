@@ -54,7 +54,12 @@ record HostRank(
     public Operator<Matrix> prepareSequential() {
         return problem.sums() == null
                 ? builder(Algorithm.SEQUENTIAL, false).prepare()
-                : summing(Reduction.SEQUENTIAL, Reduction.Order.BY_RANK);
+                : summing(Reduction.SEQUENTIAL, sequentialOrder());
+    }
+
+    private Reduction.Order sequentialOrder() {
+        Reduction.Order order = execution.summing().order();
+        return order == Reduction.Order.WHOLE ? Reduction.Order.BY_RANK : order;
     }
 
     private Operator<Matrix> summing(Reduction reduction, Reduction.Order order) {

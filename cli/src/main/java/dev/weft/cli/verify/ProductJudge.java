@@ -47,7 +47,14 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
      * @param a all rows of one group
      */
     public Judgement judge(Matrix a, Matrix b, Matrix c) {
-        Float64Oracle oracle = new Float64Oracle(a, b, transposeB);
+        return judge(a, b, c, 0);
+    }
+
+    /**
+     * @param more the share of {@code |A| x |B|} that may be lost in other ways than by fp32 sums
+     */
+    public Judgement judge(Matrix a, Matrix b, Matrix c, double more) {
+        Float64Oracle oracle = new Float64Oracle(a, b, transposeB, more);
         if ((double) c.rows() * a.cols() * c.cols() <= MAX_FULL_CHECK_STEPS) {
             return new Judgement(oracle.check(c), c.rows(), true);
         }
@@ -66,6 +73,7 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                                 c,
                                 FREIVALDS_ROUNDS,
                                 seed,
+                                more,
                                 row -> Arrays.binarySearch(notFinite, row) < 0)
                         .accepted();
         return new Judgement(oracle.check(c, rows), rows.length, accepted);
@@ -96,8 +104,19 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
                 random.longs(SAMPLED_ROWS, 0, rows));
     }
 
-    /** The sum of a product of all rows for each part of K that is not empty, in their order. */
-    public Matrix byParts(Gemm gemm, Matrix a, Matrix b, Shards inner, DType outType, Arena arena) {
+    /**
+     * The sum of a product of all rows for each part of K that is not empty, in their order.
+     *
+     * @param partType to which these products are rounded before they are added
+     */
+    public Matrix byParts(
+            Gemm gemm,
+            Matrix a,
+            Matrix b,
+            Shards inner,
+            DType partType,
+            DType outType,
+            Arena arena) {
         long n = transposeB ? b.rows() : b.cols();
         Matrix sums = null;
         for (int part = 0; part < inner.ranks(); part++) {
@@ -109,10 +128,11 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
             Matrix columns = a.block(0, a.rows(), first, count);
             Matrix rows = transposeB ? b.block(0, n, first, count) : b.rows(first, count);
             Matrix product = unfused(gemm, columns, rows, DType.FP32, arena);
-            if (sums != null) {
-                add(sums, product);
+            if (sums == null) {
+                sums = Matrix.allocate(arena, DType.FP32, a.rows(), n);
+                add(sums, product, partType, true);
             } else {
-                sums = product;
+                add(sums, product, partType, false);
             }
         }
         Matrix rounded = Matrix.allocate(arena, outType, a.rows(), n);
@@ -124,10 +144,11 @@ public record ProductJudge(Shards shards, boolean transposeB, long seed) {
         return rounded;
     }
 
-    private static void add(Matrix sums, Matrix addend) {
+    private static void add(Matrix sums, Matrix addend, DType type, boolean first) {
         for (long row = 0; row < sums.rows(); row++) {
             for (long col = 0; col < sums.cols(); col++) {
-                sums.set(row, col, sums.get(row, col) + addend.get(row, col));
+                float value = type.round(addend.get(row, col));
+                sums.set(row, col, first ? value : sums.get(row, col) + value);
             }
         }
     }

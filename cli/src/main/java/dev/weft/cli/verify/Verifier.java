@@ -191,7 +191,17 @@ public final class Verifier {
         DType type = epilogue == null ? problem.outType() : DType.FP32;
         return order == Order.WHOLE
                 ? judge.unfused(unfused, a, b, type, arena)
-                : judge.byParts(unfused, a, b, problem.inner(rank), type, arena);
+                : judge.byParts(unfused, a, b, problem.inner(rank), partType(), type, arena);
+    }
+
+    /** To which each rank's sums are rounded before they are added. */
+    private DType partType() {
+        return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
+    }
+
+    /** Half a unit of each rank's sums, which together are at most |A| x |B|. */
+    private double lostByParts() {
+        return order == Order.BY_RANK_BF16 ? DType.BF16.epsilon() / 2 : 0;
     }
 
     private void compare(Matrix a, Matrix b, Matrix reference, int rank) {
@@ -240,7 +250,7 @@ public final class Verifier {
      * @param firstRow that C begins with
      */
     private void judge(Matrix a, Matrix b, Matrix c, boolean bitwise, int rank, long firstRow) {
-        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c);
+        Judgement judged = new ProductJudge(problem, rank).judge(a, b, c, lostByParts());
         found =
                 found.and(
                         new Verification(
@@ -282,10 +292,12 @@ public final class Verifier {
     }
 
     /**
-     * The user's own files have no golden, nor have results of an epilogue; one of an earlier run
-     * may lie in the folder.
+     * The user's own files have no golden, nor have results of an epilogue, and the seed's rule
+     * knows nothing of parts in bf16; one of an earlier run may lie in the folder.
      */
     private boolean goldenBelongsHere() {
-        return !problem.data().equals(ProblemSpec.FILES) && epilogue == null;
+        return !problem.data().equals(ProblemSpec.FILES)
+                && epilogue == null
+                && order != Order.BY_RANK_BF16;
     }
 }

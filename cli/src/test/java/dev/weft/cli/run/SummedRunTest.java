@@ -56,6 +56,7 @@ class SummedRunTest {
                 "--op matmul-allreduce -n 4 --gm 33 --k-parts 4,0,7,1 --gn 5 --algorithm mesh-push"
                         + " --out-dtype fp16 --engine scalar",
                 "--op matmul-allreduce -n 4 --groups 2 --gm 33 --k-parts 4,7 --gn 5 --order by-rank",
+                "--op matmul-allreduce -n 3 --gm 33 --k-parts 4,0,7 --gn 50 --order by-rank-bf16",
                 "--op matmul-reduce-scatter -n 5 --replica-groups 3,1/0,4 --gm 33 --k-parts 4,7"
                         + " --gn 5 --algorithm chain",
                 "--op matmul-reduce-scatter -n 5 --replica-groups 3,1/0,4,2 --gm 33 --gk 7 --gn 5",
@@ -209,6 +210,7 @@ class SummedRunTest {
                 "--algorithm tree | --algorithm with --op matmul-allreduce: unknown algorithm",
                 "--algorithm bidirectional-ring | expected ring, which adds them in rank order",
                 "--algorithm mesh-push --order whole | it sums in order by-rank",
+                "--algorithm ring --order by-rank-bf16 | it sums in order by-rank, expected",
                 "--order random | --order 'random': expected one of whole, by-rank",
                 "--k-parts 1,2,3 | --k-parts [1, 2, 3]: expected 2 numbers",
                 "--k-parts 1,2 --gk 4 | --k-parts [1, 2] are 3 columns, --gk says 4",

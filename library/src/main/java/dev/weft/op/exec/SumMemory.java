@@ -26,7 +26,8 @@ import java.util.List;
  *                           it arrived; then two more per chunk, which the rank raises for its own
  *                           lanes: multiplied, and summed
  * page        2 halves      this rank's A, [M, its K]
- * page        2 halves      by slot: fp32 sums, of all rows or of the rank's own
+ * page        2 halves      by slot: sums, of all rows or of the rank's own; fp32, or those to add
+ *                           in the type in which they travel
  * </pre>
  *
  * The first slot has what the rank multiplies itself: sums that arrive there are gone on from in
@@ -48,7 +49,7 @@ public final class SumMemory implements LaneMemory {
     private final Shards inner;
     private final DType aType;
     private final int slots;
-    private final long pitchBytes;
+    private final DType wire;
 
     /** By rank and slot: whether it has rows of others, and whether any arrive. */
     private final boolean[][] ofOthers;
@@ -69,8 +70,10 @@ public final class SumMemory implements LaneMemory {
      *
      * @param plans of all ranks
      * @param inner how K is spread over the ranks
+     * @param wire type of sums that are sent to be added
      */
-    public SumMemory(Transport fabric, List<RankPlan> plans, Shards inner, DType aType) {
+    public SumMemory(
+            Transport fabric, List<RankPlan> plans, Shards inner, DType aType, DType wire) {
         RankPlan plan = plans.get(fabric.rank());
         this.rank = fabric.rank();
         this.chunks = plan.chunks();
@@ -78,7 +81,7 @@ public final class SumMemory implements LaneMemory {
         this.aType = aType;
         int ranks = plans.size();
         this.slots = Reduction.slotOf(ranks);
-        this.pitchBytes = chunks.cols() * Float.BYTES;
+        this.wire = wire;
         this.ofOthers = new boolean[ranks][slots];
         this.arrive = new boolean[ranks][slots];
         this.arriving = new Awaited[slots][chunks.total()];
@@ -105,9 +108,10 @@ public final class SumMemory implements LaneMemory {
             for (int slot = 0; slot < slots; slot++) {
                 long count = slotRows(rank, slot);
                 MemorySegment data =
-                        region.part(rank).asSlice(slotAt(rank, half, slot), count * pitchBytes);
+                        region.part(rank)
+                                .asSlice(slotAt(rank, half, slot), count * pitchBytes(slot));
                 sums[half][slot] =
-                        new Matrix(data, DType.FP32, count, chunks.cols(), chunks.cols());
+                        new Matrix(data, type(slot), count, chunks.cols(), chunks.cols());
             }
         }
     }
@@ -121,6 +125,20 @@ public final class SumMemory implements LaneMemory {
             arriving[transfer.slot()][transfer.tag()] =
                     Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk()).within(1);
         }
+    }
+
+    /** Of the sums in a slot. */
+    private DType type(int slot) {
+        return slot < Reduction.slotOf(0) ? DType.FP32 : wire;
+    }
+
+    /** The type of sums that are sent to be added: each row begins where its fp32 sums did. */
+    public DType wire() {
+        return wire;
+    }
+
+    private long pitchBytes(int slot) {
+        return chunks.cols() * type(slot).bytes();
     }
 
     private long rows() {
@@ -149,7 +167,7 @@ public final class SumMemory implements LaneMemory {
         long at = inputAt(of, OperatorMemory.HALVES);
         for (int h = 0; h <= half; h++) {
             for (int s = 0; s < (h == half ? slot : slots); s++) {
-                at += toPage(Math.multiplyExact(slotRows(of, s), pitchBytes));
+                at += toPage(Math.multiplyExact(slotRows(of, s), pitchBytes(s)));
             }
         }
         return at;
@@ -210,7 +228,7 @@ public final class SumMemory implements LaneMemory {
 
     private long chunkAt(int of, int half, int slot, Chunk chunk) {
         long row = chunks.shards().firstRow(chunk.source()) + chunk.firstRow();
-        return slotAt(of, half, slot) + (row - firstRow(of, slot)) * pitchBytes;
+        return slotAt(of, half, slot) + (row - firstRow(of, slot)) * pitchBytes(slot);
     }
 
     /** Whether whole sums are handed on that came from another rank. */
@@ -225,12 +243,12 @@ public final class SumMemory implements LaneMemory {
                 region,
                 transfer.from(),
                 chunkAt(transfer.from(), half, fromSlot, chunk),
-                pitchBytes,
+                pitchBytes(fromSlot),
                 transfer.to(),
                 chunkAt(transfer.to(), half, transfer.slot(), chunk),
-                pitchBytes,
+                pitchBytes(transfer.slot()),
                 chunk.rows(),
-                pitchBytes,
+                pitchBytes(transfer.slot()),
                 flagAt(transfer.slot(), transfer.tag()),
                 counterAt);
     }

@@ -74,7 +74,7 @@ public class SumFlagsStress {
             Chunks chunks = Chunks.byRows(Shards.of(1, 0), 1, 1, 1);
             List<RankPlan> plans = Reduction.CHAIN.plans(chunks, inner, true);
             RankPlan plan = plans.get(fabric.rank());
-            SumMemory memory = new SumMemory(fabric, plans, inner, DType.FP32);
+            SumMemory memory = new SumMemory(fabric, plans, inner, DType.FP32, DType.FP32);
             CallState state = new CallState(1);
             Releases none = new Releases(plan, fabric, null, 1);
             LaneWorker lane =
