@@ -71,8 +71,8 @@ public record FailureReport(
     /**
      * What had arrived of one rank's rows in the call.
      *
-     * @param arrived the number of chunks that had arrived
-     * @param of the number of chunks of the shard
+     * @param arrived the number of chunks that had arrived; of sums, those of which all had
+     * @param of the number of chunks that were to arrive
      * @param last the highest chunk that had arrived, or -1
      * @param missing the lowest chunk that had not, or -1
      */
@@ -107,18 +107,27 @@ public record FailureReport(
         }
     }
 
-    /** Chunks {@code first} to {@code last} of {@code source}, moved between two ranks. */
-    public record Run(int from, int to, int source, int first, int last) {
+    /**
+     * Chunks {@code first} to {@code last} of {@code source}, moved between two ranks.
+     *
+     * @param what was moved, in the words of whoever waits for it: {@code chunk}, or which sums
+     */
+    public record Run(String what, int from, int to, int source, int first, int last) {
 
-        /** Whether chunk {@code chunk} of {@code ofSource} to {@code toRank} is one of them. */
-        public boolean covers(int toRank, int ofSource, int chunk) {
-            return to == toRank && source == ofSource && chunk >= first && chunk <= last;
+        /** Whether it has what rank {@code toRank} waits for. */
+        public boolean covers(int toRank, Wait wait) {
+            return to == toRank
+                    && what.equals(wait.what())
+                    && source == wait.source()
+                    && wait.chunk() >= first
+                    && wait.chunk() <= last;
         }
 
         @Override
         public String toString() {
-            return "chunk %s of rank %s%s to rank %s"
+            return "%s %s of rank %s%s to rank %s"
                     .formatted(
+                            what,
                             first == last ? first : first + " to " + last,
                             source,
                             from == source ? "" : " from rank " + from,

@@ -40,7 +40,6 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
 
     private final Transport fabric;
     private final List<RightHandSide> sides = new ArrayList<>();
-    private Gemm gemm;
     private boolean pinned;
     private int columnParts = COLUMN_PARTS;
 
@@ -67,14 +66,7 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         if (!Gemms.NAMES.contains(name)) {
             throw Gemms.unknown(name);
         }
-        this.gemm = null;
         return super.engine(name);
-    }
-
-    /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
-    AllGatherMatmulBuilder engine(Gemm engine) {
-        this.gemm = engine;
-        return this;
     }
 
     /** Cuts the columns of every product into so many parts, which workers take one by one. */
@@ -152,8 +144,8 @@ public final class AllGatherMatmulBuilder extends OperatorBuilder<Matrix, AllGat
         DType aType = wanted.aType();
         // One engine for all right-hand sides: it must take the type of each.
         DType bType = otherType();
-        Gemm own = gemm == null ? Gemms.byName(name, aType, bType) : gemm;
-        return agreedEngine(fabric, own, gemm == null && name.equals("auto"));
+        Gemm own = gemm() == null ? Gemms.byName(name, aType, bType) : gemm();
+        return agreedEngine(fabric, own, gemm() == null && name.equals("auto"));
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.weft.op;
 
+import dev.weft.gemm.Gemm;
 import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
@@ -19,6 +20,7 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
     private DType aType;
     private DType outType;
     private String engine;
+    private Gemm gemm;
     private long chunkRows;
     private int splitsPerRank;
     private int computeWorkers;
@@ -96,7 +98,19 @@ public abstract class MatmulBuilder<M, B extends MatmulBuilder<M, B>> {
      */
     public B engine(String name) {
         this.engine = name;
+        this.gemm = null;
         return self();
+    }
+
+    /** As {@link #engine(String)}, for engines that have no name, as those of tests. */
+    final B engine(Gemm nameless) {
+        this.gemm = nameless;
+        return self();
+    }
+
+    /** An engine without a name that was given, or null. */
+    final Gemm gemm() {
+        return gemm;
     }
 
     /** Chunks of this many rows, instead of Weft's own choice. */

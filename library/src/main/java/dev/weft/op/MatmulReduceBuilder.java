@@ -230,8 +230,8 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
      */
     private Gemm agreedEngine(Order wanted) {
         String name = engine() == null ? "auto" : engine();
-        boolean free = name.equals("auto");
-        Gemm own = Gemms.byName(name, aType(), otherType());
+        boolean free = gemm() == null && name.equals("auto");
+        Gemm own = gemm() == null ? Gemms.byName(name, aType(), otherType()) : gemm();
         if (wanted == Order.WHOLE && !fits(own.sumQuantum())) {
             if (!free) {
                 throw new IllegalArgumentException(

@@ -135,7 +135,12 @@ final class RankSums {
         this.multiplied = new Awaited[plan.chunks().total()];
         for (RowBlock block : order) {
             multiplied[plan.chunks().tag(block.source(), block.firstChunk())] =
-                    Awaited.chunk(plan.rank(), block.source(), block.firstChunk()).within(1);
+                    new Awaited(
+                            Awaited.OWN_THREAD,
+                            plan.rank(),
+                            block.source(),
+                            block.firstChunk(),
+                            1);
         }
         this.added = new int[plan.chunks().total()][];
         Arrays.setAll(added, this::added);

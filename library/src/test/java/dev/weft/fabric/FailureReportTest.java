@@ -28,10 +28,10 @@ class FailureReportTest {
                                     "lane-1",
                                     3,
                                     9,
-                                    new FailureReport.Run(3, 0, 3, 1, 1),
+                                    new FailureReport.Run("chunk", 3, 0, 3, 1, 1),
                                     List.of(
-                                            new FailureReport.Run(3, 0, 3, 0, 1),
-                                            new FailureReport.Run(3, 1, 2, 8, 8)))),
+                                            new FailureReport.Run("chunk", 3, 0, 3, 0, 1),
+                                            new FailureReport.Run("chunk", 3, 1, 2, 8, 8)))),
                     List.of(
                             new FailureReport.Peer(0, FailureReport.State.DEAD, 20, 3000, -1),
                             new FailureReport.Peer(1, FailureReport.State.PRESENT, -1, -1, 250)));

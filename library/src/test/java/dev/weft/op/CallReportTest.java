@@ -12,18 +12,20 @@ import dev.weft.fabric.transport.ChunkMover;
 import dev.weft.fabric.transport.Move;
 import dev.weft.fabric.transport.Ranks;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.plan.Algorithm;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.IntConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What every rank's error tells when one chunk, or one start, never comes or comes wrong. */
@@ -89,18 +91,14 @@ class CallReportTest {
     }
 
     /** The errors of all ranks, by rank, once rank 1 has run into the fault. */
-    private FabricException[] run(Algorithm algorithm, Fault fault) {
+    private FabricException[] run(OperatorKind kind, String algorithm, Fault fault) {
         return ends(
                 fabric -> {
                     Transport own = fabric.rank() == SENDER ? faulty(fabric, fault) : fabric;
-                    try (AllGatherMatmul op =
-                            problem.on(own)
-                                    .algorithm(algorithm)
-                                    .chunkRows(4)
-                                    .commWorkers(1)
-                                    .prepare()) {
+                    try (Operator<Matrix> op =
+                            kind.on(own, problem, algorithm).chunkRows(4).prepare()) {
                         for (int call = 0; call < 5; call++) {
-                            op.call(problem.shard(fabric.rank()));
+                            op.call(kind.input(problem, fabric.rank()));
                         }
                     }
                 });
@@ -125,11 +123,11 @@ class CallReportTest {
         return ends;
     }
 
-    /** Ring and mesh push put: the sender says it sent what its peer says never came. */
+    /** These put: the sender says it sent what its peer says never came. */
     @ParameterizedTest
-    @EnumSource(names = {"RING", "MESH_PUSH"})
-    void aDroppedChunkIsSeenFromBothEnds(Algorithm algorithm) {
-        FabricException[] ends = run(algorithm, Fault.DROP);
+    @CsvSource({"GATHER, ring", "GATHER, mesh-push", "SCATTER, mesh-push", "ALL, chain"})
+    void aDroppedChunkIsSeenFromBothEnds(OperatorKind kind, String algorithm) {
+        FabricException[] ends = run(kind, algorithm, Fault.DROP);
         boolean lost = false;
         FailureReport sender = ends[SENDER].report().orElseThrow();
         for (int r = 0; r < RANKS; r++) {
@@ -153,12 +151,12 @@ class CallReportTest {
         return sender.call() > wait.number()
                 || sender.sent().stream()
                         .flatMap(lane -> lane.runs().stream())
-                        .anyMatch(run -> run.covers(to, wait.source(), wait.chunk()));
+                        .anyMatch(run -> run.covers(to, wait));
     }
 
     @Test
     void whatCameAndWhatIsMissingIsCounted() {
-        FabricException[] ends = run(Algorithm.RING, Fault.DROP);
+        FabricException[] ends = run(OperatorKind.GATHER, "ring", Fault.DROP);
         // The ring goes from rank 1 to rank 2; its third transfer is chunk 2 of its own 4.
         FailureReport receiver = ends[2].report().orElseThrow();
         FailureReport.Received from =
@@ -181,10 +179,30 @@ class CallReportTest {
                 receiver.table());
     }
 
+    /** Of sums only what was to come counts: here own rows, from both other ranks. */
+    @Test
+    void whatCameOfSumsAndWhatIsMissingIsCounted() {
+        FabricException[] ends = run(OperatorKind.SCATTER, "mesh-push", Fault.DROP);
+        // Rank 1 sends to rank 2 and rank 0 in turn: its third transfer is chunk 1 of rank 2.
+        FailureReport receiver = ends[2].report().orElseThrow();
+        assertEquals(
+                List.of(new FailureReport.Received(2, 1, 2, 0, 1)),
+                receiver.received(),
+                receiver.table());
+        assertTrue(
+                receiver.waits().stream()
+                        .anyMatch(
+                                wait ->
+                                        wait.what().equals(Awaited.PEER_SUMS)
+                                                && wait.from() == SENDER
+                                                && wait.chunk() == 1),
+                receiver.table());
+    }
+
     @ParameterizedTest
-    @EnumSource(names = {"RING", "MESH_PUSH"})
-    void aCorruptFlagIsNeverTakenForAChunk(Algorithm algorithm) {
-        FabricException[] ends = run(algorithm, Fault.CORRUPT);
+    @CsvSource({"GATHER, ring", "GATHER, mesh-push", "SCATTER, mesh-push", "ALL, chain"})
+    void aCorruptFlagIsNeverTakenForAChunk(OperatorKind kind, String algorithm) {
+        FabricException[] ends = run(kind, algorithm, Fault.CORRUPT);
         int corrupt = 0;
         for (FabricException end : ends) {
             if (end instanceof CorruptSignalException e) {
@@ -196,25 +214,31 @@ class CallReportTest {
         assertTrue(corrupt > 0, "somebody has noticed");
     }
 
-    @Test
-    void aRankThatNeverStartsIsToldOf() {
+    @ParameterizedTest
+    @EnumSource
+    void aRankThatNeverStartsIsToldOf(OperatorKind kind) {
         FabricException[] ends =
                 ends(
                         fabric -> {
-                            try (AllGatherMatmul op =
-                                    problem.on(fabric).algorithm(Algorithm.DIRECT).prepare()) {
-                                op.call(problem.shard(fabric.rank()));
+                            Matrix input = kind.input(problem, fabric.rank());
+                            try (Operator<Matrix> op =
+                                    kind.on(fabric, problem, "direct").prepare()) {
+                                op.call(input);
                                 fabric.barrier();
                                 if (fabric.rank() != 2) {
-                                    op.call(problem.shard(fabric.rank()));
+                                    op.call(input);
                                 }
                             }
                         });
         for (int r = 0; r < 2; r++) {
             FailureReport report = ends[r].report().orElseThrow();
             assertEquals(2, report.call());
-            assertEquals(Awaited.SHARD, report.waits().getFirst().what());
-            assertEquals(2, report.waits().getFirst().from());
+            FailureReport.Wait wait =
+                    report.waits().stream()
+                            .filter(w -> w.what().equals(Awaited.SHARD))
+                            .findFirst()
+                            .orElseThrow();
+            assertEquals(2, wait.from(), report.table());
             FailureReport.Peer late = report.peers().getLast();
             assertEquals(1, late.call(), "the latest call that it has started");
         }

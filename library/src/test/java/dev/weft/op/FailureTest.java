@@ -14,6 +14,8 @@ import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -25,6 +27,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -67,6 +70,51 @@ class FailureTest {
                 says);
     }
 
+    static Stream<Arguments> mismatchedSums() {
+        Shards inner = Shards.of(4, 4, 4);
+        return Stream.of(
+                mismatchedSum("the rows of rank", b -> b.a(Shards.of(9, 1, 7), inner, DType.FP16)),
+                mismatchedSum("K of rank 0", b -> b.a(SHARDS, Shards.of(3, 5, 4), DType.FP16)),
+                mismatchedSum("A's dtype", b -> b.a(SHARDS, inner, DType.BF16)),
+                mismatchedSum("the algorithm's number", b -> b.algorithm(Reduction.CHAIN)),
+                mismatchedSum("the order of sums", b -> b.order(Order.BY_RANK)),
+                mismatchedSum("chunk rows is 0 on rank 0 and 3", b -> b.chunkRows(3)),
+                mismatchedSum("the epilogue", b -> b.epilogue(Epilogue.none().relu())),
+                mismatchedSum("the dtype of product", b -> b.output(DType.BF16)));
+    }
+
+    private static Arguments mismatchedSum(String says, Consumer<MatmulReduceBuilder<?>> change) {
+        return Arguments.of(says, change);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("mismatchedSums")
+    void ranksThatPrepareDifferentSumsAreBothNamed(
+            String says, Consumer<MatmulReduceBuilder<?>> difference) {
+        assertRefusedByAll(
+                fabric -> {
+                    MatmulReduceBuilder<MatmulAllReduce> builder =
+                            MatmulAllReduce.on(fabric)
+                                    .a(SHARDS, Shards.of(4, 4, 4), DType.FP16)
+                                    .b(problem.b().rows(4L * fabric.rank(), 4));
+                    if (fabric.rank() == 2) {
+                        difference.accept(builder);
+                    }
+                    return builder;
+                },
+                says);
+    }
+
+    /** They hold the same memory, so it must be told before anything is summed. */
+    @Test
+    void aSumForAllAndOneThatIsScatteredAreToldApart() {
+        assertRefusedByAll(
+                fabric ->
+                        (fabric.rank() == 2 ? OperatorKind.ALL : OperatorKind.SCATTER)
+                                .on(fabric, problem, "chain"),
+                "all-reduce is 0 on rank 0 and 1 on rank 2");
+    }
+
     @Test
     void anotherKIsNamedOnBothRanks() {
         Matrix longer = Matrix.allocate(Arena.ofAuto(), DType.FP16, 13, 9);
@@ -79,12 +127,12 @@ class FailureTest {
     }
 
     private static void assertRefusedByAll(
-            Ranks.Function<AllGatherMatmulBuilder> description, String says) {
+            Ranks.Function<MatmulBuilder<Matrix, ?>> description, String says) {
         List<String> messages =
                 Ranks.call(
                         3,
                         fabric -> {
-                            AllGatherMatmulBuilder builder = description.apply(fabric);
+                            MatmulBuilder<Matrix, ?> builder = description.apply(fabric);
                             RuntimeException refusal =
                                     assertThrows(RuntimeException.class, builder::prepare);
                             assertTrue(
@@ -138,18 +186,17 @@ class FailureTest {
         throw (T) fault;
     }
 
-    @Test
-    void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank() {
+    @ParameterizedTest
+    @EnumSource
+    void anEngineThatThrowsWhileAutoTriesPlansEndsThePreparationOnEveryRank(OperatorKind kind) {
         RuntimeException fault = new IllegalStateException("the needle broke");
         Ranks.run(
                 3,
                 fabric -> {
-                    AllGatherMatmulBuilder builder =
-                            problem.on(fabric)
-                                    .algorithm(Algorithm.AUTO)
-                                    .engine(faulty(fabric, 1, 5, fault));
+                    MatmulBuilder<Matrix, ?> builder =
+                            kind.on(fabric, problem, "auto").engine(faulty(fabric, 2, 5, fault));
                     RuntimeException end = assertThrows(RuntimeException.class, builder::prepare);
-                    if (fabric.rank() == 1) {
+                    if (fabric.rank() == 2) {
                         assertSame(fault, end);
                     } else {
                         assertEquals(
@@ -160,17 +207,17 @@ class FailureTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = Algorithm.class, names = "AUTO", mode = EnumSource.Mode.EXCLUDE)
-    void anEngineThatThrowsEndsEveryRankWithThatCause(Algorithm algorithm) {
+    @MethodSource("dev.weft.op.OperatorKind#withAlgorithmsButAuto")
+    void anEngineThatThrowsEndsEveryRankWithThatCause(OperatorKind kind, String algorithm) {
         RuntimeException fault = new IllegalStateException("the needle broke");
         Ranks.run(
                 3,
                 fabric -> {
                     int rank = fabric.rank();
-                    try (AllGatherMatmul op =
-                            problem.on(fabric)
-                                    .algorithm(algorithm)
-                                    .engine(faulty(fabric, 1, 5, fault))
+                    Matrix input = kind.input(problem, rank);
+                    try (Operator<Matrix> op =
+                            kind.on(fabric, problem, algorithm)
+                                    .engine(faulty(fabric, 2, 5, fault))
                                     .chunkRows(3)
                                     .prepare()) {
                         RuntimeException end =
@@ -178,24 +225,24 @@ class FailureTest {
                                         RuntimeException.class,
                                         () -> {
                                             for (int call = 0; call < 1000; call++) {
-                                                op.call(problem.shard(rank));
+                                                op.call(input);
                                             }
                                         });
-                        if (rank == 1) {
+                        if (rank == 2) {
                             assertSame(fault, end);
                         } else {
                             PeerFailedException told =
                                     assertInstanceOf(PeerFailedException.class, end);
-                            assertEquals(1, told.peer());
+                            assertEquals(2, told.peer());
                             assertEquals("the needle broke", told.reason());
                         }
-                        assertRefusesFurtherCalls(op, problem.shard(rank), end);
+                        assertRefusesFurtherCalls(op, input, end);
                     }
                 });
     }
 
     private static void assertRefusesFurtherCalls(
-            AllGatherMatmul op, Matrix shard, Throwable cause) {
+            Operator<Matrix> op, Matrix shard, Throwable cause) {
         IllegalStateException refusal =
                 assertThrows(IllegalStateException.class, () -> op.call(shard));
         assertEquals("the operator has failed", refusal.getMessage());
@@ -227,39 +274,41 @@ class FailureTest {
     }
 
     /** The staging copy fails: nothing has started, and the operator goes on working. */
-    @Test
-    void aShardThatCannotBeReadSpoilsNothing() {
+    @ParameterizedTest
+    @CsvSource({"GATHER, mesh-push", "SCATTER, direct", "ALL, direct"})
+    void aShardThatCannotBeReadSpoilsNothing(OperatorKind kind, String algorithm) {
         Arena arena = Arena.ofAuto();
         Problem problem = Problem.create(arena, Shards.of(4, 5), 6, 7, DType.FP16, 8);
         Ranks.run(
                 2,
                 fabric -> {
+                    Matrix input = kind.input(problem, fabric.rank());
                     Matrix freed;
                     try (Arena gone = Arena.ofConfined()) {
-                        long rows = problem.shards().rows(fabric.rank());
-                        freed = Matrix.allocate(gone, DType.FP16, rows, 6);
+                        freed = Matrix.allocate(gone, DType.FP16, input.rows(), input.cols());
                     }
-                    try (AllGatherMatmul op =
-                            problem.on(fabric).algorithm(Algorithm.MESH_PUSH).prepare()) {
+                    try (Operator<Matrix> op = kind.on(fabric, problem, algorithm).prepare()) {
                         for (int call = 0; call < 5; call++) {
                             if (fabric.rank() == 1) {
                                 assertThrows(IllegalStateException.class, () -> op.call(freed));
                             }
-                            Result<Matrix> result = op.call(problem.shard(fabric.rank()));
-                            assertTrue(problem.unfused().bitwiseEquals(result.product()));
+                            Matrix product = op.call(input).product();
+                            Matrix expected = kind.expected(problem, fabric.rank());
+                            assertTrue(expected.bitwiseEquals(product));
                         }
                     }
                 });
     }
 
     @ParameterizedTest
-    @EnumSource(Algorithm.class)
-    void aPeerThatStopsCallingIsNamed(Algorithm algorithm) {
+    @MethodSource("dev.weft.op.OperatorKind#withAlgorithms")
+    void aPeerThatStopsCallingIsNamed(OperatorKind kind, String algorithm) {
         Ranks.run(
                 3,
                 fabric -> {
-                    try (AllGatherMatmul op = problem.on(fabric).algorithm(algorithm).prepare()) {
-                        op.call(problem.shard(fabric.rank()));
+                    Matrix input = kind.input(problem, fabric.rank());
+                    try (Operator<Matrix> op = kind.on(fabric, problem, algorithm).prepare()) {
+                        op.call(input);
                         // A rank that still copies for its first call would fail with the rest.
                         fabric.barrier();
                         if (fabric.rank() == 2) {
@@ -270,7 +319,7 @@ class FailureTest {
                                         RuntimeException.class,
                                         () -> {
                                             for (int call = 0; call < 5; call++) {
-                                                op.call(problem.shard(fabric.rank()));
+                                                op.call(input);
                                             }
                                         });
                         int peer =
@@ -282,19 +331,19 @@ class FailureTest {
                 });
     }
 
-    @Test
-    void aClosedOperatorRefusesCallsAndClosesTwice() {
+    @ParameterizedTest
+    @EnumSource
+    void aClosedOperatorRefusesCallsAndClosesTwice(OperatorKind kind) {
         Ranks.run(
                 3,
                 fabric -> {
-                    AllGatherMatmul op = problem.on(fabric).prepare();
-                    op.start(problem.shard(fabric.rank()));
+                    Matrix input = kind.input(problem, fabric.rank());
+                    Operator<Matrix> op = kind.on(fabric, problem, "auto").prepare();
+                    op.start(input);
                     op.close();
                     op.close();
                     IllegalStateException refusal =
-                            assertThrows(
-                                    IllegalStateException.class,
-                                    () -> op.call(problem.shard(fabric.rank())));
+                            assertThrows(IllegalStateException.class, () -> op.call(input));
                     assertEquals("the operator is closed", refusal.getMessage());
                 });
     }

@@ -51,7 +51,7 @@ public final class FailureDiagnosis {
         long least = leastWaitMs(ends);
         for (RankFailure end : ends) {
             List<Wait> waits = waits(end).stream().filter(w -> w.waitedMs() >= least).toList();
-            if (!waits.isEmpty()) {
+            if (!edges(end.rank(), waits).isEmpty()) {
                 stuck.put(end.rank(), waits);
             }
         }
@@ -192,13 +192,10 @@ public final class FailureDiagnosis {
         boolean done =
                 there.call() - here.call() > 0
                         || there.call() == here.call()
-                                && runs.anyMatch(
-                                        run ->
-                                                run.covers(
-                                                        here.rank(), wait.source(), wait.chunk()));
+                                && runs.anyMatch(run -> run.covers(here.rank(), wait));
         return done
-                ? "sent chunk %s of rank %s in call %s"
-                        .formatted(wait.chunk(), wait.source(), here.call())
+                ? "sent %s %s of rank %s in call %s"
+                        .formatted(wait.what(), wait.chunk(), wait.source(), here.call())
                 : null;
     }
 
@@ -271,12 +268,18 @@ public final class FailureDiagnosis {
         return edges(rank, stuck.get(rank)).contains(peer);
     }
 
-    /** Who waits for its own lane waits for whom the lane waits for. */
+    /**
+     * Who waits for its own lane waits for whom the lane waits for. Sums of its own threads tell
+     * nothing: another wait says for whom those wait, or they wait for nobody.
+     */
     private static TreeSet<Integer> edges(int rank, List<Wait> waits) {
         TreeSet<Integer> edges = new TreeSet<>();
         waits.stream().map(Wait::from).filter(from -> from != rank).forEach(edges::add);
         if (edges.isEmpty()) {
-            waits.stream().map(w -> w.source() < 0 ? w.from() : w.source()).forEach(edges::add);
+            waits.stream()
+                    .filter(wait -> !wait.what().equals(Awaited.OWN_THREAD))
+                    .map(w -> w.source() < 0 ? w.from() : w.source())
+                    .forEach(edges::add);
         }
         return edges;
     }

@@ -65,7 +65,17 @@ class FailureDiagnosisTest {
         }
 
         Rank sent(int to, int source, int first, int last) {
-            runs.add(new Run(rank, to, source, first, last));
+            return sent("chunk", to, source, first, last);
+        }
+
+        Rank sent(String what, int to, int source, int first, int last) {
+            runs.add(new Run(what, rank, to, source, first, last));
+            return this;
+        }
+
+        /** Which sums of a chunk: {@code what} as in {@link Awaited}. */
+        Rank forSums(String what, int from, int source, int chunk) {
+            waits.add(new Wait("lane-1", what, from, source, chunk, call, waitedMs));
             return this;
         }
 
@@ -210,6 +220,30 @@ class FailureDiagnosisTest {
                         rank(0).forChunk(2, 1, 3).end(),
                         rank(1).sent(2, 1, 0, 5).forChunk(0, 0, 9).end(),
                         rank(2).forChunk(1, 1, 3).end()));
+    }
+
+    /** A chain: rank 0 has sent sums so far of the chunk, and waits for whole ones itself. */
+    @Test
+    void otherSumsOfTheSameChunkAreNotWhatWasLost() {
+        assertEquals(
+                "rank 2 hangs: it gave no sign of life; rank 0 waits for it (whole sums of chunk 0"
+                        + " of rank 0 (number 7) from rank 2)",
+                line(
+                        rank(0).sent(Awaited.PARTIAL_SUMS, 1, 0, 0, 5)
+                                .forSums(Awaited.WHOLE_SUMS, 2, 0, 0)
+                                .end(),
+                        rank(1).forSums(Awaited.WHOLE_SUMS, 0, 0, 0).end()));
+    }
+
+    /** Its own threads' sums are no reason to blame the owner of the rows. */
+    @Test
+    void whoWaitsForItsOwnSumsBlamesNobody() {
+        assertEquals(
+                "rank 1 was late: it came to wait only when others had given up; rank 0 waits for"
+                        + " it (own sums of chunk 3 of rank 0 (number 7) from rank 1)",
+                line(
+                        rank(0).forSums(Awaited.PEER_SUMS, 1, 0, 3).end(),
+                        rank(1).forSums(Awaited.OWN_THREAD, 1, 2, 3).end()));
     }
 
     @Test

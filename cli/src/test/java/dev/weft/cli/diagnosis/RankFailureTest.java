@@ -151,7 +151,7 @@ class RankFailureTest {
                                         "lane-0",
                                         5,
                                         8,
-                                        new FailureReport.Run(2, 0, 2, 0, 0),
+                                        new FailureReport.Run("chunk", 2, 0, 2, 0, 0),
                                         List.of())),
                         List.of(
                                 new FailureReport.Peer(1, FailureReport.State.PRESENT, 9, 12, -1),

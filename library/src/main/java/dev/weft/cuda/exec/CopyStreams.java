@@ -383,6 +383,7 @@ public final class CopyStreams implements Copies {
     private FailureReport.Run run(Copy copy) {
         int chunk = list.origins().get(copy.flag()).chunk();
         return new FailureReport.Run(
+                Awaited.CHUNK,
                 peers.worldRank(copy.from()),
                 peers.worldRank(copy.to()),
                 peers.worldRank(copy.source()),

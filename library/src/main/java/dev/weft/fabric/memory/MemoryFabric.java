@@ -48,6 +48,9 @@ public abstract class MemoryFabric implements Transport {
     /** How often peers are checked to be alive, which costs a system call for each process. */
     private static final long ALIVE_CHECK_NS = 100_000_000;
 
+    /** By how much a wait for another thread of this rank outlasts that thread's own wait. */
+    private static final long OWN_THREAD_NS = 200_000_000;
+
     /** The id of the fabric of all ranks; those of subgroups are longer. */
     public static final String WORLD_ID = "w";
 
@@ -325,8 +328,10 @@ public abstract class MemoryFabric implements Transport {
     private void block(MemoryRegion region, int home, long offset, int value, Awaited what) {
         MemorySegment part = region.words(home);
         int writer = worldRank(what.writer());
-        // In a wait for another thread of this rank, that one's work counts too.
+        // In a wait for another thread of this rank, that one's work counts too. If that one waits
+        // for a peer, it is to give up first: it knows for whom.
         boolean ownWork = what.writer() == rank;
+        long patienceNs = health.deadlineNs() + (ownWork ? OWN_THREAD_NS : 0);
         long now = System.nanoTime();
         long work = health.workOf(group, ownWork, now);
         long idleNs = 0;
@@ -357,7 +362,7 @@ public abstract class MemoryFabric implements Transport {
             if (workNow != work) {
                 work = workNow;
                 idleNs = 0;
-            } else if (idleNs > health.deadlineNs()) {
+            } else if (idleNs > patienceNs) {
                 throw errors().stalled(what, value);
             }
             waiter(part).block(part, offset, seen);

@@ -48,8 +48,12 @@ final class WaitErrors {
     }
 
     StallException stalled(Awaited what, int value) {
-        // A wait for a lane of this rank is a wait for the rank that the lane waits for.
-        boolean ownLane = what.writer() == fabric.rank() && what.source() >= 0;
+        // A wait for a lane of this rank is a wait for the rank that the lane waits for. A thread
+        // that sums and waits for a peer gives up before those that wait for it.
+        boolean ownLane =
+                what.writer() == fabric.rank()
+                        && what.source() >= 0
+                        && !what.what().equals(Awaited.OWN_THREAD);
         int awaited = fabric.worldRank(ownLane ? what.source() : what.writer());
         int silent = fabric.silentPeer();
         return new StallException(

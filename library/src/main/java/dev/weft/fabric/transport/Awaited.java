@@ -22,6 +22,21 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
     /** That a peer has started the call, so that its shard can be read in place. */
     public static final String SHARD = "the shard";
 
+    /** Rows that a peer sends. */
+    public static final String CHUNK = "chunk";
+
+    /** Sums that this rank goes on from. */
+    public static final String PARTIAL_SUMS = "sums so far of chunk";
+
+    /** Sums over all of K. */
+    public static final String WHOLE_SUMS = "whole sums of chunk";
+
+    /** Sums that a peer has made by itself. */
+    public static final String PEER_SUMS = "own sums of chunk";
+
+    /** Sums that another thread of this rank makes. */
+    public static final String OWN_THREAD = "this rank's sums of chunk";
+
     /** That a peer has ended the call, so that its results can be read. */
     public static final String END = "the end of a call";
 
@@ -51,7 +66,7 @@ public record Awaited(String what, int writer, int source, int chunk, int lead, 
     }
 
     public static Awaited chunk(int writer, int source, int chunk) {
-        return new Awaited("chunk", writer, source, chunk);
+        return new Awaited(CHUNK, writer, source, chunk);
     }
 
     /** A copy for a writer that is at most {@code most} past the awaited value. */

@@ -5,6 +5,7 @@ import dev.weft.fabric.FailureReport;
 import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 
@@ -86,14 +87,18 @@ public final class CallReport {
     private List<FailureReport.Received> received() {
         List<FailureReport.Received> all = new ArrayList<>();
         Chunks chunks = plan.chunks();
+        BitSet due = new BitSet();
+        plan.arrivals().forEach(lane -> lane.transfers().forEach(t -> due.set(t.tag())));
         for (int source = 0; source < plan.ranks(); source++) {
-            if (source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE) {
-                continue;
-            }
+            int of = 0;
             int arrived = 0;
             int last = -1;
             int missing = -1;
             for (int c = 0; c < chunks.count(source); c++) {
+                if (!due.get(chunks.tag(source, c))) {
+                    continue;
+                }
+                of++;
                 if (call.hasArrived(source, c)) {
                     arrived++;
                     last = c;
@@ -101,13 +106,11 @@ public final class CallReport {
                     missing = c;
                 }
             }
-            all.add(
-                    new FailureReport.Received(
-                            worldRank.applyAsInt(source),
-                            arrived,
-                            chunks.count(source),
-                            last,
-                            missing));
+            if (of > 0) {
+                all.add(
+                        new FailureReport.Received(
+                                worldRank.applyAsInt(source), arrived, of, last, missing));
+            }
         }
         return all;
     }

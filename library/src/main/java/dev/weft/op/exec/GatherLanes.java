@@ -26,6 +26,11 @@ record GatherLanes(OperatorMemory memory, Arrivals arrivals) implements LaneMemo
     }
 
     @Override
+    public String what(Transfer transfer) {
+        return Awaited.CHUNK;
+    }
+
+    @Override
     public Awaited need(Transfer transfer) {
         Awaited chunk = Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk());
         if (transfer.isForward()) {

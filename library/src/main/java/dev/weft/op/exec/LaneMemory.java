@@ -18,6 +18,9 @@ public interface LaneMemory {
      */
     Move move(Transfer transfer, Chunk chunk, int half, long counterAt);
 
+    /** What a transfer moves, in the words of whoever waits for it. */
+    String what(Transfer transfer);
+
     /** What must have come before a transfer starts; null where it is there with the call. */
     Awaited need(Transfer transfer);
 

@@ -132,6 +132,7 @@ public final class LaneWorker extends Worker implements AutoCloseable {
 
     private FailureReport.Run run(Transfer transfer) {
         return new FailureReport.Run(
+                memory.what(transfer),
                 fabric.worldRank(transfer.from()),
                 fabric.worldRank(transfer.to()),
                 fabric.worldRank(transfer.source()),

@@ -30,11 +30,20 @@ public final class SentRuns {
         for (int r = runs.size() - 1; r >= 0; r--) {
             Run run = runs.get(r);
             boolean follows = run.last() + 1 == chunk.first() || run.last() == chunk.first();
-            if (run.from() == chunk.from()
+            if (run.what().equals(chunk.what())
+                    && run.from() == chunk.from()
                     && run.to() == chunk.to()
                     && run.source() == chunk.source()
                     && follows) {
-                runs.set(r, new Run(run.from(), run.to(), run.source(), run.first(), chunk.last()));
+                runs.set(
+                        r,
+                        new Run(
+                                run.what(),
+                                run.from(),
+                                run.to(),
+                                run.source(),
+                                run.first(),
+                                chunk.last()));
                 return;
             }
         }

@@ -123,8 +123,22 @@ public final class SumMemory implements LaneMemory {
         if (to == rank) {
             added[transfer.tag()] |= transfer.slot() >= Reduction.slotOf(0);
             arriving[transfer.slot()][transfer.tag()] =
-                    Awaited.chunk(transfer.from(), transfer.source(), transfer.chunk()).within(1);
+                    new Awaited(
+                            what(transfer),
+                            transfer.from(),
+                            transfer.source(),
+                            transfer.chunk(),
+                            1);
         }
+    }
+
+    @Override
+    public String what(Transfer transfer) {
+        return switch (transfer.slot()) {
+            case Reduction.PARTIAL -> Awaited.PARTIAL_SUMS;
+            case Reduction.WHOLE -> Awaited.WHOLE_SUMS;
+            default -> Awaited.PEER_SUMS;
+        };
     }
 
     /** Of the sums in a slot. */
@@ -257,7 +271,7 @@ public final class SumMemory implements LaneMemory {
     public Awaited need(Transfer transfer) {
         return forwards(transfer)
                 ? arrival(Reduction.WHOLE, transfer.tag())
-                : Awaited.chunk(rank, transfer.source(), transfer.chunk()).within(1);
+                : awaited(Awaited.OWN_THREAD, transfer);
     }
 
     @Override
