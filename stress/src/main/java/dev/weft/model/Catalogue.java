@@ -178,8 +178,13 @@ final class Catalogue {
                 settings.add(gatherAgainst(mutant));
                 settings.add(Setting.sums(Reduction.CHAIN, false, two, 3, 0, 1));
                 settings.add(Setting.sums(Reduction.MESH_PUSH, false, two, 3, 0, 1));
+                if (mutant == Mutant.FLAG_FIRST || mutant == Mutant.NEED_IGNORED) {
+                    // Whole sums are handed on.
+                    Shards three = Shards.of(1, 1, 1);
+                    settings.add(Setting.sums(Reduction.CHAIN, true, three, 2, 1, 0, 0));
+                }
             }
-            case START_FIRST -> {
+            case START_FIRST, START_IGNORED -> {
                 settings.add(gatherAgainst(mutant));
                 settings.add(Setting.sums(Reduction.DIRECT, false, two, 3, 1, 1));
                 Shards three = Shards.of(1, 1, 1);
@@ -201,6 +206,14 @@ final class Catalogue {
                 Shards three = Shards.of(1, 1, 1);
                 settings.add(Setting.sums(Reduction.RING, false, three, 2, 0, 1, 0));
             }
+            case WHOLE_IGNORED -> {
+                settings.add(Setting.sums(Reduction.CHAIN, false, two, 2, 1, 1));
+                settings.add(Setting.sums(Reduction.DIRECT, true, two, 2, 1, 1));
+            }
+            case PARTS_IGNORED -> {
+                settings.add(Setting.sums(Reduction.MESH_PUSH, false, two, 2, 1, 1));
+                settings.add(Setting.sums(Reduction.SEQUENTIAL, false, two, 2, 1, 1));
+            }
             default -> settings.add(gatherAgainst(mutant));
         }
         return settings;
@@ -208,12 +221,17 @@ final class Catalogue {
 
     private static Setting gatherAgainst(Mutant mutant) {
         return switch (mutant) {
-            case NONE, MULTIPLIED_FIRST, PARTIAL_IGNORED, SUMMED_FIRST ->
+            case NONE,
+                    MULTIPLIED_FIRST,
+                    PARTIAL_IGNORED,
+                    SUMMED_FIRST,
+                    WHOLE_IGNORED,
+                    PARTS_IGNORED ->
                     throw new IllegalArgumentException(mutant + " breaks no gather");
             case OWN_CALL_ONLY, FINISH_WORD -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 0);
             case REUSE_OFF_BY_ONE -> Setting.of(Algorithm.MESH_PULL, 1, 3, 1, 0);
             case ONE_SLOT -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 1, 1);
-            case START_FIRST -> Setting.of(Algorithm.DIRECT, 1, 3, 1, 1);
+            case START_FIRST, START_IGNORED -> Setting.of(Algorithm.DIRECT, 1, 3, 1, 1);
             case FLAG_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1);
             case COUNTER_FIRST -> Setting.of(Algorithm.MESH_PUSH, 1, 3, 2, 1).withSummaries();
             case NEED_IGNORED -> Setting.of(Algorithm.RING, 1, 3, 1, 1, 1);
@@ -231,6 +249,16 @@ final class Catalogue {
                 Setting.of(Algorithm.DIRECT, 1, 3, 1, 1, 0),
                 Setting.pingPong(3, 1, 1, 1),
                 Setting.sums(Reduction.CHAIN, true, Shards.of(1, 1), 3, 1, 1),
-                Setting.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0));
+                Setting.sums(Reduction.MESH_PUSH, false, Shards.of(1, 1, 1), 3, 1, 1, 0),
+                Setting.sums(Reduction.DIRECT, true, Shards.of(1, 1), 3, 1, 1),
+                Setting.sums(
+                        Reduction.HIERARCHICAL,
+                        true,
+                        Shards.of(1, 1, 1),
+                        Hosts.of(2, 1),
+                        2,
+                        1,
+                        0,
+                        0));
     }
 }

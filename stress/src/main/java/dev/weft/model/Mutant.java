@@ -19,7 +19,10 @@ enum Mutant {
     RELEASE_EARLY("a ping-pong buffer is released before its shard is multiplied"),
     MULTIPLIED_FIRST("a chunk counts as multiplied before its product is done"),
     PARTIAL_IGNORED("a product does not wait for the sums that it goes on from"),
-    SUMMED_FIRST("sums count as whole before all ranks' are added");
+    SUMMED_FIRST("sums count as whole before all ranks' are added"),
+    WHOLE_IGNORED("rows are finished before their whole sums have come"),
+    PARTS_IGNORED("ranks' sums are added before they have come"),
+    START_IGNORED("rows are multiplied in place before their A is there");
 
     private final String meaning;
 

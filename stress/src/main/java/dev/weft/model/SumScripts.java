@@ -186,7 +186,9 @@ final class SumScripts {
             Hosts hosts = call.protocol().setting().hosts();
             for (int rank = 0; waits && rank < plan.ranks(); rank++) {
                 if (rank != plan.rank() && plan.sumsFor(rank, hosts)) {
-                    script.await(words.start(rank), call.number());
+                    if (mutant != Mutant.START_IGNORED) {
+                        script.await(words.start(rank), call.number());
+                    }
                     reads.add(part(Kind.INPUT, rank, tag));
                 }
             }
@@ -230,7 +232,9 @@ final class SumScripts {
     }
 
     private void whole(Script script, int tag) {
-        script.await(words.sums(Kind.WHOLE, plan.rank(), tag), call.number());
+        if (mutant != Mutant.WHOLE_IGNORED) {
+            script.await(words.sums(Kind.WHOLE, plan.rank(), tag), call.number());
+        }
         read(script, part(Kind.WHOLE, plan.rank(), tag), tag);
     }
 
@@ -244,7 +248,9 @@ final class SumScripts {
         added.sort(null);
         for (int rank : added) {
             Kind kind = rank == plan.rank() ? Kind.MULTIPLIED : Kind.OWN;
-            script.await(words.sums(kind, rank, tag), call.number());
+            if (mutant != Mutant.PARTS_IGNORED) {
+                script.await(words.sums(kind, rank, tag), call.number());
+            }
             parts.add(part(kind, rank, tag));
         }
         if (mutant == Mutant.SUMMED_FIRST) {

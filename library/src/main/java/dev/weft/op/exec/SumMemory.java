@@ -122,13 +122,7 @@ public final class SumMemory implements LaneMemory {
         ofOthers[to][transfer.slot()] |= transfer.source() != to;
         if (to == rank) {
             added[transfer.tag()] |= transfer.slot() >= Reduction.slotOf(0);
-            arriving[transfer.slot()][transfer.tag()] =
-                    new Awaited(
-                            what(transfer),
-                            transfer.from(),
-                            transfer.source(),
-                            transfer.chunk(),
-                            1);
+            arriving[transfer.slot()][transfer.tag()] = awaited(what(transfer), transfer);
         }
     }
 
@@ -139,6 +133,10 @@ public final class SumMemory implements LaneMemory {
             case Reduction.WHOLE -> Awaited.WHOLE_SUMS;
             default -> Awaited.PEER_SUMS;
         };
+    }
+
+    private static Awaited awaited(String what, Transfer transfer) {
+        return new Awaited(what, transfer.from(), transfer.source(), transfer.chunk(), 1);
     }
 
     /** Of the sums in a slot. */
