@@ -29,6 +29,7 @@ import java.util.Map;
 final class Targets implements AutoCloseable {
 
     private static final byte[] OUTPUT_STAMP = bytes("fp32 4 normal\n");
+    private static final byte[] SUMMED_STAMP = bytes("fp32 4 matmul-allreduce-by-rank\n");
 
     /** A command line of thousands of words costs the parser a table for each pair of them. */
     private static final int MOST_WORDS = 30;
@@ -74,15 +75,16 @@ final class Targets implements AutoCloseable {
     private List<Target> records() throws IOException {
         byte[] run = resource("run.json");
         byte[] simulated = resource("sim.json");
+        byte[] summed = resource("sums.json");
         return List.of(
-                file("run-record", List.of(run, simulated), FuzzedRecord::show),
+                file("run-record", List.of(run, simulated, summed), FuzzedRecord::show),
                 file("sweep-record", List.of(resource("sweep.json")), FuzzedRecord::show),
                 file("bench-figures", List.of(run, simulated), FuzzedFigures::read));
     }
 
     private List<Target> betweenProcesses() throws IOException {
         byte[] report = FuzzedCommand.rankReport();
-        byte[] stamp = FuzzedCommand.dataStamp();
+        byte[] stamp = FuzzedCommand.dataStamp(false);
         return List.of(
                 reader("rank-report", List.of(report), FuzzedCommand::readRankReport),
                 reader("live-file", List.of(report), in -> FuzzedCommand.showLive(folder, in)),
@@ -94,6 +96,10 @@ final class Targets implements AutoCloseable {
                         "data-stamp",
                         List.of(stamp),
                         in -> FuzzedCommand.readDataFolder(folder, in, OUTPUT_STAMP)),
+                reader(
+                        "summed-data-stamp",
+                        List.of(FuzzedCommand.dataStamp(true)),
+                        in -> FuzzedCommand.readDataFolder(folder, in, SUMMED_STAMP)),
                 reader(
                         "output-stamp",
                         List.of(OUTPUT_STAMP, bytes("bf16 1 seed19\n")),
@@ -138,6 +144,10 @@ final class Targets implements AutoCloseable {
                                         bytes("-n 2 --gm 64 --gk 32 --gn 16 --dtype bf16 --seed 5"),
                                         bytes(
                                                 "-n 4 --groups 2 --shards 5,3 --data seed19 --warmup 1"),
+                                        bytes(
+                                                "--op matmul-allreduce -n 3 --gk 32 --k-parts 20,0,12 --order whole"),
+                                        bytes(
+                                                "--op matmul-reduce-scatter -n 2 --gm 9 --shards 5,4 --algorithm chain --epilogue bias,gelu-tanh,residual"),
                                         bytes("--chunk-rows 4 --algorithm ring --deadline 5s"),
                                         bytes("--splits-per-rank 3 --launcher processes")),
                                 in -> FuzzedCommand.readOptions(text(in).split(" ", MOST_WORDS)))

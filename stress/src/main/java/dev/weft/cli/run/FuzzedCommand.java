@@ -87,8 +87,8 @@ public final class FuzzedCommand {
         ProgressFile.show(folder, new Progress(false));
     }
 
-    /** The stamp of a folder of generated data. */
-    public static byte[] dataStamp() {
+    /** The stamp of a folder of generated data, of a gather or of products that are summed. */
+    public static byte[] dataStamp(boolean sums) {
         return DataStamp.write(
                         new ProblemSpec(
                                 4,
@@ -99,11 +99,11 @@ public final class FuzzedCommand {
                                 DType.FP16,
                                 DType.BF16,
                                 DType.FP32,
-                                true,
+                                !sums,
                                 false,
                                 "normal",
                                 19,
-                                null),
+                                sums ? new ProblemSpec.Sums(true, Shards.of(16, 0)) : null),
                         true)
                 .getBytes(StandardCharsets.UTF_8);
     }
