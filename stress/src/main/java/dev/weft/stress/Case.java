@@ -2,6 +2,7 @@ package dev.weft.stress;
 
 import dev.weft.plan.Algorithm;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -9,11 +10,12 @@ import java.util.stream.Collectors;
 
 /**
  * All there is to say about one run: its problems follow from the seed. Written as words such as
- * {@code launcher=processes ranks=4 algorithm=ring fault=kill phase=close rank=1 ...}, and read
- * back from them.
+ * {@code launcher=processes ranks=4 op=matmul-allreduce algorithm=chain fault=kill phase=close
+ * rank=1 ...}, and read back from them.
  *
  * @param launcher how the ranks come about
- * @param algorithm of every operator, or null: each takes another one
+ * @param operation what every operator does, or null: each does another thing
+ * @param algorithm of every operator, or null: each has another one
  * @param calls all operators' calls together, per rank
  * @param everyRank whether delays happen to all ranks, not only to the fault's
  * @param delayMicros the longest delay
@@ -21,7 +23,8 @@ import java.util.stream.Collectors;
 record Case(
         Launcher launcher,
         int ranks,
-        Algorithm algorithm,
+        Operation operation,
+        String algorithm,
         int calls,
         Fault fault,
         long deadlineMs,
@@ -34,6 +37,9 @@ record Case(
 
     /** The call of an operator in which a fault happens: both of its slots have been used. */
     private static final int FAULT_CALL = 3;
+
+    /** In words, that each operator of the case is another one. */
+    private static final String ANY = "any";
 
     /** How ranks come about. */
     enum Launcher {
@@ -54,6 +60,9 @@ record Case(
     }
 
     Case {
+        if (algorithm != null) {
+            operation.check(algorithm);
+        }
         if (fault.rank() >= ranks) {
             throw new IllegalArgumentException(
                     "rank=" + fault.rank() + " of ranks=" + ranks + ": expected one of them");
@@ -89,8 +98,14 @@ record Case(
 
     /** Whether operators have no lanes, so that a start word stands for the chunks it announces. */
     boolean startsAreChunks() {
-        return algorithm == Algorithm.DIRECT
-                || algorithm == Algorithm.SEQUENTIAL && launcher.isMpi();
+        boolean direct = Algorithm.DIRECT.label().equals(algorithm);
+        return switch (operation) {
+            case null -> false;
+            case GATHER ->
+                    direct || Algorithm.SEQUENTIAL.label().equals(algorithm) && launcher.isMpi();
+            case SCATTER -> direct;
+            case ALL -> false;
+        };
     }
 
     /** Any problem with any fault that can happen to it. */
@@ -110,19 +125,18 @@ record Case(
         if (phase == Fault.Phase.RENDEZVOUS && launcher == Launcher.THREADS) {
             phase = Fault.Phase.ALLOCATION;
         }
-        Algorithm[] algorithms = Algorithm.values();
-        Algorithm algorithm =
+        Operation operation = Operation.values()[random.nextInt(Operation.values().length)];
+        List<String> algorithms = operation.algorithms(launcher != Launcher.HOSTS);
+        String algorithm =
                 kind == Fault.Kind.REORDER
-                        ? Algorithm.MESH_PUSH
-                        // Past auto, which is one of the others after a while.
-                        : algorithms[1 + random.nextInt(algorithms.length - 1)];
-        if (algorithm == Algorithm.DIRECT && launcher == Launcher.HOSTS) {
-            algorithm = Algorithm.RING;
-        }
+                        ? Algorithm.MESH_PUSH.label()
+                        : algorithms.get(random.nextInt(algorithms.size()));
+        boolean mixed = kind.isHarmless() && kind != Fault.Kind.REORDER;
         return new Case(
                 launcher,
                 ranks,
-                kind.isHarmless() && kind != Fault.Kind.REORDER ? null : algorithm,
+                mixed ? null : operation,
+                mixed ? null : algorithm,
                 CALLS_PER_PAIR * (kind.isHarmless() ? 1 + random.nextInt(4) : 1),
                 new Fault(kind, phase, random.nextInt(ranks)),
                 deadlineMs,
@@ -135,7 +149,8 @@ record Case(
         Map<String, Object> words = new LinkedHashMap<>();
         words.put("launcher", launcher.label());
         words.put("ranks", ranks);
-        words.put("algorithm", algorithm == null ? "any" : algorithm.label());
+        words.put("op", operation == null ? ANY : operation.label());
+        words.put("algorithm", algorithm == null ? ANY : algorithm);
         words.put("calls", calls);
         words.put("fault", fault.kind().label());
         words.put("phase", fault.phase().label());
@@ -160,13 +175,21 @@ record Case(
             }
             words.put(word.substring(0, at), word.substring(at + 1));
         }
-        String algorithm = take(words, "algorithm", "any");
+        String algorithm = take(words, "algorithm", ANY);
+        // One with an algorithm of its own is a gather unless it says otherwise.
+        String operation =
+                take(words, "op", algorithm.equals(ANY) ? ANY : Operation.GATHER.label());
+        if (operation.equals(ANY) && !algorithm.equals(ANY)) {
+            throw new IllegalArgumentException(
+                    "op=any with algorithm=%s: expected one operator".formatted(algorithm));
+        }
         Fault.Kind kind = Fault.Kind.of(take(words, "fault", "none"));
         Case parsed =
                 new Case(
                         launcher(take(words, "launcher", "threads")),
                         (int) number(words, "ranks", 4, 1, 256),
-                        algorithm.equals("any") ? null : Algorithm.of(algorithm),
+                        operation.equals(ANY) ? null : Operation.of(operation),
+                        algorithm.equals(ANY) ? null : algorithm,
                         (int) number(words, "calls", CALLS_PER_PAIR, 1, 100_000_000),
                         new Fault(
                                 kind,

@@ -75,13 +75,9 @@ record Ending(Case run, boolean happened, List<RankEnd> ranks, List<String> left
     }
 
     Workload.Tally tally() {
-        long calls = 0;
-        long bytes = 0;
-        for (RankEnd end : ranks) {
-            calls += end.calls();
-            bytes += end.bytes();
-        }
-        return new Workload.Tally(calls, bytes);
+        return ranks.stream()
+                .map(RankEnd::tally)
+                .reduce(Workload.Tally.NOTHING, Workload.Tally::plus);
     }
 
     /** In words, ranks alike taken together. */

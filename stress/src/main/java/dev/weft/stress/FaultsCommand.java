@@ -23,8 +23,9 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Examples:",
-            "  ./weft faults                             everything: about half an hour",
-            "  ./weft faults --launcher threads          seconds",
+            "  ./weft faults                             everything: about an hour and a half",
+            "  ./weft faults --launcher threads          about two minutes",
+            "  ./weft faults --op matmul-allreduce       one operator",
             "  ./weft faults --case \"launcher=processes ranks=4 fault=kill phase=close rank=1\""
         })
 final class FaultsCommand implements Callable<Integer> {
@@ -36,6 +37,14 @@ final class FaultsCommand implements Callable<Integer> {
             paramLabel = "NAME",
             description = "Only this one: threads, processes, mpi, hosts or command.")
     String launcher;
+
+    @Option(
+            names = "--op",
+            paramLabel = "NAME",
+            description =
+                    "Only this operator: allgather-matmul, matmul-reduce-scatter or"
+                            + " matmul-allreduce.")
+    String operation;
 
     @Option(
             names = "--case",
@@ -64,6 +73,7 @@ final class FaultsCommand implements Callable<Integer> {
             ending.ranks().forEach(rank -> table.line("  " + tell(rank)));
             return table.problems() == 0 ? 0 : 1;
         }
+        operations();
         for (Case.Launcher each : Case.Launcher.values()) {
             if (wants(each.label()) && isThere(each, table)) {
                 cases(each).forEach(run -> table.row(Cases.run(run)));
@@ -115,9 +125,26 @@ final class FaultsCommand implements Callable<Integer> {
 
     /** All faults in all of their phases; algorithms take turns. */
     private List<Case> cases(Case.Launcher on) {
-        Algorithm[] turns = {
-            Algorithm.RING, Algorithm.MESH_PUSH, Algorithm.MESH_PULL, Algorithm.BIDIRECTIONAL_RING
-        };
+        List<Case> cases = new ArrayList<>();
+        for (Operation each : operations()) {
+            cases.addAll(cases(on, each));
+        }
+        return cases;
+    }
+
+    private List<Operation> operations() {
+        if (operation == null) {
+            return List.of(Operation.values());
+        }
+        try {
+            return List.of(Operation.of(operation));
+        } catch (IllegalArgumentException e) {
+            throw new ParameterException(spec.commandLine(), "--op: " + e.getMessage(), e);
+        }
+    }
+
+    private List<Case> cases(Case.Launcher on, Operation each) {
+        List<String> turns = each.algorithms(on != Case.Launcher.HOSTS);
         List<Case> cases = new ArrayList<>();
         for (Fault.Kind kind : Fault.Kind.values()) {
             for (Fault.Phase phase : kind.phases()) {
@@ -125,14 +152,15 @@ final class FaultsCommand implements Callable<Integer> {
                         || kind == Fault.Kind.REORDER && on == Case.Launcher.HOSTS) {
                     continue;
                 }
-                Algorithm algorithm =
+                String algorithm =
                         kind == Fault.Kind.REORDER
-                                ? Algorithm.MESH_PUSH
-                                : turns[cases.size() % turns.length];
+                                ? Algorithm.MESH_PUSH.label()
+                                : turns.get(cases.size() % turns.size());
                 cases.add(
                         new Case(
                                 on,
                                 4,
+                                each,
                                 kind == Fault.Kind.NONE ? null : algorithm,
                                 Case.CALLS_PER_PAIR,
                                 new Fault(kind, phase, 1),

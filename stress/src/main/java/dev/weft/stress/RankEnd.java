@@ -6,7 +6,7 @@ package dev.weft.stress;
  * @param how as the words of {@link RankMain}
  * @param afterMs from the fault to its error
  * @param peer whom the error names, or -1
- * @param calls done, and found right
+ * @param tally of a rank whose calls were all right
  */
 record RankEnd(
         int rank,
@@ -15,8 +15,7 @@ record RankEnd(
         int peer,
         long afterMs,
         String message,
-        long calls,
-        long bytes) {
+        Workload.Tally tally) {
 
     /** The kinds of end. */
     enum How {
@@ -35,10 +34,10 @@ record RankEnd(
     }
 
     static RankEnd right(int rank, Workload.Tally tally) {
-        return new RankEnd(rank, How.RIGHT, "", -1, 0, "", tally.calls(), tally.bytes());
+        return new RankEnd(rank, How.RIGHT, "", -1, 0, "", tally);
     }
 
     static RankEnd of(int rank, How how, String kind, int peer, long afterMs, String message) {
-        return new RankEnd(rank, how, kind, peer, afterMs, message, 0, 0);
+        return new RankEnd(rank, how, kind, peer, afterMs, message, Workload.Tally.NOTHING);
     }
 }

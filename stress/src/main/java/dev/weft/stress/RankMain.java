@@ -34,7 +34,7 @@ final class RankMain {
         say("pid " + ProcessHandle.current().pid());
         try {
             Workload.Tally tally = work();
-            say("right " + tally.calls() + " " + tally.bytes());
+            say("right %d %d %d".formatted(tally.calls(), tally.sums(), tally.bytes()));
             return 0;
         } catch (FabricException e) {
             say("error " + kind(e) + " " + e.peer() + " " + line(e));

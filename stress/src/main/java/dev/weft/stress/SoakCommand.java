@@ -58,7 +58,7 @@ final class SoakCommand implements Callable<Integer> {
     private final Map<Fault.Kind, Integer> faults = new EnumMap<>(Fault.Kind.class);
     private final Map<Case.Launcher, Integer> launchers = new EnumMap<>(Case.Launcher.class);
     private final List<String> problems = new ArrayList<>();
-    private Workload.Tally tally = new Workload.Tally(0, 0);
+    private Workload.Tally tally = Workload.Tally.NOTHING;
     private long errors;
     private int cases;
 
@@ -142,11 +142,12 @@ final class SoakCommand implements Callable<Integer> {
         long wrong = problems.stream().filter(problem -> problem.contains("WRONG")).count();
         out.printf(
                 Locale.ROOT,
-                "%d cases %s, %,d calls, faults injected %d %s, errors raised %d, %,d bytes verified,"
+                "%d cases %s, %,d calls (%,d of sums), faults injected %d %s, errors raised %d, %,d bytes verified,"
                         + " wrong results %d, problems %d%n",
                 cases,
                 launchers,
                 tally.calls(),
+                tally.sums(),
                 injected,
                 faults,
                 errors,

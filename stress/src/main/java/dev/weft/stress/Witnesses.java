@@ -92,7 +92,10 @@ final class Witnesses implements AutoCloseable {
             case "right" ->
                     RankEnd.right(
                             rank,
-                            new Workload.Tally(Long.parseLong(parts[1]), Long.parseLong(parts[2])));
+                            new Workload.Tally(
+                                    Long.parseLong(parts[1]),
+                                    Long.parseLong(parts[2]),
+                                    Long.parseLong(parts[3])));
             case "wrong" -> RankEnd.of(rank, RankEnd.How.WRONG, "", -1, 0, words.end);
             default ->
                     RankEnd.of(

@@ -3,8 +3,8 @@ package dev.weft.stress;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Transport;
 import dev.weft.op.Operator.View;
-import dev.weft.plan.Algorithm;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.SplittableRandom;
 
 /**
@@ -13,17 +13,24 @@ import java.util.SplittableRandom;
  */
 final class Workload {
 
-    /** What was done and found right. */
-    record Tally(long calls, long bytes) {
+    /**
+     * What was done and found right.
+     *
+     * @param sums the calls in which products were summed over ranks
+     */
+    record Tally(long calls, long sums, long bytes) {
+
+        static final Tally NOTHING = new Tally(0, 0, 0);
 
         Tally plus(Tally other) {
-            return new Tally(calls + other.calls, bytes + other.bytes);
+            return new Tally(calls + other.calls, sums + other.sums, bytes + other.bytes);
         }
     }
 
     private final Case run;
     private final Injector injector;
     private long calls;
+    private long sums;
     private long bytes;
 
     Workload(Case run, Injector injector) {
@@ -36,22 +43,18 @@ final class Workload {
         for (int pair = 0; calls < run.calls(); pair++) {
             pairOfOperators(fabric, new SplittableRandom(run.seed() * 1_000_003 + pair));
         }
-        return new Tally(calls, bytes);
+        return new Tally(calls, sums, bytes);
     }
 
     private void pairOfOperators(Fabric fabric, SplittableRandom random) {
-        Algorithm first = algorithm(fabric, random);
-        Algorithm second = algorithm(fabric, random);
+        RandomProblem first = problem(fabric, random);
+        RandomProblem second = problem(fabric, random);
         // The fabric's own gather has the process to itself.
-        boolean atOnce =
-                !run.launcher().isMpi()
-                        || first != Algorithm.SEQUENTIAL && second != Algorithm.SEQUENTIAL;
-        // A fault needs a chunk to happen to, in the call of its number.
+        boolean atOnce = !run.launcher().isMpi() || !first.isFabricsOwn() && !second.isFabricsOwn();
         boolean harmless = run.fault().kind().isHarmless();
-        int rows = harmless ? 0 : 1;
         try (Arena arena = Arena.ofShared();
-                CheckedOperator one = new CheckedOperator(fabric, first, rows, random, arena);
-                CheckedOperator other = new CheckedOperator(fabric, second, rows, random, arena)) {
+                CheckedOperator one = new CheckedOperator(fabric, first, arena);
+                CheckedOperator other = new CheckedOperator(fabric, second, arena)) {
             for (int i = 0; i < Case.CALLS_PER_PAIR && calls < run.calls(); i += 2) {
                 if (i == 2 * run.faultCall()) {
                     injector.at(Fault.Phase.BETWEEN_CALLS);
@@ -72,14 +75,21 @@ final class Workload {
                 }
                 bytes += other.finish();
                 calls += 2;
+                sums += first.isSum() ? 1 : 0;
+                sums += second.isSum() ? 1 : 0;
             }
         }
     }
 
-    private Algorithm algorithm(Fabric fabric, SplittableRandom random) {
-        Algorithm[] all = Algorithm.values();
-        Algorithm any = all[1 + random.nextInt(all.length - 1)];
-        Algorithm chosen = run.algorithm() == null ? any : run.algorithm();
-        return chosen == Algorithm.DIRECT && !fabric.sharesMemory() ? Algorithm.MESH_PULL : chosen;
+    private RandomProblem problem(Fabric fabric, SplittableRandom random) {
+        Operation[] all = Operation.values();
+        Operation any = all[random.nextInt(all.length)];
+        Operation operation = run.operation() == null ? any : run.operation();
+        List<String> algorithms = operation.algorithms(fabric.sharesMemory());
+        String one = algorithms.get(random.nextInt(algorithms.size()));
+        String algorithm = run.algorithm() == null ? one : run.algorithm();
+        // A fault needs a chunk to happen to, in the call of its number.
+        int least = run.fault().kind().isHarmless() ? 0 : 1;
+        return RandomProblem.of(operation, algorithm, fabric.size(), least, random);
     }
 }

@@ -48,6 +48,7 @@ class CommandsTest extends CommandTest {
                 "soak --deadline 5",
                 "soak --seed x",
                 "faults --launcher cloud",
+                "faults --op sum",
                 "faults --case ranks=0",
                 "faults --case nonsense",
                 "faults --deadline soon",

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 /** What is a problem and what is as promised. */
 class EndingTest {
 
-    private static final RankEnd RIGHT = RankEnd.right(0, new Workload.Tally(3, 100));
+    private static final RankEnd RIGHT = RankEnd.right(0, new Workload.Tally(3, 1, 100));
 
     private static RankEnd error(int rank, long afterMs) {
         return RankEnd.of(rank, RankEnd.How.ERROR, "StallException", 1, afterMs, "no progress");

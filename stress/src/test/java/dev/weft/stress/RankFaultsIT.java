@@ -26,6 +26,7 @@ class RankFaultsIT {
                 "fault=kill phase=last-chunk algorithm=ring",
                 "fault=freeze phase=first-chunk algorithm=mesh-push",
                 "fault=corrupt phase=first-chunk algorithm=ring",
+                "fault=kill phase=first-chunk op=matmul-allreduce algorithm=chain",
                 "fault=delay every=true calls=48"
             })
     void processes(String words) {
@@ -37,6 +38,7 @@ class RankFaultsIT {
     @ValueSource(
             strings = {
                 "launcher=hosts fault=kill phase=first-chunk algorithm=ring",
+                "launcher=hosts fault=kill phase=last-chunk op=matmul-allreduce algorithm=chain",
                 "launcher=hosts fault=delay every=true calls=24"
             })
     void mpi(String words) {
