@@ -40,11 +40,13 @@ final class FaultyChunkMover implements ChunkMover {
             moveOutOfOrder(new Held(index, move, flag, counter));
             return;
         }
-        boolean faulty = flag == injector.run().faultCall();
-        if (faulty && index == 0) {
-            move(Fault.Phase.FIRST_CHUNK, index, move, flag, counter);
-        } else if (faulty && index == last) {
-            move(Fault.Phase.LAST_CHUNK, index, move, flag, counter);
+        Fault.Phase phase = injector.run().fault().phase();
+        // The only chunk of a lane is its first and its last one.
+        boolean its =
+                phase == Fault.Phase.FIRST_CHUNK && index == 0
+                        || phase == Fault.Phase.LAST_CHUNK && index == last;
+        if (its && flag == injector.run().faultCall()) {
+            move(phase, index, move, flag, counter);
         } else {
             below.move(index, move, flag, counter);
         }
