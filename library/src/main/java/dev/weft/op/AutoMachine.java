@@ -109,7 +109,8 @@ record AutoMachine(Fabric fabric) {
                         1,
                         new Cut(LARGE_ROWS, 0, 0),
                         hosts,
-                        Map.of());
+                        Map.of(),
+                        null);
         PlanSearch search = new PlanSearch(machine, gather);
         return search.price(search.candidate(Algorithm.MESH_PUSH), SimulatedView.COMM_ONLY).ns();
     }

@@ -353,30 +353,22 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
                     }
                 }
             } else {
-                long count =
-                        each == Reduction.DIRECT
-                                ? Cut.blockRows(rows, takers, quantum, most)
-                                : BLOCK_ROWS[BLOCK_ROWS.length - 1];
-                candidates.add(candidate(writer, new Cut(count, 0, 0)));
+                boolean direct = each == Reduction.DIRECT;
+                candidates.add(candidate(writer, Cut.ofSums(rows, direct, takers, quantum, most)));
             }
         }
         return candidates;
     }
 
     private Candidate candidate(PlanWriter writer, Cut cut) {
-        return Candidate.of(writer, cut, (int) Math.ceilDiv(rows.maxRows(), chunk(cut)), 1);
+        Chunks chunks = cut.sums(rows, 1);
+        int most = IntStream.range(0, rows.ranks()).map(chunks::count).max().orElseThrow();
+        return Candidate.of(writer, cut, most, 1);
     }
 
     /** The type in which sums travel that are to be added. */
     private DType wire() {
         return order == Order.BY_RANK_BF16 ? DType.BF16 : DType.FP32;
-    }
-
-    /** Rows of a chunk. */
-    private long chunk(Cut cut) {
-        return cut.chunkRows() > 0
-                ? cut.chunkRows()
-                : Math.max(1, Math.ceilDiv(rows.maxRows(), cut.splitsPerRank()));
     }
 
     /** What the operators that auto tries have in common. */
@@ -390,9 +382,7 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private O operator(Candidate candidate, Common common) {
         long n = columns().stream().mapToLong(Long::longValue).sum();
-        // A block is one chunk, so that its product can be sent as soon as it is there.
-        long chunk = chunk(candidate.cut());
-        Chunks chunks = Chunks.byRows(rows, n, chunk, chunk);
+        Chunks chunks = candidate.cut().sums(rows, n);
         List<RankPlan> written = candidate.algorithm().plans(chunks, 1, fabric.hosts());
         List<RankPlan> plans =
                 Description.agreed(

@@ -12,6 +12,7 @@ import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
+import dev.weft.plan.cut.Cut;
 import dev.weft.tensor.Matrix;
 import java.util.Arrays;
 import java.util.List;
@@ -24,8 +25,6 @@ import java.util.stream.IntStream;
  * how far they have come in a call.
  */
 final class RankSums {
-
-    private static final long LEAST_PART_COLS = 64;
 
     final RankPlan plan;
     final Transport fabric;
@@ -127,7 +126,7 @@ final class RankSums {
             }
         }
         this.partsLeft = new AtomicIntegerArray(order.length);
-        this.columnParts = columnParts(workers);
+        this.columnParts = Cut.sumColumnParts(plan, workers);
         this.firstCols =
                 Arrays.stream(own)
                         .map(side -> ComputeWorker.firstCols(side.n(), gemm, columnParts))
@@ -144,16 +143,6 @@ final class RankSums {
         }
         this.added = new int[plan.chunks().total()][];
         Arrays.setAll(added, this::added);
-    }
-
-    /** As few as give every worker a piece, where they are not too narrow for that. */
-    private int columnParts(int workers) {
-        int parts = 1;
-        while (parts * order.length < workers
-                && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
-            parts *= 2;
-        }
-        return parts;
     }
 
     /** The ranks whose sums of a chunk arrive to be added, and this one if it has some. */

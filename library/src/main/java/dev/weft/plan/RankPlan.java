@@ -72,6 +72,11 @@ public record RankPlan(
         return chunks.shards().ranks();
     }
 
+    /** Whether products are summed over ranks; otherwise A is gathered. */
+    public boolean isSummed() {
+        return storage == Storage.SUMS || storage == Storage.SUMS_IN_PLACE;
+    }
+
     /**
      * The programs of the rank, L. Each multiplies its own row blocks, in their order, whatever the
      * others do.

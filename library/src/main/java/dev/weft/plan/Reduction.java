@@ -125,18 +125,21 @@ public enum Reduction {
      * @param all whether every rank gets all rows
      */
     public PlanWriter writer(Shards inner, boolean all) {
-        Reduction reduction = this;
-        return new PlanWriter() {
-            @Override
-            public String label() {
-                return reduction.label();
-            }
+        return new Writer(this, inner, all);
+    }
 
-            @Override
-            public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
-                return reduction.plans(chunks, inner, all, hosts);
-            }
-        };
+    /** Two are equal if they write the same plans. */
+    private record Writer(Reduction reduction, Shards inner, boolean all) implements PlanWriter {
+
+        @Override
+        public String label() {
+            return reduction.label();
+        }
+
+        @Override
+        public List<RankPlan> plans(Chunks chunks, int lanes, Hosts hosts) {
+            return reduction.plans(chunks, inner, all, hosts);
+        }
     }
 
     /** The plans of all ranks on one host. */

@@ -104,7 +104,8 @@ public final class MachineModel {
                         List.of(n),
                         false,
                         0,
-                        Map.of());
+                        Map.of(),
+                        null);
         Prediction whole = Simulator.run(machine, scenario, SimulatedView.PIPELINED);
         return new PredictedCall(
                 whole.ns(),

@@ -43,6 +43,6 @@ public record Candidate(
 
     /** Whether both have the same plan, whatever is known of its time. */
     public boolean isPlannedAs(Candidate other) {
-        return algorithm == other.algorithm && cut.equals(other.cut) && lanes == other.lanes;
+        return algorithm.equals(other.algorithm) && cut.equals(other.cut) && lanes == other.lanes;
     }
 }

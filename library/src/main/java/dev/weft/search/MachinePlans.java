@@ -15,7 +15,8 @@ import java.util.List;
 /**
  * Writes plans the way a machine runs them. A sequential plan leaves the gather to the machine's
  * own all-gather, which is a ring where the links form rings and between hosts. A kernel may also
- * take rows in an order of its own. Immutable: any thread may use it.
+ * take rows in an order of its own, except where products are summed over ranks: there the order is
+ * part of the way that sums take. Immutable: any thread may use it.
  */
 public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWriter {
 
@@ -56,6 +57,9 @@ public record MachinePlans(Machine machine, PlanWriter writer) implements PlanWr
     }
 
     private RankPlan adapted(RankPlan plan) {
+        if (plan.isSummed()) {
+            return plan;
+        }
         boolean first = writer == Algorithm.SEQUENTIAL;
         boolean bySource = machine.consumption() == Machine.Consumption.BY_SOURCE;
         if (bySource && plan.storage() == Storage.PING_PONG) {

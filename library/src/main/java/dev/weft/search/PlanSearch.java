@@ -6,6 +6,7 @@ import dev.weft.plan.Hosts;
 import dev.weft.plan.PlanChecker;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
@@ -16,10 +17,12 @@ import dev.weft.sim.Prediction;
 import dev.weft.sim.Scenario;
 import dev.weft.sim.SimulatedView;
 import dev.weft.sim.Simulator;
+import dev.weft.sim.Sums;
 import dev.weft.sim.TileEngine;
 import dev.weft.sim.Wiring;
 import dev.weft.tensor.DType;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
@@ -43,6 +46,9 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Lanes beyond this many only wait for the same links. */
     private static final int MOST_DEFAULT_LANES = 8;
+
+    /** All ranks' plans that sum are written at once: more would take gigabytes. */
+    private static final long MOST_SUM_TRANSFERS = 4_000_000;
 
     /** Transfer blocks of the Ascend example. */
     private static final int ASCEND_LANES = 24;
@@ -79,10 +85,11 @@ public record PlanSearch(Machine machine, Problem problem) {
             this.transfers = transfers;
         }
 
-        private List<Integer> chunksPerSource(long ranks) {
+        private List<Integer> chunksPerSource(long ranks, long mostTransfers) {
             int coarsest = Collections.min(chunksPerSource);
+            long most = Math.min(transfers, mostTransfers);
             return chunksPerSource.stream()
-                    .filter(count -> count == coarsest || count * ranks * ranks <= transfers)
+                    .filter(count -> count == coarsest || count * ranks * ranks <= most)
                     .toList();
         }
     }
@@ -115,7 +122,9 @@ public record PlanSearch(Machine machine, Problem problem) {
                         lanes,
                         onChip ? new Cut(0, programs * lanes, 0) : Cut.AUTOMATIC,
                         null,
-                        Map.of());
+                        Map.of(),
+                        null);
+        ;
         return new PlanSearch(onChip ? machine.withArrivalsOnChip() : machine, problem);
     }
 
@@ -136,7 +145,9 @@ public record PlanSearch(Machine machine, Problem problem) {
             addPriced(priced, algorithms, List.of(middle), heartbeat);
             Set<PlanWriter> kept = new LinkedHashSet<>();
             kept.add(cheapest(priced).algorithm());
-            kept.add(Algorithm.SEQUENTIAL);
+            if (algorithms.contains(sequential())) {
+                kept.add(sequential());
+            }
             List<Cut> others = cuts.stream().filter(cut -> !cut.equals(middle)).toList();
             addPriced(priced, kept, others, heartbeat);
         }
@@ -144,11 +155,26 @@ public record PlanSearch(Machine machine, Problem problem) {
         return priced;
     }
 
-    /** The cheapest way to gather first and multiply after. */
+    /** The cheapest way to gather first and multiply after, or to multiply and then sum. */
     public Candidate sequential(Budget budget) {
         List<Candidate> priced = new ArrayList<>();
-        addPriced(priced, List.of(Algorithm.SEQUENTIAL), cuts(budget), () -> {});
+        addPriced(priced, List.of(sequential()), cuts(budget), () -> {});
         return cheapest(priced);
+    }
+
+    /** What does not overlap: of sums in any order, the one that adds up by rank. */
+    public PlanWriter sequential() {
+        return problem.sums() == null ? Algorithm.SEQUENTIAL : problem.writer(Reduction.SEQUENTIAL);
+    }
+
+    public boolean overlaps(Candidate candidate) {
+        return !candidate.algorithm().equals(sequential());
+    }
+
+    /** Whether it is the one where ranks multiply out of each other's memory. */
+    public boolean isDirect(PlanWriter writer) {
+        return writer.equals(
+                problem.sums() == null ? Algorithm.DIRECT : problem.writer(Reduction.DIRECT));
     }
 
     private static Candidate cheapest(List<Candidate> priced) {
@@ -157,10 +183,20 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Without what the machine cannot do, or what could not be told from another algorithm. */
     private List<PlanWriter> algorithms() {
+        boolean direct = machine.node().direct() && hosts().count() == 1;
+        boolean hierarchical = machine.node().direct() && hosts().isHierarchical();
+        if (problem.sums() != null) {
+            return Arrays.stream(Reduction.values())
+                    .filter(each -> each != Reduction.AUTO)
+                    .filter(each -> each.order() == problem.sums().order())
+                    .filter(each -> direct || each != Reduction.DIRECT)
+                    .filter(each -> hierarchical || each != Reduction.HIERARCHICAL)
+                    .map(problem::writer)
+                    .toList();
+        }
         if (problem.ranks() == 1 || problem.shards().totalRows() == 0) {
             return List.of(Algorithm.SEQUENTIAL);
         }
-        boolean direct = machine.node().direct() && hosts().count() == 1;
         return ALGORITHMS.stream()
                 .filter(algorithm -> direct || algorithm != Algorithm.DIRECT)
                 .toList();
@@ -173,7 +209,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         }
         long quantum = machine.engine().rowQuantum();
         Set<Cut> cuts = new LinkedHashSet<>();
-        for (int count : budget.chunksPerSource(problem.ranks())) {
+        for (int count : budget.chunksPerSource(problem.ranks(), mostTransfers())) {
             long rows = Math.max(1, Math.ceilDiv(problem.shards().maxRows(), count));
             cuts.add(new Cut(Math.ceilDiv(rows, quantum) * quantum, 0, problem.cut().chunkCols()));
         }
@@ -189,11 +225,16 @@ public record PlanSearch(Machine machine, Problem problem) {
             List<Cut> cuts,
             Runnable heartbeat) {
         for (PlanWriter algorithm : algorithms) {
-            for (Cut cut : algorithm == Algorithm.DIRECT ? cuts.subList(0, 1) : cuts) {
+            for (Cut cut : isDirect(algorithm) ? List.of(directCut(cuts)) : cuts) {
                 priced.add(priced(candidate(algorithm, cut)));
                 heartbeat.run();
             }
         }
+    }
+
+    /** Where nothing is moved in chunks, one cut is enough. */
+    private Cut directCut(List<Cut> cuts) {
+        return problem.sums() == null ? cuts.getFirst() : problem.cut();
     }
 
     /**
@@ -209,12 +250,12 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** The problem as {@code algorithm} does it, in a cut of the caller's; not priced. */
     public Candidate candidate(PlanWriter algorithm, Cut cut) {
         Hosts hosts = hosts();
-        if (algorithm == Algorithm.DIRECT && !machine.node().direct()) {
+        if (isDirect(algorithm) && !machine.node().direct()) {
             throw new IllegalArgumentException(
                     "direct on %s: its ranks cannot multiply rows in a peer's memory"
                             .formatted(machine.name()));
         }
-        if (algorithm == Algorithm.DIRECT && hosts.count() > 1) {
+        if (isDirect(algorithm) && hosts.count() > 1) {
             throw new IllegalArgumentException(
                     "direct on %s hosts of %s: expected ranks of one host, at most %s"
                             .formatted(hosts.count(), machine.name(), machine.ranksPerNode()));
@@ -228,7 +269,7 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Whether the kernel is the Ascend example's, which has chunks and lanes of its own. */
     public boolean hasOwnKernel() {
-        return machine.consumption() == Machine.Consumption.BY_SOURCE;
+        return machine.consumption() == Machine.Consumption.BY_SOURCE && problem.sums() == null;
     }
 
     private Cut kernelCut() {
@@ -265,6 +306,9 @@ public record PlanSearch(Machine machine, Problem problem) {
 
     /** Those of its lanes that a candidate's plan has work for. */
     public int lanesUsed(Candidate candidate) {
+        if (problem.sums() != null) {
+            return plans(candidate).stream().mapToInt(plan -> plan.lanes().size()).max().orElse(0);
+        }
         return candidate.algorithm() instanceof Algorithm algorithm
                 ? algorithm.lanes(hosts(), candidate.lanes())
                 : candidate.lanes();
@@ -295,6 +339,18 @@ public record PlanSearch(Machine machine, Problem problem) {
     private Chunks chunks(PlanWriter writer, Cut cut, int lanes) {
         Engine engine = machine.engine();
         Shards shards = problem.shards();
+        if (problem.sums() != null) {
+            Cut own =
+                    cut.givesRows()
+                            ? cut
+                            : Cut.ofSums(
+                                    shards,
+                                    isDirect(writer),
+                                    computeWorkers(),
+                                    engine.rowQuantum(),
+                                    engine.blockRows());
+            return own.sums(shards, problem.allColumns());
+        }
         int takers = lanes;
         if (engine instanceof CoreEngine cores) {
             int workers = computeWorkers();
@@ -336,10 +392,20 @@ public record PlanSearch(Machine machine, Problem problem) {
         return Simulator.run(machine, scenario(candidate), view);
     }
 
+    private long mostTransfers() {
+        return problem.sums() == null ? Long.MAX_VALUE : MOST_SUM_TRANSFERS;
+    }
+
     /** A call as the machine runs it, for the simulator. */
     public Scenario scenario(Candidate candidate) {
         PlanWriter writer = new MachinePlans(machine, candidate.algorithm());
         Chunks chunks = chunks(candidate);
+        long transfers = (long) chunks.total() * problem.ranks();
+        if (transfers > mostTransfers()) {
+            throw new IllegalArgumentException(
+                    "%s transfers of sums between %s ranks: expected at most %s, of fewer ranks or larger chunks"
+                            .formatted(transfers, problem.ranks(), mostTransfers()));
+        }
         return new Scenario(
                 writer.plans(chunks, candidate.lanes(), hosts()),
                 chunks,
@@ -350,14 +416,20 @@ public record PlanSearch(Machine machine, Problem problem) {
                 problem.columns(),
                 problem.keepGathered(),
                 problem.workers(),
-                problem.slowRanks());
+                problem.slowRanks(),
+                problem.sums());
     }
 
     /** What every rank does; proved where Weft has not written it. */
     public List<RankPlan> plans(Candidate candidate) {
         List<RankPlan> plans =
                 candidate.algorithm().plans(chunks(candidate), candidate.lanes(), hosts());
-        PlanChecker.checkGiven(plans, hosts());
+        Sums sums = problem.sums();
+        if (sums == null) {
+            PlanChecker.checkGiven(plans, hosts());
+        } else {
+            PlanChecker.checkGiven(plans, hosts(), sums.inner(), sums.all());
+        }
         return plans;
     }
 }

@@ -21,6 +21,8 @@ final class CoreRun extends ProductRun {
     /** Rows that are worth a product of their own while others are late; 0 for none. */
     private final long stepRows;
 
+    private final List<Long> partsOfK;
+
     /** Pieces in which workers take a row block. */
     private final int columnParts;
 
@@ -28,6 +30,7 @@ final class CoreRun extends ProductRun {
         super(simulation, rank);
         this.engine = (CoreEngine) simulation.machine.engine();
         Scenario scenario = simulation.scenario;
+        this.partsOfK = scenario.partsOfK(rank.plan);
         this.stepRows =
                 simulation.view == SimulatedView.PIPELINED ? rank.plan.pacing().stepRows() : 0;
         int own = scenario.hosts().size(scenario.hosts().hostOf(rank.plan.rank()));
@@ -35,7 +38,10 @@ final class CoreRun extends ProductRun {
         int programs = rank.plan.programs();
         int ofProgram = Math.max(1, count / programs);
         this.columnParts =
-                Cut.columnParts(scenario.chunks(), programs, ofProgram, scenario.columns());
+                sums == null
+                        ? Cut.columnParts(
+                                scenario.chunks(), programs, ofProgram, scenario.columns())
+                        : Cut.sumColumnParts(rank.plan, ofProgram);
         List<Blocks> blocks = IntStream.range(0, programs).mapToObj(Blocks::new).toList();
         for (int i = 0; i < Math.max(programs, count); i++) {
             int program = i % programs;
@@ -64,15 +70,19 @@ final class CoreRun extends ProductRun {
 
     /** What one core takes for {@code rows} rows of {@code source} and a part of the columns. */
     private double workNs(int source, long rows, int part) {
-        Scenario scenario = simulation.scenario;
-        long k = scenario.chunks().cols();
-        double work = 0;
-        for (long n : scenario.columns()) {
-            boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
-            long cols = n * (part + 1) / columnParts - n * part / columnParts;
-            work += engine.productNs(scenario.aType(), rows, k, cols, far);
+        if (simulation.view == SimulatedView.COMM_ONLY) {
+            return 0;
         }
+        Scenario scenario = simulation.scenario;
         RankPlan plan = rank.plan;
+        double work = 0;
+        for (long k : partsOfK) {
+            for (long n : scenario.columns()) {
+                boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
+                long cols = n * (part + 1) / columnParts - n * part / columnParts;
+                work += engine.productNs(scenario.aType(), rows, k, cols, far);
+            }
+        }
         boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
         double copyGbps = simulation.machine.node().coreGbps();
         if (scenario.keepGathered()
@@ -80,9 +90,17 @@ final class CoreRun extends ProductRun {
                 && copyGbps > 0
                 && part == 0
                 && simulation.view == SimulatedView.PIPELINED) {
+            long k = scenario.chunks().cols();
             work += (double) rows * k * scenario.aType().bytes() / copyGbps;
         }
         return work * slowness;
+    }
+
+    /** What one core takes to add and finish rows. */
+    private double finishNs(RowBlock block) {
+        double copyGbps = simulation.machine.node().coreGbps();
+        // A copy reads and writes each of its bytes.
+        return copyGbps > 0 ? sums.bytes(block) / 2 / copyGbps * slowness : 0;
     }
 
     /** The blocks of a program, which its workers take in turn, piece by piece. */
@@ -93,11 +111,15 @@ final class CoreRun extends ProductRun {
         /** By block. */
         private final int[] donePieces;
 
+        /** By block: when its products could have been done at the earliest. */
+        private final double[] pathNs;
+
         private int next;
 
         Blocks(int program) {
             this.order = ordered(program);
             this.donePieces = new int[order.size()];
+            this.pathNs = new double[order.size()];
         }
 
         /** The number of a piece: block after block, and within a block by parts; or -1. */
@@ -107,6 +129,16 @@ final class CoreRun extends ProductRun {
 
         RowBlock block(int piece) {
             return order.get(piece / columnParts);
+        }
+
+        /** A piece can be done then at the earliest. */
+        void ends(int piece, double earliestNs) {
+            int block = piece / columnParts;
+            pathNs[block] = Math.max(pathNs[block], earliestNs);
+        }
+
+        double pathNs(int piece) {
+            return pathNs[piece / columnParts];
         }
 
         /** Whether it was the last of its block. */
@@ -122,6 +154,7 @@ final class CoreRun extends ProductRun {
         private final Blocks blocks;
         private int piece;
         private RowBlock block;
+        private RowBlock finished;
         private int chunk;
         private long doneRows;
         private long rows;
@@ -143,8 +176,11 @@ final class CoreRun extends ProductRun {
             }
         }
 
-        /** Takes the next piece that nobody has. */
+        /** Takes rows that are whole, or else the next piece that nobody has. */
         private void take() {
+            if (sums != null && finish()) {
+                return;
+            }
             piece = blocks.take();
             block = piece < 0 ? null : blocks.block(piece);
             if (block != null) {
@@ -152,7 +188,24 @@ final class CoreRun extends ProductRun {
                 doneRows = 0;
                 earliestNs = simulation.startNs;
                 proceed();
+            } else if (sums != null && sums.hasNext()) {
+                waitsSinceNs = simulation.events.now();
+                waiting.add(this);
             }
+        }
+
+        /** Begins to finish rows that are whole, if there are some. */
+        private boolean finish() {
+            finished = sums.take();
+            if (finished != null) {
+                beganNs = simulation.events.now();
+                earliestNs = sums.pathNs(finished);
+                double workNs = finishNs(finished);
+                totalNs += workNs;
+                pathNs = Math.max(pathNs, earliestNs + workNs);
+                simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
+            }
+            return finished != null;
         }
 
         /** Goes on with the block until something is multiplied or awaited. */
@@ -182,7 +235,10 @@ final class CoreRun extends ProductRun {
 
         /** Whether the next chunk is there, or all of them where the gather comes first. */
         boolean isReady() {
-            return gatherFirst ? rank.isComplete() : rank.hasArrived(tag(block, chunk));
+            if (block == null) {
+                return sums.isReady();
+            }
+            return gatherFirst ? rank.isComplete() : rank.has(tag(block, chunk));
         }
 
         private long completeRows() {
@@ -195,8 +251,10 @@ final class CoreRun extends ProductRun {
         /** Who came at the same time as the awaited chunk has not waited. */
         void wake() {
             double now = simulation.events.now();
-            if (now > waitsSinceNs) {
+            if (now > waitsSinceNs && block != null) {
                 tell(SpanSink.Kind.WAIT, block.rows() - doneRows, waitsSinceNs, now);
+            } else if (now > waitsSinceNs) {
+                tellOf(sums.next(), SpanSink.Kind.WAIT, sums.sender(), waitsSinceNs, now);
             }
             simulation.events.add(now, this, 0);
         }
@@ -207,19 +265,29 @@ final class CoreRun extends ProductRun {
             double workNs = workNs(block.source(), count, piece % columnParts);
             totalNs += workNs;
             pathNs = Math.max(pathNs, earliestNs + workNs);
+            blocks.ends(piece, earliestNs + workNs);
             simulation.wires.cores(rank.plan.rank()).serve(this, workNs);
         }
 
         @Override
         public void served() {
             double now = simulation.events.now();
+            if (finished != null) {
+                finished(now);
+                return;
+            }
             tell(SpanSink.Kind.COMPUTE, rows, beganNs, now);
             doneRows += rows;
             rank.busyUntil(now);
+            lastNs = Math.max(lastNs, now);
             if (chunk == block.chunkCount()) {
                 if (blocks.isLast(piece)) {
                     rank.used(block.source());
+                    if (sums != null) {
+                        sums.multiplied(block, blocks.pathNs(piece));
+                    }
                 }
+                block = null;
                 take();
             } else {
                 proceed();
@@ -227,8 +295,28 @@ final class CoreRun extends ProductRun {
         }
 
         private void tell(SpanSink.Kind kind, long count, double fromNs, double toNs) {
+            int peer = rank.plan.rank();
+            if (kind == SpanSink.Kind.WAIT) {
+                peer = sums == null ? block.source() : rank.sender(tag(block, 0));
+            }
             long firstRow = block.firstRow() + doneRows;
-            CoreRun.this.tell(kind, track, block.source(), firstRow, count, fromNs, toNs);
+            CoreRun.this.tell(kind, track, block.source(), peer, firstRow, count, fromNs, toNs);
+        }
+
+        /** Sums that were added are told of as products are. */
+        private void finished(double now) {
+            if (sums.areAdded(finished)) {
+                tellOf(finished, SpanSink.Kind.COMPUTE, rank.plan.rank(), beganNs, now);
+            }
+            sums.finished(finished, earliestNs + finishNs(finished));
+            finished = null;
+            take();
+        }
+
+        private void tellOf(
+                RowBlock rows, SpanSink.Kind kind, int peer, double fromNs, double toNs) {
+            CoreRun.this.tell(
+                    kind, track, rows.source(), peer, rows.firstRow(), rows.rows(), fromNs, toNs);
         }
     }
 }

@@ -57,7 +57,8 @@ final class LaneRun implements Station.Customer, Events.Action {
     }
 
     private boolean hasChunk(Transfer transfer) {
-        return !transfer.isForward() || holder(transfer).hasArrived(heldTag(transfer));
+        int need = need(transfer);
+        return need < 0 || holder(transfer).has(need);
     }
 
     private boolean hasCredit(Transfer transfer) {
@@ -72,8 +73,8 @@ final class LaneRun implements Station.Customer, Events.Action {
         return simulation.rank(transfer.to());
     }
 
-    private int heldTag(Transfer transfer) {
-        return simulation.tagAt(transfer.from(), transfer);
+    private int need(Transfer transfer) {
+        return holder(transfer).need(transfer, simulation.tagAt(transfer.from(), transfer));
     }
 
     /** The awaited thing is there; who came at the same time has not waited. */
@@ -102,10 +103,9 @@ final class LaneRun implements Station.Customer, Events.Action {
         Machine.Overheads overheads = simulation.machine.overheads();
         double now = simulation.events.now();
         double onItsWayNs = route.latencyNs + overheads.knownNs();
+        int need = need(transfer);
         double earliestNs =
-                (transfer.isForward()
-                                ? holder(transfer).pathNs(heldTag(transfer))
-                                : simulation.startNs)
+                (need < 0 ? simulation.startNs : holder(transfer).pathNs(need))
                         + route.aloneNs()
                         + onItsWayNs;
         simulation.deliver(transfer, now + onItsWayNs, earliestNs);
@@ -128,6 +128,9 @@ final class LaneRun implements Station.Customer, Events.Action {
     private int awaited(Transfer transfer) {
         if (awaitsCredit) {
             return transfer.to();
+        }
+        if (simulation.scenario.sums() != null) {
+            return rank.sender(need(transfer));
         }
         return transfer.initiator() == Initiator.RECEIVER ? transfer.from() : transfer.source();
     }

@@ -17,8 +17,14 @@ abstract class ProductRun {
     /** How many times as long as the machine the rank takes. */
     final double slowness;
 
+    /** Null where nothing is summed over ranks. */
+    final SumSteps sums;
+
     /** All products, one after the other. */
     double totalNs;
+
+    /** When the last product was done. */
+    double lastNs;
 
     /** The longest chain of transfers that ends in one of the products. */
     double pathNs;
@@ -27,8 +33,11 @@ abstract class ProductRun {
         this.simulation = simulation;
         this.rank = rank;
         this.order = rank.plan.consumption();
+        this.sums = simulation.scenario.sums() == null ? null : new SumSteps(simulation, rank);
         this.gatherFirst =
-                rank.plan.pacing().gatherFirst() && simulation.view == SimulatedView.PIPELINED;
+                sums == null
+                        && rank.plan.pacing().gatherFirst()
+                        && simulation.view == SimulatedView.PIPELINED;
         this.slowness = simulation.wires.slowness(rank.plan.rank());
     }
 
@@ -44,7 +53,7 @@ abstract class ProductRun {
 
     abstract void start();
 
-    /** A chunk has come to this rank. */
+    /** A chunk has come to this rank, or another event has happened. */
     abstract void arrived();
 
     /** The least time in which this rank can do its products, by its engine alone. */
@@ -55,15 +64,20 @@ abstract class ProductRun {
         return rank.plan.chunks().tag(block.source(), block.firstChunk() + index);
     }
 
-    /** Tells of a wait for rows of {@code source}, or of their product. */
+    /** Tells of a wait for {@code peer}, or of a product; rows are those of {@code source}. */
     void tell(
-            Kind kind, String track, int source, long firstRow, long rows, double from, double to) {
+            Kind kind,
+            String track,
+            int source,
+            int peer,
+            long firstRow,
+            long rows,
+            double from,
+            double to) {
         if (simulation.sink != null) {
-            int self = rank.plan.rank();
-            int peer = kind == Kind.WAIT ? source : self;
             SpanSink.Span span =
                     new SpanSink.Span(kind, source, peer, -1, -1, firstRow, rows, 0, from, to);
-            simulation.sink.span(self, track, span);
+            simulation.sink.span(rank.plan.rank(), track, span);
         }
     }
 }

@@ -7,6 +7,7 @@ import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * What is to be priced: one call of an operator, as its ranks have planned it.
@@ -19,6 +20,7 @@ import java.util.Map;
  *     those that it does not have add nothing; 0 for the rank's share of the cores, or all units
  * @param slowRanks how many times as long a rank takes for its products and for what its cores
  *     move; ranks that are not named take the machine's time
+ * @param sums of plans that sum products over ranks; otherwise null
  */
 public record Scenario(
         List<RankPlan> plans,
@@ -30,7 +32,8 @@ public record Scenario(
         List<Long> columns,
         boolean keepGathered,
         int workers,
-        Map<Integer, Double> slowRanks) {
+        Map<Integer, Double> slowRanks,
+        Sums sums) {
 
     public Scenario {
         columns = List.copyOf(columns);
@@ -49,6 +52,17 @@ public record Scenario(
                                         .formatted(rank, factor, hosts.ranks()));
                     }
                 });
+    }
+
+    /** The parts of K over which a rank multiplies its blocks, one after the other. */
+    List<Long> partsOfK(RankPlan plan) {
+        if (sums == null) {
+            return List.of(chunks.cols());
+        }
+        return IntStream.range(0, ranks())
+                .filter(r -> plan.sumsFor(r, hosts))
+                .mapToObj(sums.inner()::rows)
+                .toList();
     }
 
     public int ranks() {

@@ -5,23 +5,46 @@ import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.RankPlan.Transfer;
+import dev.weft.plan.Reduction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** What has arrived at one rank, what it has released, and who waits for either. */
+/**
+ * What has happened to the chunks of one rank, what it has released, and who waits for either. An
+ * event's number is the chunk's tag where rows of A arrive: each does so once at most. Sums of a
+ * chunk have several events each, kind after kind.
+ */
 final class SimulatedRank {
 
-    private static final double NEVER = -1;
+    /** The sums of ranks alone, all of them. The kinds before are the slots of the same names. */
+    static final int PARTS = 2;
+
+    /** This rank's product, on top of the sums that came before it. */
+    static final int MULTIPLIED = 3;
+
+    /** Summed over all of K, where this rank has done the last of it. */
+    static final int SUMMED = 4;
+
+    private static final int KINDS = 5;
 
     final RankPlan plan;
     private final Chunks chunks;
+    private final boolean sums;
 
-    /** By tag: when the chunk came, or {@link #NEVER}. */
-    private final double[] arrivedNs;
+    /** By event: how often it is still to happen. */
+    private final int[] left;
 
-    /** By tag: when it would have come at the earliest, had nothing been in its way. */
+    /** By event: when it happened last. */
+    private final double[] happenedNs;
+
+    /** By event: when it would have happened at the earliest, had nothing been in its way. */
     private final double[] pathNs;
+
+    /** By event of sums that arrive: how many times; and who sends them, the last of several. */
+    private final int[] arriving;
+
+    private final int[] senders;
 
     private final List<LaneRun> waitingLanes = new ArrayList<>();
 
@@ -43,16 +66,19 @@ final class SimulatedRank {
     SimulatedRank(RankPlan plan, SimulatedView view, boolean multiplies) {
         this.plan = plan;
         this.chunks = plan.chunks();
-        this.arrivedNs = new double[chunks.total()];
-        this.pathNs = new double[chunks.total()];
-        Arrays.fill(arrivedNs, NEVER);
-        int own = plan.rank();
-        Arrays.fill(arrivedNs, chunks.tag(own, 0), chunks.tag(own, chunks.count(own)), 0);
-        if (view == SimulatedView.COMPUTE_ONLY || plan.storage() == RankPlan.Storage.IN_PLACE) {
-            Arrays.fill(arrivedNs, 0);
-        } else {
+        this.sums = plan.isSummed();
+        int events = (sums ? KINDS : 1) * chunks.total();
+        this.left = new int[events];
+        this.happenedNs = new double[events];
+        this.pathNs = new double[events];
+        this.arriving = new int[sums ? events : 0];
+        this.senders = new int[sums ? events : 0];
+        if (view != SimulatedView.COMPUTE_ONLY) {
             for (Lane lane : plan.arrivals()) {
-                missing += lane.transfers().size();
+                lane.transfers().forEach(this::expect);
+            }
+            if (sums) {
+                Arrays.fill(left, event(MULTIPLIED, 0), events, 1);
             }
         }
         boolean pingPong = plan.storage() == RankPlan.Storage.PING_PONG;
@@ -77,16 +103,57 @@ final class SimulatedRank {
         release();
     }
 
-    boolean hasArrived(int tag) {
-        return arrivedNs[tag] != NEVER;
+    private void expect(Transfer transfer) {
+        int event = arrival(transfer, transfer.tag());
+        left[event]++;
+        missing++;
+        if (sums) {
+            arriving[event]++;
+            senders[event] = transfer.from();
+        }
     }
 
-    double arrivedNs(int tag) {
-        return arrivedNs[tag];
+    int event(int kind, int tag) {
+        return kind * chunks.total() + tag;
     }
 
-    double pathNs(int tag) {
-        return pathNs[tag];
+    /** That a transfer has delivered its chunk, which has that tag here. */
+    int arrival(Transfer transfer, int tag) {
+        return sums ? event(Math.min(transfer.slot(), PARTS), tag) : tag;
+    }
+
+    /** What must have happened before this rank sends a chunk; -1 for nothing. */
+    int need(Transfer transfer, int tag) {
+        if (!sums) {
+            return transfer.isForward() ? tag : -1;
+        }
+        if (transfer.slot() != Reduction.WHOLE) {
+            return event(MULTIPLIED, tag);
+        }
+        int whole = event(Reduction.WHOLE, tag);
+        return arriving[whole] > 0 ? whole : event(SUMMED, tag);
+    }
+
+    /** How many times sums arrive. */
+    int arriving(int event) {
+        return arriving[event];
+    }
+
+    /** Who sends sums that arrive; whoever has multiplied them where none do. */
+    int sender(int event) {
+        return arriving[event] > 0 ? senders[event] : plan.rank();
+    }
+
+    boolean has(int event) {
+        return left[event] == 0;
+    }
+
+    double happenedNs(int event) {
+        return happenedNs[event];
+    }
+
+    double pathNs(int event) {
+        return pathNs[event];
     }
 
     boolean isComplete() {
@@ -98,11 +165,16 @@ final class SimulatedRank {
         doneNs = Math.max(doneNs, ns);
     }
 
-    void arrive(int tag, double ns, double earliestNs) {
-        arrivedNs[tag] = ns;
-        pathNs[tag] = earliestNs;
+    void arrive(int event, double ns, double earliestNs) {
         lastArrivalNs = Math.max(lastArrivalNs, ns);
         missing--;
+        happen(event, ns, earliestNs);
+    }
+
+    void happen(int event, double ns, double earliestNs) {
+        left[event]--;
+        happenedNs[event] = ns;
+        pathNs[event] = Math.max(pathNs[event], earliestNs);
         wakeLanes();
         if (product != null) {
             product.arrived();

@@ -44,7 +44,10 @@ final class Simulation {
 
     Prediction run() {
         List<LaneRun> lanes = new ArrayList<>();
-        boolean multiplies = view != SimulatedView.COMM_ONLY && !scenario.columns().isEmpty();
+        // Where sums go from rank to rank, lanes wait for whoever multiplies in any view.
+        boolean multiplies =
+                scenario.sums() != null
+                        || view != SimulatedView.COMM_ONLY && !scenario.columns().isEmpty();
         for (int r = 0; r < like.count(); r++) {
             SimulatedRank rank = new SimulatedRank(scenario.plans().get(r), view, multiplies);
             rank.busyUntil(startNs);
@@ -82,12 +85,17 @@ final class Simulation {
             ns = Math.max(ns, Math.max(rank.doneNs, rank.lastArrivalNs));
             gatherNs = Math.max(gatherNs, rank.lastArrivalNs);
         }
+        double lastProductNs = 0;
         for (ProductRun product : products) {
+            lastProductNs = Math.max(lastProductNs, product.lastNs);
             pathNs = Math.max(pathNs, product.pathNs);
             computeNs = Math.max(computeNs, product.leastNs());
         }
         double linkNs = startNs + wires.leastNs(false);
         Bounds bounds = new Bounds(pathNs, linkNs, computeNs);
+        if (scenario.sums() != null && view == SimulatedView.PIPELINED) {
+            gatherNs = ns - lastProductNs;
+        }
         return new Prediction(ns, gatherNs, bounds, like.count(), transfers, events.happened());
     }
 
@@ -104,12 +112,14 @@ final class Simulation {
 
     double bytes(Transfer transfer) {
         Chunk chunk = scenario.chunks().chunk(transfer.source(), transfer.chunk());
-        return (double) chunk.rows() * chunk.cols() * scenario.aType().bytes();
+        int elementBytes = scenario.sums() == null ? scenario.aType().bytes() : Float.BYTES;
+        return (double) chunk.rows() * chunk.cols() * elementBytes;
     }
 
     void deliver(Transfer transfer, double arrivesNs, double earliestNs) {
         int tag = tagAt(transfer.to(), transfer);
         SimulatedRank receiver = rank(transfer.to());
-        events.add(arrivesNs, ignored -> receiver.arrive(tag, arrivesNs, earliestNs), 0);
+        int event = receiver.arrival(transfer, tag);
+        events.add(arrivesNs, ignored -> receiver.arrive(event, arrivesNs, earliestNs), 0);
     }
 }

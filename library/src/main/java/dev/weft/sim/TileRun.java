@@ -21,11 +21,18 @@ final class TileRun extends ProductRun implements Events.Action {
 
     private final List<Program> programs = new ArrayList<>();
 
+    /** Over all that the rank multiplies a block with. */
+    private final double k;
+
+    /** Rows are finished one block after the other, at the rate of the memory. */
+    private double finishedNs;
+
     TileRun(Simulation simulation, SimulatedRank rank) {
         super(simulation, rank);
         this.engine = (TileEngine) simulation.machine.engine();
         int workers = simulation.scenario.workers();
         this.units = workers > 0 ? Math.min(workers, engine.units()) : engine.units();
+        this.k = simulation.scenario.partsOfK(rank.plan).stream().mapToDouble(part -> part).sum();
         int count = rank.plan.programs();
         for (int i = 0; i < count; i++) {
             // A program has one unit at least, whatever the engine has.
@@ -50,6 +57,21 @@ final class TileRun extends ProductRun implements Events.Action {
     void arrived() {
         if (!gatherFirst || rank.isComplete()) {
             programs.forEach(Program::arrived);
+        }
+        if (sums != null) {
+            finish();
+        }
+    }
+
+    private void finish() {
+        double gbps = simulation.machine.memory().gbps();
+        for (RowBlock block = sums.take(); block != null; block = sums.take()) {
+            double workNs = gbps > 0 ? sums.bytes(block) / gbps * slowness : 0;
+            finishedNs = Math.max(finishedNs, simulation.events.now()) + workNs;
+            double earliestNs = sums.pathNs(block) + workNs;
+            pathNs = Math.max(pathNs, earliestNs);
+            RowBlock rows = block;
+            simulation.events.add(finishedNs, ignored -> sums.finished(rows, earliestNs), 0);
         }
     }
 
@@ -78,10 +100,10 @@ final class TileRun extends ProductRun implements Events.Action {
                 RowBlock block = order.get(next);
                 for (; nextChunk < block.chunkCount(); nextChunk++) {
                     int tag = tag(block, nextChunk);
-                    if (!rank.hasArrived(tag)) {
+                    if (!rank.has(tag)) {
                         return;
                     }
-                    readyNs = Math.max(readyNs, rank.arrivedNs(tag));
+                    readyNs = Math.max(readyNs, rank.happenedNs(tag));
                 }
                 multiply(block, gatherFirst ? rank.lastArrivalNs : readyNs);
                 next++;
@@ -109,7 +131,12 @@ final class TileRun extends ProductRun implements Events.Action {
                     replaceFirst(freeNs, startNs + tileNs);
                 }
             }
-            pathNs = Math.max(pathNs, blockPathNs(block) + longestNs);
+            double earliestNs = blockPathNs(block) + longestNs;
+            pathNs = Math.max(pathNs, earliestNs);
+            if (sums != null) {
+                double at = Math.max(endNs, simulation.events.now());
+                simulation.events.add(at, ignored -> sums.multiplied(block, earliestNs), 0);
+            }
             if (rank.plan.storage() == RankPlan.Storage.PING_PONG) {
                 double at = Math.max(endNs, simulation.events.now());
                 simulation.events.add(at, rank::used, block.source());
@@ -118,6 +145,7 @@ final class TileRun extends ProductRun implements Events.Action {
                 return;
             }
             rank.busyUntil(endNs);
+            lastNs = Math.max(lastNs, endNs);
             // Units work on several blocks at once, which one track shows one after the other.
             double toldFromNs = Math.max(firstNs, toldUntilNs);
             toldUntilNs = Math.max(toldFromNs, endNs);
@@ -125,6 +153,7 @@ final class TileRun extends ProductRun implements Events.Action {
                     SpanSink.Kind.COMPUTE,
                     track,
                     block.source(),
+                    rank.plan.rank(),
                     block.firstRow(),
                     block.rows(),
                     toldFromNs,
@@ -146,18 +175,28 @@ final class TileRun extends ProductRun implements Events.Action {
 
     /** The longer of a tile's operations and its share of what the block moves to and fro. */
     private double tileNs(RowBlock block, long n) {
+        if (simulation.view == SimulatedView.COMM_ONLY) {
+            return 0;
+        }
         long rows = block.rows();
         Scenario scenario = simulation.scenario;
         Machine.Memory memory = simulation.machine.memory();
-        double k = scenario.chunks().cols();
         double operations = 2.0 * engine.tileRows() * engine.tileCols() * k;
         double operationsNs = operations / engine.gflops().get(scenario.aType());
         double bytes =
                 rows * k * scenario.aType().bytes() * rowPasses(block, memory)
-                        + (double) rows * n * scenario.outType().bytes()
+                        + (double) rows * n * outBytes(block)
                         + bBytes(rows, n, memory);
         double memoryNs = memory.gbps() > 0 ? bytes / tiles(rows, n) * units / memory.gbps() : 0;
         return (engine.tileUs() * 1e3 + Math.max(operationsNs, memoryNs)) * slowness;
+    }
+
+    /** For each element: sums are written, and read before that where others have begun them. */
+    private int outBytes(RowBlock block) {
+        if (sums == null) {
+            return simulation.scenario.outType().bytes();
+        }
+        return rank.arriving(tag(block, 0)) > 0 ? 2 * Float.BYTES : Float.BYTES;
     }
 
     /** How often memory has to do with a row: a ring's buffer is also written, and forwarded. */
@@ -175,10 +214,7 @@ final class TileRun extends ProductRun implements Events.Action {
      * B stays on the chip where half of that holds it; otherwise units that run at once share it.
      */
     private double bBytes(long rows, long n, Machine.Memory memory) {
-        double b =
-                (double) simulation.scenario.chunks().cols()
-                        * n
-                        * simulation.scenario.aType().bytes();
+        double b = k * n * simulation.scenario.aType().bytes();
         if (memory.keeps(b)) {
             return 0;
         }

@@ -48,7 +48,8 @@ class PlanSearchTest {
                 lanes,
                 cut,
                 hosts,
-                Map.of());
+                Map.of(),
+                null);
     }
 
     private static Set<PlanWriter> algorithms(List<Candidate> candidates) {

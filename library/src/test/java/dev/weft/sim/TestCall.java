@@ -33,7 +33,8 @@ record TestCall(
                 columns,
                 keepGathered,
                 workers,
-                slowRanks);
+                slowRanks,
+                null);
     }
 
     int ranks() {

@@ -107,7 +107,8 @@ public record Description(
     /** What is to be done, for the search for a plan, and whether gathered A is there after. */
     public Problem problem(boolean keeps, int workers, int lanes, Hosts hosts) {
         return new Problem(
-                shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of());
+                shards, k, columns, aType, outType, keeps, workers, lanes, cut, hosts, Map.of(),
+                null);
     }
 
     /** Refuses plans of the caller's that are for another A. */

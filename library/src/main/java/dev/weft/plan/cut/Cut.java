@@ -1,6 +1,7 @@
 package dev.weft.plan.cut;
 
 import dev.weft.plan.Chunks;
+import dev.weft.plan.RankPlan;
 import dev.weft.plan.Shards;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -20,6 +21,9 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
 
     /** Fewer are not worth a product of their own, even to workers that have nothing else to do. */
     private static final long LEAST_PART_COLS = 64;
+
+    /** Of a chunk of sums: fewer start sooner, more are multiplied faster. */
+    private static final long SUM_ROWS = 128;
 
     public Cut {
         if (chunkRows > 0 && splitsPerRank > 0) {
@@ -45,6 +49,29 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
             chunks = Chunks.automatic(shards, cols, rowQuantum, blockRows);
         }
         return chunkCols > 0 ? chunks.withChunkCols(chunkCols) : chunks;
+    }
+
+    /**
+     * Chunks of sums, each multiplied as one block, so that it can be sent as soon as its product
+     * is there. The rows must be given.
+     */
+    public Chunks sums(Shards shards, long cols) {
+        long rows =
+                chunkRows > 0
+                        ? chunkRows
+                        : Math.max(1, Math.ceilDiv(shards.maxRows(), splitsPerRank));
+        return Chunks.byRows(shards, cols, rows, rows);
+    }
+
+    /**
+     * Weft's own way to cut rows whose products are summed over ranks.
+     *
+     * @param direct whether nothing is sent before it is whole
+     */
+    public static Cut ofSums(
+            Shards shards, boolean direct, int workers, long rowQuantum, long mostRows) {
+        long rows = direct ? blockRows(shards, workers, rowQuantum, mostRows) : SUM_ROWS;
+        return new Cut(rows, 0, 0);
     }
 
     /**
@@ -98,6 +125,19 @@ public record Cut(long chunkRows, int splitsPerRank, long chunkCols) {
         return parts * all >= workers
                 ? parts
                 : divisor(workers, meanColumns(columns) / LEAST_PART_COLS, all);
+    }
+
+    /**
+     * Into how many parts the columns of a rank's blocks are cut where products are summed over
+     * ranks: as few as give every worker a piece, if they are not too narrow for that.
+     */
+    public static int sumColumnParts(RankPlan plan, int workers) {
+        int blocks = plan.consumption().size();
+        int parts = 1;
+        while (parts * blocks < workers && plan.chunks().cols() >= 2L * parts * LEAST_PART_COLS) {
+            parts *= 2;
+        }
+        return parts;
     }
 
     private static double meanColumns(List<Long> columns) {
