@@ -194,7 +194,8 @@ final class Calls {
                         List.of(16L),
                         false,
                         0,
-                        Map.of());
+                        Map.of(),
+                        null);
         List<Map<String, List<Timeline.Span>>> tracks = new ArrayList<>();
         for (int rank = 0; rank < shards.ranks(); rank++) {
             tracks.add(new TreeMap<>());

@@ -111,7 +111,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                         lanes,
                         cut,
                         null,
-                        Map.of()));
+                        Map.of(),
+                        null));
     }
 
     Candidate chosen(PlanSearch search, List<Integer> group) {
@@ -246,7 +247,8 @@ abstract class SourceCommand<R extends SourceRun> extends WeftCommand
                 Records.simulated(
                         problem(count),
                         flopsPerRank(),
-                        algorithm(run.largest()),
+                        algorithm(run.largest()).label(),
+                        null,
                         priced,
                         null,
                         wantsSpans()),

@@ -1,6 +1,5 @@
 package dev.weft.cli.options;
 
-import dev.weft.cli.console.UsageException;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
@@ -20,11 +19,7 @@ public final class AlgorithmOption {
 
     /** Where products are summed. */
     Reduction reduction(String op) {
-        try {
-            return Reduction.of(label);
-        } catch (IllegalArgumentException e) {
-            throw new UsageException("--algorithm with --op %s: %s", op, e.getMessage());
-        }
+        return OptionValues.reduction(op, label);
     }
 
     public PlanWriter writer() {

@@ -10,7 +10,6 @@ import dev.weft.plan.Algorithm;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -219,29 +218,21 @@ public final class ExecutionOptions {
     }
 
     private ExecutionSpec summed(String op) {
-        if (!List.of("auto", "cpu").contains(runMode)) {
+        if (!List.of("auto", "cpu", "sim").contains(runMode)) {
             throw new UsageException(
-                    "--run-mode %s with --op %s: expected cpu or auto", runMode, op);
+                    "--run-mode %s with --op %s: expected cpu, sim or auto", runMode, op);
         }
         if (chunkRows != null && splitsPerRank != null) {
             throw new UsageException(
                     "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
         }
         Reduction reduction = algorithm.reduction(op);
-        String label =
-                order == null
-                        ? reduction.order().label()
-                        : OptionValues.oneOf("--order", order, labels());
-        Reduction.Order sums =
-                Arrays.stream(Reduction.Order.values())
-                        .filter(one -> one.label().equals(label))
-                        .findFirst()
-                        .orElseThrow();
+        Reduction.Order sums = order == null ? reduction.order() : OptionValues.order(order);
         if (reduction != Reduction.AUTO && !reduction.gives(sums)) {
             throw new UsageException(
                     "--algorithm %s with --order %s: it sums in order %s, expected that or --algorithm"
                             + " auto",
-                    reduction.label(), label, reduction.order().label());
+                    reduction.label(), sums.label(), reduction.order().label());
         }
         return new ExecutionSpec(
                 false,
@@ -263,12 +254,6 @@ public final class ExecutionOptions {
                 epilogue(false),
                 deadline.value,
                 new ExecutionSpec.Summing(reduction, sums));
-    }
-
-    private static String[] labels() {
-        return Arrays.stream(Reduction.Order.values())
-                .map(Reduction.Order::label)
-                .toArray(String[]::new);
     }
 
     /** Null where there is none. */

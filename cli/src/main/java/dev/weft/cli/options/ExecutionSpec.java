@@ -62,7 +62,7 @@ public record ExecutionSpec(
         }
     }
 
-    /** One call on this CPU's threads, cut like this. */
+    /** One call on this CPU's threads, cut like this; {@code newAlgorithm} may be one that sums. */
     public ExecutionSpec onCpu(PlanWriter newAlgorithm, int lanes, Cut newCut) {
         return new ExecutionSpec(
                 false,
@@ -80,7 +80,9 @@ public record ExecutionSpec(
                 npy,
                 epilogue,
                 deadline,
-                summing);
+                summing == null
+                        ? null
+                        : new Summing(Reduction.of(newAlgorithm.label()), summing.order));
     }
 
     /** How shards are to be cut, by the Ascend example's rule where that is wanted. */

@@ -2,6 +2,8 @@ package dev.weft.cli.options;
 
 import dev.weft.cli.console.UsageException;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 
@@ -38,6 +40,25 @@ public final class OptionValues {
             return PlanWriter.named(label);
         } catch (IllegalArgumentException e) {
             throw new UsageException("--algorithm: " + e.getMessage());
+        }
+    }
+
+    /** In which order products are summed. */
+    public static Order order(String label) {
+        String[] labels = Arrays.stream(Order.values()).map(Order::label).toArray(String[]::new);
+        String known = oneOf("--order", label, labels);
+        return Arrays.stream(Order.values())
+                .filter(one -> one.label().equals(known))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** A way to sum products. */
+    public static Reduction reduction(String op, String label) {
+        try {
+            return Reduction.of(label);
+        } catch (IllegalArgumentException e) {
+            throw new UsageException("--algorithm with --op %s: %s", op, e.getMessage());
         }
     }
 

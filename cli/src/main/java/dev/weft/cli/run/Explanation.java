@@ -64,14 +64,19 @@ public final class Explanation {
         List<Integer> group = problem.replicaGroups().groups().getFirst();
         long rows = report.chunkRows();
         Chunks chunks = Chunks.byRows(problem.shards(first), problem.n(), rows, rows);
-        List<String> lines =
-                RankPlan.describe(
-                        Reduction.of(report.algorithm())
-                                .plans(
-                                        chunks,
-                                        problem.inner(first),
-                                        problem.sums().all(),
-                                        hosts.among(group)));
+        plans(
+                Reduction.of(report.algorithm())
+                        .plans(
+                                chunks,
+                                problem.inner(first),
+                                problem.sums().all(),
+                                hosts.among(group)),
+                console);
+    }
+
+    /** What all ranks do. */
+    static void plans(List<RankPlan> plans, Console console) {
+        List<String> lines = RankPlan.describe(plans);
         console.info("The plan of all ranks:");
         lines.stream().limit(MOST_LINES).forEach(line -> console.print("  " + line));
         if (lines.size() > MOST_LINES) {

@@ -8,7 +8,6 @@ import dev.weft.cli.simulate.PricedGroups;
 import dev.weft.fabric.ReplicaGroups;
 import dev.weft.op.Timeline;
 import dev.weft.plan.Hosts;
-import dev.weft.plan.PlanWriter;
 import dev.weft.report.RunRecord;
 import dev.weft.report.Samples;
 import dev.weft.report.Verification;
@@ -97,7 +96,8 @@ public final class Records {
         return simulated(
                 problem(problem, null),
                 problem.flopsPerRank(),
-                execution.algorithm(),
+                execution.algorithmLabel(),
+                execution.summing() == null ? null : execution.summing().order().label(),
                 priced,
                 verification,
                 spans);
@@ -106,13 +106,16 @@ public final class Records {
     /**
      * Of predicted times of any problem.
      *
+     * @param requested the algorithm that was asked for
+     * @param order of sums; null where none are
      * @param verification null where nothing was multiplied
      * @param spans whether somebody wants to read what ranks do
      */
     public static RunRecord simulated(
             RunRecord.Problem problem,
             double flopsPerRank,
-            PlanWriter requested,
+            String requested,
+            String order,
             PricedGroups priced,
             Verification verification,
             boolean spans) {
@@ -121,7 +124,7 @@ public final class Records {
         return new RunRecord(
                 problem,
                 new RunRecord.Execution(
-                        requested.label(),
+                        requested,
                         priced.algorithms(),
                         "sim",
                         priced.hosts(),
@@ -134,7 +137,7 @@ public final class Records {
                         Double.NaN,
                         0,
                         1,
-                        null),
+                        order),
                 slowest.views(),
                 flopsPerRank,
                 verification,

@@ -96,20 +96,17 @@ final class RunOptions {
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
 
-    /** Where ranks have a part of K each, what only a gather has, on the CPU alone. */
+    /** Where ranks have a part of K each, what only a gather has. */
     private static final List<String> OF_GATHERS =
             List.of(
                     "--peers",
-                    "--soc-version",
                     "--base-m",
                     "--base-n",
                     "--comm-blocks",
                     "--chunk-rule",
                     "--strict",
                     "--keep-gathered",
-                    "--rhs",
-                    "--slow",
-                    "--verify");
+                    "--rhs");
 
     /** Refuses options that mean nothing to what is computed. */
     void check(ParseResult given) {

@@ -27,6 +27,7 @@ import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Prediction;
 import dev.weft.sim.SimulatedView;
+import dev.weft.sim.Sums;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -168,10 +169,11 @@ final class SimRun {
     }
 
     private PricedGroups.Priced price(PlanSearch search) {
+        boolean auto = execution.algorithmLabel().equals(Algorithm.AUTO.label());
         Candidate chosen =
-                execution.algorithm() == Algorithm.AUTO && !search.hasOwnKernel()
+                auto && !search.hasOwnKernel()
                         ? candidates(search).getFirst()
-                        : search.candidate(askedAlgorithm());
+                        : search.candidate(askedAlgorithm(search));
         long start = System.nanoTime();
         Prediction call = search.price(chosen, SimulatedView.PIPELINED);
         pricingNs += System.nanoTime() - start;
@@ -211,7 +213,13 @@ final class SimRun {
                         execution.commWorkers(),
                         execution.cut(shards, spec.k()),
                         null,
-                        slow));
+                        slow,
+                        spec.sums() == null
+                                ? null
+                                : new Sums(
+                                        spec.inner(first),
+                                        spec.sums().all(),
+                                        execution.summing().order())));
     }
 
     private static String hosts(Hosts hosts) {
@@ -224,7 +232,10 @@ final class SimRun {
     }
 
     /** Where a machine's own kernel decides, auto is what that does. */
-    private PlanWriter askedAlgorithm() {
+    private PlanWriter askedAlgorithm(PlanSearch search) {
+        if (execution.summing() != null) {
+            return search.problem().writer(execution.summing().reduction());
+        }
         return execution.algorithm() == Algorithm.AUTO
                 ? Algorithm.MESH_PUSH
                 : execution.algorithm();
@@ -232,6 +243,9 @@ final class SimRun {
 
     private void explain(PricedGroups.Priced priced, Console console) {
         Candidate chosen = priced.chosen();
+        if (execution.summing() != null) {
+            Explanation.plans(priced.search().plans(chosen), console);
+        }
         List<Candidate> all = new ArrayList<>(candidates(priced.search()));
         if (all.stream().noneMatch(chosen::isPlannedAs)) {
             all.add(priced.search().priced(chosen));

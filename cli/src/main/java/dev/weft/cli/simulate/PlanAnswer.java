@@ -3,7 +3,6 @@ package dev.weft.cli.simulate;
 import dev.weft.cli.console.Progress;
 import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.ProblemOptions;
-import dev.weft.plan.Algorithm;
 import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.PlanSearch.Budget;
@@ -124,21 +123,21 @@ record PlanAnswer(
      */
     private static double unoverlappedNs(PlanSearch search, List<Candidate> candidates) {
         double least = Double.POSITIVE_INFINITY;
+        if (search.problem().sums() != null) {
+            // It may sum in another order, and then is no candidate.
+            least = search.sequential(Budget.THOROUGH).predictedNs();
+        }
         for (Candidate one : candidates) {
-            if (!overlaps(one)) {
+            if (!search.overlaps(one)) {
                 least = Math.min(least, one.predictedNs());
             }
-            if (one.algorithm() != Algorithm.DIRECT) {
+            if (!search.isDirect(one.algorithm())) {
                 double gather = search.price(one, SimulatedView.COMM_ONLY).gatherNs();
                 double product = search.price(one, SimulatedView.COMPUTE_ONLY).ns();
                 least = Math.min(least, gather + product);
             }
         }
         return least;
-    }
-
-    private static boolean overlaps(Candidate candidate) {
-        return candidate.algorithm() != Algorithm.SEQUENTIAL;
     }
 
     /** The larger of product alone and transfers alone, over the whole call: 1 is perfect. */
@@ -200,7 +199,7 @@ record PlanAnswer(
         List<Candidate> candidates = search.candidates(Budget.THOROUGH);
         Candidate best =
                 candidates.stream()
-                        .filter(PlanAnswer::overlaps)
+                        .filter(search::overlaps)
                         .findFirst()
                         .orElse(candidates.getFirst());
         return unoverlappedNs(search, candidates) / best.predictedNs();

@@ -9,11 +9,14 @@ import dev.weft.cli.data.CommandFiles;
 import dev.weft.cli.options.NumberList;
 import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemOptions;
+import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.options.RhsOption;
 import dev.weft.plan.PlanException;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.search.PlanSearch;
+import dev.weft.search.Problem;
 import dev.weft.sim.CoreEngine;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Wiring;
@@ -39,6 +42,7 @@ import picocli.CommandLine.Option;
             "  ./weft plan -v h200-nvlink8 --gm 16384 --gk 8192 --gn 28672",
             "  ./weft plan -v Ascend910B1 --gm 16384 --gk 4096 --gn 4096 -n 8 --rhs replicated",
             "  ./weft plan -v h200-nvlink8 -n 4 --dump --algorithm ring",
+            "  ./weft plan -v h200-nvlink8 --op matmul-reduce-scatter --gm 4096 --gk 16384",
             "  ./weft plan -v my-machine.json --gm 4096 --gk 4096 --gn 4096 --json -"
         })
 public final class PlanCommand extends WeftCommand {
@@ -80,6 +84,13 @@ public final class PlanCommand extends WeftCommand {
     @Mixin RhsOption rhs = new RhsOption(true);
 
     @Option(
+            names = "--order",
+            paramLabel = "ORDER",
+            description =
+                    "Where products are summed: whole or by-rank, as in run (default: whole).")
+    String order;
+
+    @Option(
             names = "--dump",
             description =
                     "Print what every rank does in the fastest plan, or in that of --algorithm:"
@@ -105,21 +116,24 @@ public final class PlanCommand extends WeftCommand {
         JsonTarget target = new JsonTarget(json, out);
         new CommandFiles().readsMachine(common.socVersion).writes("--json", json).check();
         Machine machine = common.machine();
-        boolean columnSharded = rhs.columnSharded();
+        boolean columnSharded = common.columnSharded(rhs, spec.commandLine().getParseResult());
+        Order sums = order();
         if (algorithm != null && !dump) {
             throw new UsageException("--algorithm " + algorithm + ": goes with --dump");
         }
-        PlanWriter asked = algorithm == null ? null : OptionValues.algorithm(algorithm);
+        if (algorithm != null && common.isSummed()) {
+            OptionValues.reduction(common.op, algorithm);
+        } else if (algorithm != null) {
+            OptionValues.algorithm(algorithm);
+        }
         checkSize("--gm", m);
         checkSize("--gk", k);
         checkSize("--gn", n);
         List<PlanSearch> searches = new ArrayList<>();
         for (int count : ranks(machine)) {
             Sweep.Shape shape = new Sweep.Shape(m, k, n, count);
-            searches.add(
-                    SimRules.search(
-                            machine,
-                            shape.problem(columnSharded, common.aType(), common.outType())));
+            Problem gathered = shape.problem(columnSharded, common.aType(), common.outType());
+            searches.add(SimRules.search(machine, SimRules.summed(gathered, common.op, sums)));
         }
         PlanAnswer answer = PlanAnswer.of(searches, Progress.forTerminal(common.quiet));
         PlanReport report =
@@ -130,21 +144,32 @@ public final class PlanCommand extends WeftCommand {
                         n,
                         columnSharded,
                         answer,
-                        dump ? plans(answer.best(), asked) : List.of());
+                        dump ? plans(answer.best()) : List.of());
         report.print(new Console(out, common.quiet || target.toStandardOutput()));
         target.write(report::writeJson);
         return 0;
     }
 
-    private static List<RankPlan> plans(PlanAnswer.Choice best, PlanWriter asked) {
+    private Order order() {
+        if (order != null && !common.isSummed()) {
+            throw new UsageException(
+                    "--order %s with --op %s, which sums nothing over ranks: expected --op %s or"
+                            + " %s",
+                    order, common.op, ProblemSpec.SCATTER, ProblemSpec.ALL);
+        }
+        return order == null ? Order.WHOLE : OptionValues.order(order);
+    }
+
+    private List<RankPlan> plans(PlanAnswer.Choice best) {
         PlanSearch search = best.search();
-        if (asked == null) {
+        if (algorithm == null) {
             return search.plans(best.cheapest());
         }
         try {
+            PlanWriter asked = SimRules.writer(search.problem(), algorithm);
             return search.plans(search.candidate(asked));
         } catch (IllegalArgumentException | PlanException e) {
-            throw new UsageException("--algorithm " + asked.label() + ": " + e.getMessage());
+            throw new UsageException("--algorithm " + algorithm + ": " + e.getMessage());
         }
     }
 

@@ -31,7 +31,11 @@ record PlanJson(
         }
     }
 
-    record Move(int from, int to, int source, int chunk, String by, int credit) {
+    /**
+     * @param slot what arrives where sums do: 0 sums to continue, 1 sums over all of K, 2 + r those
+     *     of rank r alone
+     */
+    record Move(int from, int to, int source, int chunk, String by, int credit, int slot) {
 
         static Move of(Transfer transfer) {
             return new Move(
@@ -40,7 +44,8 @@ record PlanJson(
                     transfer.source(),
                     transfer.chunk(),
                     transfer.initiator().name().toLowerCase(Locale.ROOT),
-                    transfer.credit());
+                    transfer.credit(),
+                    transfer.slot());
         }
     }
 

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.simulate.PlanAnswer.Choice;
 import dev.weft.cli.simulate.PlanAnswer.Gain;
 import dev.weft.cli.simulate.PlanAnswer.Upgrade;
@@ -16,6 +16,7 @@ import dev.weft.search.Candidate;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
+import dev.weft.sim.Sums;
 import java.io.IOException;
 import java.util.List;
 
@@ -43,8 +44,15 @@ record PlanReport(
         console.info("Simulated on " + machine.name() + ": " + machine.description());
         console.info(
                 text(
-                        "A [%d, %d] %s, B [%d, %d] %s, C %s",
-                        m, k, problem.aType().label(), k, n, rhs(), problem.outType().label()));
+                        "A [%d, %d] %s, B [%d, %d] %s, C %s%s",
+                        m,
+                        k,
+                        problem.aType().label(),
+                        k,
+                        n,
+                        rhs(),
+                        problem.outType().label(),
+                        sums() == null ? "" : " summed in order " + sums().order().label()));
         answer.refused().forEach(reason -> console.info("Left out: " + reason));
         TextTable table =
                 TextTable.of(
@@ -54,7 +62,10 @@ record PlanReport(
         table.lines().forEach(console::print);
         console.print("");
         fastest(console);
-        console.print("Overlap stops paying (is under 3% faster than gathering first):");
+        console.print(
+                "Overlap stops paying (is under 3% faster than "
+                        + (sums() == null ? "gathering first" : "summing after the product")
+                        + "):");
         console.print("  by rows:  " + byRows());
         console.print("  by links: " + byLinks());
         console.print("Twice as much would buy:");
@@ -89,15 +100,16 @@ record PlanReport(
         Candidate candidate = best.cheapest();
         console.print(
                 text(
-                        "Fastest: %d ranks, %s, %d chunks of %d rows from each: %.3f ms, of which"
+                        "Fastest: %d ranks, %s, %d chunks of %d rows %s each: %.3f ms, of which"
                                 + " ranks multiply %.1f%%",
                         best.ranks(),
                         candidate.algorithm().label(),
                         candidate.chunksPerSource(),
                         best.search().chunkRows(candidate),
+                        sums() == null ? "from" : "for",
                         candidate.predictedNs() / 1e6,
                         100 * best.efficiency()));
-        if (!columnSharded && answer.choices().size() > 1) {
+        if (sums() == null && !columnSharded && answer.choices().size() > 1) {
             console.print(
                     "  every rank multiplies by all of B: more ranks do more work, not the same"
                             + " sooner; see --rhs column-sharded");
@@ -110,13 +122,15 @@ record PlanReport(
         Candidate candidate = best.cheapest();
         // Of the cuts that are tried, the Ascend example's rule alone cuts columns.
         boolean ascend = candidate.cut().chunkCols() > 0;
-        return "./weft run -r sim -v %s%s --dtype %s --out-dtype %s --rhs %s --algorithm %s%s"
+        return "./weft run -r sim -v %s%s --dtype %s --out-dtype %s %s --algorithm %s%s"
                 .formatted(
                         nameOrFile,
                         text(" -n %d --gm %d --gk %d --gn %d", best.ranks(), m, k, n),
                         problem.aType().label(),
                         problem.outType().label(),
-                        rhs(),
+                        sums() == null
+                                ? "--rhs " + rhs()
+                                : "--op " + op() + " --order " + sums().order().label(),
                         candidate.algorithm().label(),
                         ascend
                                 ? " --chunk-rule ascend"
@@ -167,7 +181,19 @@ record PlanReport(
     }
 
     private String rhs() {
-        return RhsOption.label(columnSharded);
+        return SimRules.rhs(sums() != null, columnSharded);
+    }
+
+    /** Null where A is gathered. */
+    private Sums sums() {
+        return answer.best().search().problem().sums();
+    }
+
+    private String op() {
+        if (sums() == null) {
+            return ProblemSpec.GATHER;
+        }
+        return sums().all() ? ProblemSpec.ALL : ProblemSpec.SCATTER;
     }
 
     void writeJson(JsonGenerator json) throws IOException {
@@ -182,6 +208,10 @@ record PlanReport(
         json.writeStringField("aDtype", problem.aType().label());
         json.writeStringField("outDtype", problem.outType().label());
         json.writeStringField("rhs", rhs());
+        json.writeStringField("op", op());
+        if (sums() != null) {
+            json.writeStringField("order", sums().order().label());
+        }
         json.writeObjectFieldStart("best");
         choice(json, answer.best());
         json.writeEndObject();

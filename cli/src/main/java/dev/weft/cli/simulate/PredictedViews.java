@@ -1,6 +1,5 @@
 package dev.weft.cli.simulate;
 
-import dev.weft.plan.Algorithm;
 import dev.weft.report.Samples;
 import dev.weft.report.Views;
 import dev.weft.search.Candidate;
@@ -37,8 +36,12 @@ public final class PredictedViews {
 
     /** What the call is compared with: the same chunks, or the best ones where none are given. */
     private static Candidate baseline(PlanSearch search, Candidate chosen) {
+        if (search.problem().sums() != null) {
+            // As a real run, which times its sums by rank in Weft's own chunks.
+            return search.candidate(search.sequential());
+        }
         return search.problem().cut().givesRows() || search.hasOwnKernel()
-                ? search.candidate(Algorithm.SEQUENTIAL, chosen.cut())
+                ? search.candidate(search.sequential(), chosen.cut())
                 : search.sequential(Budget.THOROUGH);
     }
 }

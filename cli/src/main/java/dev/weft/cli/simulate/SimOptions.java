@@ -1,11 +1,15 @@
 package dev.weft.cli.simulate;
 
+import dev.weft.cli.console.UsageException;
 import dev.weft.cli.options.DtypeOption;
 import dev.weft.cli.options.OptionValues;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RhsOption;
 import dev.weft.sim.Machine;
 import dev.weft.tensor.DType;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParseResult;
 
 /** The options that sweep and plan share: the machine, and what does not vary. */
 final class SimOptions {
@@ -19,6 +23,14 @@ final class SimOptions {
                             + " measured), or a model's .json.")
     String socVersion;
 
+    @Option(
+            names = "--op",
+            paramLabel = "NAME",
+            description =
+                    "allgather-matmul, or matmul-reduce-scatter or matmul-allreduce, where K is cut"
+                            + " evenly (default: ${DEFAULT-VALUE}).")
+    String op = ProblemSpec.GATHER;
+
     @Mixin DtypeOption dtype = new DtypeOption(DType.FP16);
 
     @Option(
@@ -30,6 +42,22 @@ final class SimOptions {
 
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
+
+    /** Whether products are summed over ranks. */
+    boolean isSummed() {
+        OptionValues.oneOf("--op", op, ProblemSpec.GATHER, ProblemSpec.SCATTER, ProblemSpec.ALL);
+        return !op.equals(ProblemSpec.GATHER);
+    }
+
+    /** Refuses {@code --rhs} where every rank has rows of B. */
+    boolean columnSharded(RhsOption rhs, ParseResult given) {
+        if (isSummed() && given.hasMatchedOption("--rhs")) {
+            throw new UsageException(
+                    "--rhs with --op %s: expected none, as it is for --op %s alone",
+                    op, ProblemSpec.GATHER);
+        }
+        return !isSummed() && rhs.columnSharded();
+    }
 
     Machine machine() {
         return SimRules.machine(socVersion);

@@ -1,11 +1,18 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.UsageException;
+import dev.weft.cli.options.OptionValues;
 import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cli.options.RhsOption;
+import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
 import dev.weft.search.PlanSearch;
 import dev.weft.search.Problem;
 import dev.weft.sim.Machine;
 import dev.weft.sim.Machines;
+import dev.weft.sim.Sums;
 import dev.weft.tensor.DType;
 import java.util.Arrays;
 import java.util.Map;
@@ -31,6 +38,29 @@ public final class SimRules {
         } catch (IllegalArgumentException e) {
             throw new UsageException("--soc-version: " + e.getMessage());
         }
+    }
+
+    /**
+     * The algorithm of that name, for a problem whose A is gathered or whose products are summed.
+     */
+    static PlanWriter writer(Problem problem, String label) {
+        return problem.sums() == null
+                ? OptionValues.algorithm(label)
+                : problem.writer(Reduction.of(label));
+    }
+
+    /** The problem, summed over its ranks, which have even parts of K, if {@code op} says so. */
+    static Problem summed(Problem problem, String op, Order order) {
+        if (op.equals(ProblemSpec.GATHER)) {
+            return problem;
+        }
+        Shards inner = Shards.even(problem.k(), problem.shards().ranks());
+        return problem.summed(new Sums(inner, op.equals(ProblemSpec.ALL), order));
+    }
+
+    /** What the ranks have of B, as records call it. */
+    static String rhs(boolean summed, boolean columnSharded) {
+        return summed ? "row-sharded" : RhsOption.label(columnSharded);
     }
 
     /** The search for a plan, if there can be such a problem and the machine has its rates. */

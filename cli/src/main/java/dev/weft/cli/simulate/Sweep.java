@@ -1,8 +1,7 @@
 package dev.weft.cli.simulate;
 
 import dev.weft.cli.console.Progress;
-import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.report.CallSpans;
@@ -28,11 +27,12 @@ record Sweep(
         List<Long> k,
         List<Long> n,
         List<Integer> ranks,
-        List<PlanWriter> algorithms,
+        List<String> algorithms,
         List<Integer> splits,
         DType aType,
         DType outType,
-        boolean columnSharded) {
+        boolean columnSharded,
+        String op) {
 
     /** More would take hours, and nobody reads as many rows. */
     static final long MOST_COMBINATIONS = 10_000;
@@ -45,7 +45,7 @@ record Sweep(
      */
     record Row(
             Shape shape,
-            PlanWriter algorithm,
+            String algorithm,
             int splits,
             Price price,
             double sequentialNs,
@@ -114,7 +114,7 @@ record Sweep(
         PlanSearch search = search(shape);
         double sequentialNs = sequentialNs(search);
         List<Row> own = new ArrayList<>();
-        for (PlanWriter algorithm : algorithms) {
+        for (String algorithm : algorithms) {
             for (int split : splits) {
                 own.add(row(shape, search, algorithm, split, sequentialNs));
                 progress.advance(rows.size() + own.size());
@@ -128,13 +128,15 @@ record Sweep(
     }
 
     private PlanSearch search(Shape shape) {
-        return SimRules.search(machine, shape.problem(columnSharded, aType, outType));
+        Problem problem = shape.problem(columnSharded, aType, outType);
+        // Every algorithm sums in the order that it has.
+        return SimRules.search(machine, SimRules.summed(problem, op, Order.WHOLE));
     }
 
     /** What the ranks of a row do, span by span. */
     CallSpans spans(Row row) {
         PlanSearch search = search(row.shape());
-        Candidate candidate = search.candidate(row.algorithm(), cut(row.splits()));
+        Candidate candidate = candidate(search, row.algorithm(), row.splits());
         SimTimelines timelines = SimTimelines.of(search, candidate);
         int ranks = row.shape().ranks();
         return CallSpans.of(timelines.ranks(search, candidate), ranks, ranks);
@@ -145,7 +147,7 @@ record Sweep(
         double least = Double.NaN;
         for (int split : splits) {
             try {
-                Candidate one = search.candidate(Algorithm.SEQUENTIAL, cut(split));
+                Candidate one = search.candidate(search.sequential(), cut(split));
                 double ns = search.priced(one).predictedNs();
                 least = Double.isNaN(least) ? ns : Math.min(least, ns);
             } catch (IllegalArgumentException e) {
@@ -157,9 +159,9 @@ record Sweep(
     }
 
     private Row row(
-            Shape shape, PlanSearch search, PlanWriter algorithm, int split, double sequentialNs) {
+            Shape shape, PlanSearch search, String algorithm, int split, double sequentialNs) {
         try {
-            Candidate one = search.priced(search.candidate(algorithm, cut(split)));
+            Candidate one = search.priced(candidate(search, algorithm, split));
             Price price =
                     new Price(
                             one.chunksPerSource(),
@@ -171,6 +173,10 @@ record Sweep(
         } catch (IllegalArgumentException e) {
             return new Row(shape, algorithm, split, null, sequentialNs, false, e.getMessage());
         }
+    }
+
+    private static Candidate candidate(PlanSearch search, String algorithm, int split) {
+        return search.candidate(SimRules.writer(search.problem(), algorithm), cut(split));
     }
 
     private static Cut cut(int split) {

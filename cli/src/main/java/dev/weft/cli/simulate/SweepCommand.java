@@ -19,7 +19,7 @@ import dev.weft.cli.view.LivePage;
 import dev.weft.cli.view.LiveProgress;
 import dev.weft.cli.view.ReportFiles;
 import dev.weft.plan.Algorithm;
-import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
 import dev.weft.report.PageData;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -45,6 +45,7 @@ import picocli.CommandLine.Option;
             "Examples:",
             "  ./weft sweep -v Ascend910B1 --gm 2048..16384 --gk 4096 --gn 4096 -n 8",
             "  ./weft sweep -v h200-nvlink8 -n 8..64 --algorithm mesh-push,ring --splits 8..128",
+            "  ./weft sweep -v h200-nvlink8 --op matmul-reduce-scatter --gk 8192..65536",
             "  ./weft sweep -v my-machine.json --gn 1024,4096 --csv sweep.csv --json sweep.json"
         })
 public final class SweepCommand extends WeftCommand {
@@ -85,7 +86,8 @@ public final class SweepCommand extends WeftCommand {
             defaultValue = "all",
             description =
                     "all, or some of ring, bidirectional-ring, mesh-push, mesh-pull, direct,"
-                            + " sequential (default: ${DEFAULT-VALUE}).")
+                            + " sequential, or of those that sum where products are summed"
+                            + " (default: ${DEFAULT-VALUE}).")
     String algorithm;
 
     @Option(
@@ -188,7 +190,7 @@ public final class SweepCommand extends WeftCommand {
                         shape.k(),
                         shape.n(),
                         shape.ranks(),
-                        row.algorithm().label(),
+                        row.algorithm(),
                         row.price().chunksPerSource());
         console.info("The trace is of the largest speedup: " + about);
         double flopsPerRow = 2.0 * shape.k() * shape.cols(report.sweep().columnSharded());
@@ -209,7 +211,8 @@ public final class SweepCommand extends WeftCommand {
                                 : NumberList.parseInts("--splits", splits, 1, Integer.MAX_VALUE),
                         common.aType(),
                         common.outType(),
-                        rhs.columnSharded());
+                        common.columnSharded(rhs, spec.commandLine().getParseResult()),
+                        common.op);
         if (sweep.combinations() > Sweep.MOST_COMBINATIONS) {
             throw new UsageException(
                     "%s combinations: expected at most %s",
@@ -218,20 +221,25 @@ public final class SweepCommand extends WeftCommand {
         return sweep;
     }
 
-    private List<PlanWriter> algorithms() {
+    private List<String> algorithms() {
+        boolean summed = common.isSummed();
         if (algorithm.equals("all")) {
-            return Arrays.<PlanWriter>stream(Algorithm.values())
-                    .filter(one -> one != Algorithm.AUTO)
+            return (summed
+                            ? Arrays.stream(Reduction.values()).map(Reduction::label)
+                            : Arrays.stream(Algorithm.values()).map(Algorithm::label))
+                    .filter(label -> !label.equals(Algorithm.AUTO.label()))
                     .toList();
         }
-        Set<PlanWriter> some = new LinkedHashSet<>();
+        Set<String> some = new LinkedHashSet<>();
         for (String label : algorithm.split(",", -1)) {
-            PlanWriter one = OptionValues.algorithm(label);
-            if (one == Algorithm.AUTO) {
+            if (label.equals(Algorithm.AUTO.label())) {
                 throw new UsageException(
                         "--algorithm auto: a sweep prices each one, expected all or some of them");
             }
-            some.add(one);
+            some.add(
+                    summed
+                            ? OptionValues.reduction(common.op, label).label()
+                            : OptionValues.algorithm(label).label());
         }
         return List.copyOf(some);
     }

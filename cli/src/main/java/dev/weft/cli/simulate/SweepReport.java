@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weft.cli.console.Console;
 import dev.weft.cli.console.TextTable;
 import dev.weft.cli.console.Version;
-import dev.weft.cli.options.RhsOption;
+import dev.weft.cli.options.ProblemSpec;
 import dev.weft.cli.simulate.Sweep.Price;
 import dev.weft.cli.simulate.Sweep.Row;
 import dev.weft.json.Json;
@@ -38,7 +38,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
                 Long.toString(row.shape().k()),
                 Long.toString(row.shape().n()),
                 Integer.toString(row.shape().ranks()),
-                row.algorithm().label(),
+                row.algorithm(),
                 done ? Integer.toString(price.chunksPerSource()) : "-",
                 done ? text("%.3f", price.ns() / 1e6) : "-",
                 Double.isNaN(row.speedup()) ? "-" : text("%.2fx", row.speedup()),
@@ -47,7 +47,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
     }
 
     private String rhs() {
-        return RhsOption.label(sweep.columnSharded());
+        return SimRules.rhs(!sweep.op().equals(ProblemSpec.GATHER), sweep.columnSharded());
     }
 
     void writeCsv(Writer writer) throws IOException {
@@ -64,7 +64,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
                             shape.k(),
                             shape.n(),
                             shape.ranks(),
-                            row.algorithm().label(),
+                            row.algorithm(),
                             row.splits() == 0 ? "" : row.splits(),
                             done ? price.chunksPerSource() : "",
                             done ? price.chunkRows() : "",
@@ -86,6 +86,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
         json.writeStringField("aDtype", sweep.aType().label());
         json.writeStringField("outDtype", sweep.outType().label());
         json.writeStringField("rhs", rhs());
+        json.writeStringField("op", sweep.op());
         json.writeArrayFieldStart("rows");
         for (Row row : rows) {
             writeJson(json, row);
@@ -99,7 +100,7 @@ record SweepReport(Sweep sweep, List<Row> rows) {
         json.writeNumberField("k", row.shape().k());
         json.writeNumberField("n", row.shape().n());
         json.writeNumberField("ranks", row.shape().ranks());
-        json.writeStringField("algorithm", row.algorithm().label());
+        json.writeStringField("algorithm", row.algorithm());
         if (row.splits() == 0) {
             json.writeNullField("splits");
         } else {

@@ -200,13 +200,13 @@ class SummedRunTest {
             value = {
                 "--keep-gathered | --keep-gathered with --op matmul-allreduce: expected none",
                 "--peers host | --peers with --op",
-                "-v trn2 | --soc-version with --op",
+                "-r sim | --run-mode sim needs --soc-version",
                 "--base-m 8 | --base-m with --op",
                 "--comm-blocks 2 | --comm-blocks with --op",
                 "--rhs replicated | --rhs with --op",
                 "--strict | --strict with --op",
-                "-r cuda | --run-mode cuda with --op matmul-allreduce: expected cpu or auto",
-                "-r sim -v trn2 | --soc-version with --op",
+                "-r cuda | --run-mode cuda with --op matmul-allreduce: expected cpu, sim or auto",
+                "--slow 1=2 | --slow {1=2.0} slows simulated ranks",
                 "--algorithm tree | --algorithm with --op matmul-allreduce: unknown algorithm",
                 "--algorithm bidirectional-ring | expected ring, which adds them in rank order",
                 "--algorithm mesh-push --order whole | it sums in order by-rank",
@@ -220,6 +220,20 @@ class SummedRunTest {
             })
     void whatDoesNotApplyIsRefused(String options, String expected) {
         run("--op matmul-allreduce -n 2 " + options).assertRefused(expected);
+    }
+
+    /** Simulated, and multiplied and verified on the CPU; beside a real run, its views too. */
+    @Test
+    void aSimulatedRunIsVerifiedInTheOrderAskedFor() {
+        String shape = " -n 3 --gm 40 --k-parts 5,0,28 --gn 17 -v cpu-100gbe ";
+        run("--op matmul-reduce-scatter -r sim --explain --order by-rank" + shape)
+                .assertPrints(
+                        "The plan of all ranks:",
+                        "Candidates (chunks are per source):",
+                        "Verification PASSED",
+                        "[SUCCESS] GEMM ReduceScatter (sim:cpu-100gbe, ");
+        run("--op matmul-allreduce --algorithm chain" + shape)
+                .assertPrints("Verification PASSED", "predicted");
     }
 
     @Test

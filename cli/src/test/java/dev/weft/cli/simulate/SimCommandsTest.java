@@ -71,7 +71,12 @@ class SimCommandsTest {
                 "-v h200-nvlink8 -n 16 --gm 4096 --gk 512 --gn 512 --chunk-rows 64 --comm-blocks 2",
                 "-v h200-pcie -n 2 --shards 100,28 --gk 256 --gn 128 --rhs column-sharded",
                 "-v cpu-100gbe -n 6 --gm 600 --gk 128 --gn 96 --keep-gathered --slow 2=1.5",
-                "-v cpu-1gbe -n 3 --gm 96 --gk 64 --gn 32 --compute-blocks 2 --dtype fp32"
+                "-v cpu-1gbe -n 3 --gm 96 --gk 64 --gn 32 --compute-blocks 2 --dtype fp32",
+                "-v h200-nvlink8 -n 4 --gm 2048 --gk 4096 --gn 512 --op matmul-reduce-scatter",
+                "-v Ascend910B1 -n 3 --k-parts 900,0,24 --gm 600 --op matmul-allreduce",
+                "-v trn2 -n 4 --gm 512 --gn 256 --op matmul-allreduce --order by-rank --slow 1=2",
+                "-v cpu-100gbe -n 6 --gm 600 --op matmul-reduce-scatter --algorithm sequential",
+                "-v cpu-100gbe -n 4 --gm 600 --op matmul-allreduce --groups 2 --chunk-rows 50"
             })
     void theViewsOfASimulatedRunFitTogether(String options) throws IOException {
         String command = "run -r sim " + options;
@@ -94,6 +99,7 @@ class SimCommandsTest {
         assertEquals("simulated", record.get("/engine"));
         assertEquals("sim:" + record.get("/machine"), record.get("/device"));
         assertEquals("null", record.get("/verification"));
+        assertEquals(command.contains("--op"), !record.get("/order").equals("null"), command);
         record.remove("/environment/started");
         Map<String, String> again = json(command);
         again.remove("/environment/started");
@@ -310,9 +316,17 @@ class SimCommandsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"Ascend910B1,8", "h200-nvlink8,8", "trn2,4", "cpu-1gbe,2"})
-    void aSweepAgreesWithARun(String machine, int ranks) throws IOException {
-        String problem = " -v " + machine + " -n " + ranks + " --gm 1024 --gk 512 --gn 256";
+    @CsvSource({
+        "Ascend910B1,8,allgather-matmul",
+        "h200-nvlink8,8,allgather-matmul",
+        "trn2,4,allgather-matmul",
+        "cpu-1gbe,2,allgather-matmul",
+        "h200-nvlink8,4,matmul-reduce-scatter",
+        "cpu-1gbe,2,matmul-allreduce"
+    })
+    void aSweepAgreesWithARun(String machine, int ranks, String op) throws IOException {
+        String problem =
+                " -v " + machine + " -n " + ranks + " --gm 1024 --gk 512 --gn 256 --op " + op;
         Map<String, String> run = json("run -r sim" + problem + " --algorithm mesh-push");
         Map<String, String> sweep = json("sweep" + problem + " --algorithm mesh-push");
         assertEquals(us(run, "pipelined"), number(sweep, "/rows/0/predictedUs"), EPSILON);
@@ -322,7 +336,16 @@ class SimCommandsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Ascend910B1", "h200-nvlink8", "trn2", "cpu-100gbe", "h200-pcie"})
+    @ValueSource(
+            strings = {
+                "Ascend910B1",
+                "h200-nvlink8",
+                "trn2",
+                "cpu-100gbe",
+                "h200-pcie",
+                "h200-nvlink8 --op matmul-reduce-scatter",
+                "cpu-100gbe --op matmul-allreduce --order by-rank"
+            })
     void aPlansAnswersFitTogether(String machine) throws IOException {
         String command = "plan -v " + machine + " --gm 2048 --gk 1024 --gn 2048 -n 2,4,8";
         Map<String, String> plan = json(command);
@@ -352,9 +375,10 @@ class SimCommandsTest {
         assertTrue(plan.containsKey("/overlapByLinks/2/linkFactor"));
     }
 
-    @Test
-    void aPlanSaysItInWordsAndItsCommandGivesItsTime() throws IOException {
-        String plan = "plan -v h200-nvlink8 --gm 4096 --gk 2048 --gn 4096";
+    @ParameterizedTest
+    @ValueSource(strings = {"", " --op matmul-allreduce"})
+    void aPlanSaysItInWordsAndItsCommandGivesItsTime(String op) throws IOException {
+        String plan = "plan -v h200-nvlink8 --gm 4096 --gk 2048 --gn 4096" + op;
         Invocation words = Invocation.of(plan.split(" "));
         assertEquals(0, words.code(), words.err());
         for (String part :
