@@ -89,7 +89,8 @@ public final class CpuCommand extends DeviceBench {
                 new OverlapCase(),
                 new ReduceCase(),
                 new LabCase(),
-                new PredictCase(Effort::thorough),
+                PredictCase.gathers(Effort::thorough),
+                PredictCase.sums(Effort::thorough),
                 new AutoCase(),
                 new StartupCase(),
                 new RanksCase(plots));

@@ -26,29 +26,41 @@ import java.util.function.Function;
  */
 final class PredictCase implements BenchCase {
 
-    static final String ITEM = "predict";
-
     private static final int QUICK_RUNS = 2;
     private static final int SLICES = 9;
     private static final int QUICK_SLICES = 2;
 
+    private final String item;
+    private final List<PredictRun> runs;
     private final Function<Runnable, Effort> calibration;
 
     /**
      * @param calibration how long to measure the machine, given a heartbeat; a quick bench is quick
      */
-    PredictCase(Function<Runnable, Effort> calibration) {
+    private PredictCase(
+            String item, List<PredictRun> runs, Function<Runnable, Effort> calibration) {
+        this.item = item;
+        this.runs = runs;
         this.calibration = calibration;
+    }
+
+    /** Calls that gather. */
+    static PredictCase gathers(Function<Runnable, Effort> calibration) {
+        return new PredictCase("predict", PredictRun.gathered(), calibration);
+    }
+
+    /** Calls whose products are summed over ranks. */
+    static PredictCase sums(Function<Runnable, Effort> calibration) {
+        return new PredictCase("predict-sums", PredictRun.summed(), calibration);
     }
 
     @Override
     public String item() {
-        return ITEM;
+        return item;
     }
 
     @Override
     public void run(Settings settings, Sink sink) {
-        List<PredictRun> runs = PredictRun.all();
         List<Prediction> pipelined = new ArrayList<>();
         List<Prediction> sequential = new ArrayList<>();
         for (PredictRun run : settings.quick() ? runs.subList(0, QUICK_RUNS) : runs) {
@@ -97,7 +109,7 @@ final class PredictCase implements BenchCase {
         }
     }
 
-    private static Prediction row(
+    private Prediction row(
             Sink sink, String name, Machine machine, PredictMeasurement measured, int which) {
         Scenario scenario =
                 which == PredictMeasurement.PIPELINED
@@ -119,18 +131,18 @@ final class PredictCase implements BenchCase {
         figures.put("rounds", (double) outcome.rounds());
         String peer = prediction.counts() ? "predicted" : "predicted (not counted)";
         double ratio = prediction.predictedNs() / prediction.measuredNs();
-        sink.row(new BenchRow(ITEM, name, peer, ratio, figures));
+        sink.row(new BenchRow(item, name, peer, ratio, figures));
         return prediction;
     }
 
-    private static void summary(Sink sink, String which, PredictSummary summary) {
+    private void summary(Sink sink, String which, PredictSummary summary) {
         if (summary.isEmpty()) {
-            sink.skipped(ITEM, "errors of " + which + " runs: none has enough to gather");
+            sink.skipped(item, "errors of " + which + " runs: none has enough to gather");
             return;
         }
         sink.row(
                 new BenchRow(
-                        ITEM,
+                        item,
                         "all " + which + " runs that count",
                         "predicted, in all",
                         summary.ratio(),

@@ -2,10 +2,10 @@ package dev.weft.bench.cpu;
 
 import dev.weft.bench.measure.Interleaved;
 import dev.weft.fabric.Fabric;
-import dev.weft.op.AllGatherMatmul;
+import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
-import dev.weft.plan.Algorithm;
 import dev.weft.sim.Scenario;
+import dev.weft.tensor.Matrix;
 import dev.weft.tune.Calibration;
 import java.io.IOException;
 import java.util.List;
@@ -42,10 +42,9 @@ record PredictMeasurement(Scenario pipelined, Scenario sequential, Interleaved.O
             Interleaved.Effort warmUp,
             int slices)
             throws IOException, InterruptedException {
-        try (RankOperators own =
-                new RankOperators(fabric, run.shards(), run.inner(), run.columns(), run.dtype())) {
-            AllGatherMatmul pipelined = own.prepare(run.algorithm(), false);
-            AllGatherMatmul sequential = own.prepare(Algorithm.SEQUENTIAL, false);
+        try (RankOperators own = run.operators(fabric)) {
+            Operator<Matrix> pipelined = run.overlapped(own);
+            Operator<Matrix> sequential = run.sequential(own);
             List<RankOperators.Side> sides =
                     List.of(
                             new RankOperators.Side(pipelined, View.PIPELINED),
@@ -75,18 +74,19 @@ record PredictMeasurement(Scenario pipelined, Scenario sequential, Interleaved.O
     }
 
     /** The operator's own plans. */
-    private static Scenario scenario(Fabric fabric, PredictRun run, AllGatherMatmul operator) {
+    private static Scenario scenario(Fabric fabric, PredictRun run, Operator<Matrix> operator) {
         return new Scenario(
                 operator.plans(),
                 operator.plan().chunks(),
-                true,
+                run.sums() == null,
                 fabric.hosts(),
                 run.dtype(),
                 operator.lastResult().product().dtype(),
                 List.of(run.columns()),
                 false,
                 operator.computeWorkers(),
-                Map.of());
+                Map.of(),
+                run.sums());
     }
 
     double gatherOverProduct() {

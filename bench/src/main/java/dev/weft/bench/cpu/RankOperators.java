@@ -6,8 +6,12 @@ import dev.weft.bench.measure.Resources;
 import dev.weft.fabric.Fabric;
 import dev.weft.op.AllGatherMatmul;
 import dev.weft.op.AllGatherMatmulBuilder;
+import dev.weft.op.MatmulAllReduce;
+import dev.weft.op.MatmulReduceScatter;
+import dev.weft.op.Operator;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -26,21 +30,47 @@ final class RankOperators implements AutoCloseable {
     private final Resources opened = new Resources();
     private final Fabric fabric;
     private final Shards shards;
+    private final Shards parts;
     private final Matrix shard;
     private final Matrix b;
 
     /** One that takes turns, with what it does then. */
-    record Side(AllGatherMatmul operator, View view) {}
+    record Side(Operator<Matrix> operator, View view) {}
 
     RankOperators(Fabric fabric, Shards shards, long inner, long columns, DType dtype) {
+        this(fabric, shards, null, shards.rows(fabric.rank()), inner, columns, dtype);
+    }
+
+    /** Of products that are summed, where every rank has a part of K. */
+    RankOperators(Fabric fabric, Shards shards, Shards parts, long columns, DType dtype) {
+        this(fabric, shards, parts, shards.totalRows(), parts.rows(fabric.rank()), columns, dtype);
+    }
+
+    private RankOperators(
+            Fabric fabric,
+            Shards shards,
+            Shards parts,
+            long rows,
+            long inner,
+            long columns,
+            DType dtype) {
         this.fabric = fabric;
         this.shards = shards;
+        this.parts = parts;
         Arena arena = opened.add(Arena.ofShared());
-        int rank = fabric.rank();
-        shard = Matrix.allocate(arena, dtype, shards.rows(rank), inner);
+        shard = Matrix.allocate(arena, dtype, rows, inner);
         b = Matrix.allocate(arena, dtype, inner, columns);
-        MadeUpData.fill(shard, MadeUpData.A, shards.firstRow(rank));
+        MadeUpData.fill(shard, MadeUpData.A, shards.firstRow(fabric.rank()));
         MadeUpData.fill(b, MadeUpData.B);
+    }
+
+    /** An operator that sums, and finds its A in place in every call from now on. */
+    Operator<Matrix> prepare(Reduction reduction, boolean all) {
+        var builder = all ? MatmulAllReduce.on(fabric) : MatmulReduceScatter.on(fabric);
+        Operator<Matrix> operator =
+                builder.a(shards, parts, shard.dtype()).b(b).algorithm(reduction).prepare();
+        opened.add(operator);
+        return inPlace(operator);
     }
 
     /** An operator that finds its shard in place in every call from now on. */
@@ -51,9 +81,16 @@ final class RankOperators implements AutoCloseable {
             builder.keepGathered();
         }
         AllGatherMatmul operator = opened.add(builder.prepare());
+        inPlace(operator);
+        return operator;
+    }
+
+    private Operator<Matrix> inPlace(Operator<Matrix> operator) {
         // One call for each of the two places that a shard may lie in.
-        operator.call(shard);
-        operator.call(shard);
+        for (int place = 0; place < 2; place++) {
+            operator.nextShard().copyFrom(shard);
+            operator.callInPlace(View.PIPELINED);
+        }
         return operator;
     }
 

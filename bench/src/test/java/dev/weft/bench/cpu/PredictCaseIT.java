@@ -15,9 +15,14 @@ class PredictCaseIT {
 
     @Test
     void everyRunIsPredictedOverlappedAndSequential() {
+        assertPredicted(PredictCase.gathers(Effort::quick));
+        assertPredicted(PredictCase.sums(Effort::quick));
+    }
+
+    private void assertPredicted(PredictCase runs) {
         Collected found = new Collected();
-        new PredictCase(Effort::quick).run(new BenchCase.Settings(true, 2, folder), found);
-        found.assertSound("predict");
+        runs.run(new BenchCase.Settings(true, 2, folder), found);
+        found.assertSound(runs.item());
         long predictions =
                 found.rows.stream().filter(row -> row.figures().containsKey("predictedNs")).count();
         assertEquals(2 * 2, predictions);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.weft.plan.Algorithm;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import java.util.HashSet;
@@ -23,7 +24,7 @@ class PredictRunTest {
 
     @Test
     void theRunsCoverAlgorithmsRanksAndTypes() {
-        List<PredictRun> all = PredictRun.all();
+        List<PredictRun> all = PredictRun.gathered();
         assertTrue(all.size() >= 16);
         assertEquals(all.size(), new HashSet<>(all).size());
         Set<String> kinds = new HashSet<>();
@@ -41,5 +42,10 @@ class PredictRunTest {
         }
         assertTrue(all.stream().anyMatch(run -> run.dtype() == DType.BF16));
         assertTrue(all.stream().anyMatch(run -> !run.even()));
+        Set<Object> summed = new HashSet<>();
+        PredictRun.summed().forEach(run -> summed.add(run.reduction() + " " + run.all()));
+        for (Reduction each : List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.DIRECT)) {
+            assertTrue(summed.containsAll(Set.of(each + " true", each + " false")), summed + "");
+        }
     }
 }
