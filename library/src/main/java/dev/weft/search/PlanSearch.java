@@ -181,6 +181,10 @@ public record PlanSearch(Machine machine, Problem problem) {
         return Collections.min(priced, Comparator.comparingDouble(Candidate::predictedNs));
     }
 
+    private boolean isHierarchical(PlanWriter writer) {
+        return problem.sums() != null && writer.equals(problem.writer(Reduction.HIERARCHICAL));
+    }
+
     /** Without what the machine cannot do, or what could not be told from another algorithm. */
     private List<PlanWriter> algorithms() {
         boolean direct = machine.node().direct() && hosts().count() == 1;
@@ -250,10 +254,10 @@ public record PlanSearch(Machine machine, Problem problem) {
     /** The problem as {@code algorithm} does it, in a cut of the caller's; not priced. */
     public Candidate candidate(PlanWriter algorithm, Cut cut) {
         Hosts hosts = hosts();
-        if (isDirect(algorithm) && !machine.node().direct()) {
+        if ((isDirect(algorithm) || isHierarchical(algorithm)) && !machine.node().direct()) {
             throw new IllegalArgumentException(
-                    "direct on %s: its ranks cannot multiply rows in a peer's memory"
-                            .formatted(machine.name()));
+                    "%s on %s: its ranks cannot multiply rows in a peer's memory"
+                            .formatted(algorithm.label(), machine.name()));
         }
         if (isDirect(algorithm) && hosts.count() > 1) {
             throw new IllegalArgumentException(

@@ -4,6 +4,7 @@ import dev.weft.plan.Chunks;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.RowBlock;
 import dev.weft.plan.cut.Cut;
+import dev.weft.tensor.DType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -13,6 +14,22 @@ import java.util.stream.IntStream;
  * columns.
  */
 final class CoreRun extends ProductRun {
+
+    // What is done to an element of sums, in copies of it by one core. Found on a two-core Neoverse
+    // N1, which copies one in 0.33 ns, from six of the calls of docs/results/prediction.md.
+
+    /** To write it after a product: many columns do not stay near, as those of probes do. */
+    private static final double STORE = 0.7;
+
+    /** To read it before a product, where another core has written it. */
+    private static final double RESUME = 2;
+
+    private static final double ADDITION = 3.3;
+
+    /** To make an element of C of it, of the same type or of 16 bits. */
+    private static final double FINISH = 2.4;
+
+    private static final double ROUNDING = 8;
 
     private final CoreEngine engine;
     private final List<Worker> workers = new ArrayList<>();
@@ -68,8 +85,8 @@ final class CoreRun extends ProductRun {
         return simulation.startNs + totalNs / workers.size();
     }
 
-    /** What one core takes for {@code rows} rows of {@code source} and a part of the columns. */
-    private double workNs(int source, long rows, int part) {
+    /** What one core takes for rows of a block and a part of the columns. */
+    private double workNs(RowBlock block, long rows, int part) {
         if (simulation.view == SimulatedView.COMM_ONLY) {
             return 0;
         }
@@ -81,9 +98,14 @@ final class CoreRun extends ProductRun {
                 boolean far = !simulation.machine.memory().keeps((double) k * n * Float.BYTES);
                 long cols = n * (part + 1) / columnParts - n * part / columnParts;
                 work += engine.productNs(scenario.aType(), rows, k, cols, far);
+                work += sums == null ? 0 : rows * (double) cols * STORE * copyNs();
             }
         }
-        boolean fromShard = source == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
+        if (sums != null && rank.arriving(tag(block, 0)) > 0) {
+            work += (double) rows * scenario.chunks().cols() / columnParts * RESUME * copyNs();
+        }
+        boolean fromShard =
+                block.source() == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
         double copyGbps = simulation.machine.node().coreGbps();
         if (scenario.keepGathered()
                 && fromShard
@@ -98,9 +120,15 @@ final class CoreRun extends ProductRun {
 
     /** What one core takes to add and finish rows. */
     private double finishNs(RowBlock block) {
+        boolean rounds = simulation.scenario.outType() != DType.FP32;
+        double copies = ADDITION * sums.additions(block) + (rounds ? ROUNDING : FINISH);
+        return sums.elements(block) * copies * copyNs() * slowness;
+    }
+
+    /** What one core takes to copy an element of sums. */
+    private double copyNs() {
         double copyGbps = simulation.machine.node().coreGbps();
-        // A copy reads and writes each of its bytes.
-        return copyGbps > 0 ? sums.bytes(block) / 2 / copyGbps * slowness : 0;
+        return copyGbps > 0 ? Float.BYTES / copyGbps : 0;
     }
 
     /** The blocks of a program, which its workers take in turn, piece by piece. */
@@ -262,7 +290,7 @@ final class CoreRun extends ProductRun {
         private void multiply(long count) {
             rows = count;
             beganNs = simulation.events.now();
-            double workNs = workNs(block.source(), count, piece % columnParts);
+            double workNs = workNs(block, count, piece % columnParts);
             totalNs += workNs;
             pathNs = Math.max(pathNs, earliestNs + workNs);
             blocks.ends(piece, earliestNs + workNs);

@@ -167,16 +167,16 @@ final class SumSteps {
                 rank.pathNs(event(last, block)), rank.pathNs(event(SimulatedRank.PARTS, block)));
     }
 
-    /** Bytes that are read and written to add and finish rows, by a core or in a GPU's memory. */
-    double bytes(RowBlock block) {
-        if (simulation.view == SimulatedView.COMM_ONLY) {
-            return 0;
-        }
-        int added = parts(block) + (addsOwn(block) ? 1 : 0);
-        // Two are read and one is written for each sum; one that comes alone is copied.
-        double perElement = parts(block) == 0 ? 0 : Math.max(2, 3 * (added - 1)) * Float.BYTES;
-        perElement += Float.BYTES + simulation.scenario.outType().bytes();
-        return block.rows() * chunks.cols() * perElement;
+    /** Of a block, to be added and finished; none where nothing but transfers is of interest. */
+    double elements(RowBlock block) {
+        return simulation.view == SimulatedView.COMM_ONLY
+                ? 0
+                : (double) block.rows() * chunks.cols();
+    }
+
+    /** How often an element is added to another; one that comes alone is copied. */
+    int additions(RowBlock block) {
+        return areAdded(block) ? Math.max(1, parts(block) - (addsOwn(block) ? 0 : 1)) : 0;
     }
 
     /** Rows are finished. */

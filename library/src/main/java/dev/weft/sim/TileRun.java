@@ -66,7 +66,11 @@ final class TileRun extends ProductRun implements Events.Action {
     private void finish() {
         double gbps = simulation.machine.memory().gbps();
         for (RowBlock block = sums.take(); block != null; block = sums.take()) {
-            double workNs = gbps > 0 ? sums.bytes(block) / gbps * slowness : 0;
+            // Two are read and one is written for an addition, one of each to finish.
+            double bytes =
+                    (3 * sums.additions(block) + 1) * Float.BYTES
+                            + simulation.scenario.outType().bytes();
+            double workNs = gbps > 0 ? sums.elements(block) * bytes / gbps * slowness : 0;
             finishedNs = Math.max(finishedNs, simulation.events.now()) + workNs;
             double earliestNs = sums.pathNs(block) + workNs;
             pathNs = Math.max(pathNs, earliestNs);

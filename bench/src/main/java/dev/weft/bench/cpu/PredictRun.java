@@ -62,17 +62,17 @@ record PredictRun(
                 scatter(Reduction.CHAIN, 2, 4096, 64, 512, FP32),
                 scatter(Reduction.MESH_PUSH, 2, 4096, 64, 512, FP32),
                 scatter(Reduction.DIRECT, 2, 4096, 64, 512, FP32),
-                all(Reduction.CHAIN, 2, 2048, 128, 512, FP32),
-                all(Reduction.MESH_PUSH, 2, 2048, 128, 512, FP32),
-                all(Reduction.DIRECT, 2, 2048, 128, 512, FP32),
-                scatter(Reduction.CHAIN, 2, 2048, 64, 1024, BF16),
+                all(Reduction.CHAIN, 2, 2048, 64, 512, FP32),
+                all(Reduction.MESH_PUSH, 2, 2048, 64, 512, FP32),
+                all(Reduction.DIRECT, 2, 2048, 64, 512, FP32),
+                all(Reduction.CHAIN, 2, 2048, 64, 1024, BF16),
                 scatter(Reduction.MESH_PUSH, 2, 2048, 64, 1024, BF16),
-                all(Reduction.CHAIN, 3, 2048, 192, 512, FP32),
-                all(Reduction.MESH_PUSH, 3, 2048, 192, 512, FP32),
+                scatter(Reduction.CHAIN, 3, 2048, 96, 512, FP32),
+                all(Reduction.MESH_PUSH, 3, 2048, 96, 512, FP32),
                 scatter(Reduction.DIRECT, 3, 2048, 96, 512, FP32),
-                scatter(Reduction.CHAIN, 4, 2048, 128, 512, FP32),
+                all(Reduction.CHAIN, 4, 2048, 128, 256, FP32),
                 scatter(Reduction.MESH_PUSH, 4, 2048, 128, 512, FP32),
-                all(Reduction.DIRECT, 4, 2048, 128, 512, FP32));
+                all(Reduction.DIRECT, 4, 2048, 128, 256, FP32));
     }
 
     static List<PredictRun> gathered() {
