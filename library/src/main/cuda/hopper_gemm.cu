@@ -5,7 +5,9 @@
 // chunk's flag. Two blocks of a cluster work on rows above each other and share every load of B.
 //
 // Each sum runs over k = 0, 16, 32, ... in one register, whatever the tile's width and place and whenever its rows came,
-// so the bits of C depend on A, B and K alone.
+// so the bits of C depend on A, B and K alone. With SUMS a tile may start from sums in memory instead of zero: they come
+// through the same ring of stages, before the first columns of A, and are fp32 like the registers. So K can be cut at
+// any multiple of 16 without a trace.
 #include "wgmma.cuh"
 
 constexpr int TILE_ROWS = 128; // of one block; a warpgroup takes half
@@ -24,6 +26,10 @@ constexpr int THREADS = 128 * (1 + CONSUMER_GROUPS);
 constexpr int C_BOX_BYTES = 64 * 128; // 64 rows of C, 128 bytes each
 constexpr int C_BOX_COLS = OUT_FP32 ? 32 : 64;
 constexpr int C_BOXES = 2; // of a warpgroup, filled in turn
+constexpr int SUM_COLS = 64; // columns of sums in a stage, as two boxes of 32 for each warpgroup
+constexpr int SUM_BYTES = TILE_ROWS * SUM_COLS * 4;
+[[maybe_unused]] constexpr int SIGNAL_BLOCK = 4; // a tile is counted after so many K blocks of the next one: its stores have ended by then
+static_assert(SUM_BYTES <= STAGE_BYTES, "a stage holds them");
 
 struct __align__(64) TensorMap {
     u64 words[16];
@@ -95,15 +101,24 @@ __device__ __forceinline__ Tile tileAt(const Schedule& s, int t) {
     return {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
 }
 
+// What a kernel of sums loads besides: none of it in another one.
+struct SumMaps {
+    const TensorMap* start; // of the sums that tiles start from
+    const TensorMap* bMaps; // of B, by part of K, where there are several
+    const struct Part* parts;
+};
+
 __device__ __forceinline__ int firstTile() { return blockIdx.x / CLUSTER; }
 __device__ __forceinline__ int tileStride() { return gridDim.x / CLUSTER; }
 
 // One thread.
-__device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorMap* bMap, u32 stages, Barriers barriers) {
+__device__ void produce(
+    const Schedule& s, const TensorMap* aMaps, const TensorMap* firstB, const SumMaps& sums, u32 stages, Barriers barriers) {
     const u32 rank = CLUSTER > 1 ? clusterRank() : 0;
     Ring ring;
     ring.parity = 1; // a fresh barrier counts as released
     int known = -1;
+    const TensorMap* bMap = firstB;
     for (int t = firstTile(); t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         const TensorMap* aMap = aMaps + tile.source;
@@ -118,7 +133,50 @@ __device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorM
         int gate = tile.gate;
         const int gateEnd = tile.gate + tile.gates;
         int due = gate < gateEnd ? s.gates[gate].kBlock : s.kBlocks;
+#if SUMS
+        if (s.startsFromSums) {
+            // All of its gates are about the sums.
+            for (; gate < gateEnd; gate++) {
+                awaitGate(s, t, s.gates + gate);
+            }
+            due = s.kBlocks;
+            asm volatile("fence.proxy.async.global;" ::: "memory");
+            for (int col = 0; col < tile.width; col += SUM_COLS) {
+                awaitPhase(barriers.empty(ring.stage), ring.parity);
+                const u32 full = barriers.full(ring.stage);
+                expectBytes(full, SUM_BYTES);
+#pragma unroll
+                for (int box = 0; box < SUM_BYTES / C_BOX_BYTES; box++) {
+                    load(stages + ring.stage * STAGE_BYTES + box * C_BOX_BYTES, sums.start, tile.col + col + box % 2 * 32,
+                         tile.row + TILE_ROWS * rank + box / 2 * 64, full);
+                }
+                ring.advance();
+            }
+        }
+#endif
+        int k = 0; // within a part of K, of which there may be several
+#if SUMS
+        const Part* part = sums.parts;
+        if (part != nullptr) {
+            bMap = sums.bMaps;
+            if (t == firstTile()) {
+                asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(bMap) : "memory");
+            }
+        }
+#endif
         for (int kb = 0; kb < s.kBlocks; kb++) {
+#if SUMS
+            if (part != nullptr && kb == part->endBlock) {
+                part++;
+                k = 0;
+                aMap++;
+                bMap++;
+                if (t == firstTile()) {
+                    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(aMap) : "memory");
+                    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(bMap) : "memory");
+                }
+            }
+#endif
             if (kb >= due) {
                 do {
                     awaitGate(s, t, s.gates + gate);
@@ -132,18 +190,19 @@ __device__ void produce(const Schedule& s, const TensorMap* aMaps, const TensorM
             const u32 full = barriers.full(ring.stage);
             const u32 a = stages + ring.stage * STAGE_BYTES;
             expectBytes(full, bytes);
-            load(a, aMap, kb * K_BLOCK, aRow, full);
+            load(a, aMap, k, aRow, full);
             for (int slab = rank; slab < slabs; slab += CLUSTER) {
                 const u32 b = a + A_BYTES + slab * SLAB_BYTES;
                 const int col = tile.col + slab * SLAB_COLS;
-                const int x = B_TRANSPOSED ? kb * K_BLOCK : col;
-                const int y = B_TRANSPOSED ? col : kb * K_BLOCK;
+                const int x = B_TRANSPOSED ? k : col;
+                const int y = B_TRANSPOSED ? col : k;
                 if (CLUSTER > 1) {
                     loadForAll(b, bMap, x, y, full);
                 } else {
                     load(b, bMap, x, y, full);
                 }
             }
+            k += K_BLOCK;
             ring.advance();
         }
     }
@@ -242,6 +301,47 @@ __device__ __forceinline__ void storeBoxes(const float (&d)[WIDTH / 2], const Te
     }
 }
 
+#if SUMS
+// What a tile starts from: the boxes that the loading warp has brought, laid out as those of C.
+template <int WIDTH>
+__device__ __forceinline__ void loadSums(float (&d)[WIDTH / 2], u32 stages, Barriers barriers, Ring& ring, int group) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const int r = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int part = 0; part < WIDTH / SUM_COLS; part++) {
+        awaitPhase(barriers.full(ring.stage), ring.parity);
+        const u32 boxes = stages + ring.stage * STAGE_BYTES + group * 2 * C_BOX_BYTES;
+#pragma unroll
+        for (int j = 0; j < SUM_COLS / 8; j++) {
+            const int at = (part * SUM_COLS / 8 + j) * 4;
+            const u32 chunk = (j % 4 * 2 + t / 2) ^ r;
+            const u32 from = boxes + j / 4 * C_BOX_BYTES + (warp * 16 + r) * 128 + chunk * 16 + t % 2 * 8;
+            asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(d[at]), "=f"(d[at + 1]) : "r"(from) : "memory");
+            asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(d[at + 2]), "=f"(d[at + 3]) : "r"(from + 1024) : "memory");
+        }
+        // Ordinary loads before, a copy by another proxy into the same place after: without the fence it overtakes them.
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        // The stage is given back by threads that speak for all.
+        syncGroup(group);
+        release(barriers, ring.stage);
+        ring.advance();
+    }
+}
+
+// Tells that this warpgroup's part of a tile is stored: by ordinary stores of all its threads, or by bulk copies of its
+// leader, which wait_group without .read says have been written.
+__device__ __forceinline__ void countPending(const Schedule& s, int& pending, int group) {
+    if (pending < 0) return;
+    syncGroup(group);
+    if (threadIdx.x % 128 == 0) {
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        asm volatile("fence.proxy.async.global;" ::: "memory");
+        countStored(s, pending);
+    }
+    pending = -1;
+}
+#endif
+
 // Where C goes.
 struct Output {
     const TensorMap* map;
@@ -252,24 +352,51 @@ struct Output {
     u32 staging;
 };
 
+// Starts the products of one K block, which are then in flight.
+template <int WIDTH>
+__device__ __forceinline__ void multiplyBlock(
+    float (&d)[WIDTH / 2], u32 stages, Barriers barriers, const Ring& ring, int group, int add) {
+    awaitPhase(barriers.full(ring.stage), ring.parity);
+    const u32 a = stages + ring.stage * STAGE_BYTES + group * (A_BYTES / CONSUMER_GROUPS);
+    const u32 b = stages + ring.stage * STAGE_BYTES + A_BYTES;
+    wgmmaFence();
+#pragma unroll
+    for (int k = 0; k < K_BLOCK / 16; k++) {
+        const u64 aDescriptor = descriptor(a + k * 32, 16, 1024);
+        const u64 bDescriptor =
+            B_TRANSPOSED ? descriptor(b + k * 32, 16, 1024) : descriptor(b + k * 2048, SLAB_BYTES, 1024);
+        multiplyAdd(d, aDescriptor, bDescriptor, add || k > 0);
+    }
+    wgmmaCommit();
+}
+
+// `pending` is the counter of the tile before, and is left as that of this one.
 template <int WIDTH>
 __device__ __forceinline__ void multiply(
-    const Tile& tile, int kBlocks, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out) {
+    const Schedule& s, int t, const Tile& tile, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out,
+    int& pending) {
     float d[WIDTH / 2];
     int previous = -1;
-    for (int kb = 0; kb < kBlocks; kb++) {
-        awaitPhase(barriers.full(ring.stage), ring.parity);
-        const u32 a = stages + ring.stage * STAGE_BYTES + group * (A_BYTES / CONSUMER_GROUPS);
-        const u32 b = stages + ring.stage * STAGE_BYTES + A_BYTES;
-        wgmmaFence();
+    int kb = 0;
+#if SUMS
+    if (s.startsFromSums) {
+        loadSums<WIDTH>(d, stages, barriers, ring, group);
+    } else {
 #pragma unroll
-        for (int k = 0; k < K_BLOCK / 16; k++) {
-            const u64 aDescriptor = descriptor(a + k * 32, 16, 1024);
-            const u64 bDescriptor =
-                B_TRANSPOSED ? descriptor(b + k * 32, 16, 1024) : descriptor(b + k * 2048, SLAB_BYTES, 1024);
-            multiplyAdd(d, aDescriptor, bDescriptor, kb > 0 || k > 0);
-        }
-        wgmmaCommit();
+        for (int i = 0; i < WIDTH / 2; i++) d[i] = 0.0f;
+    }
+    // The first block stands by itself: in the loop, the compiler would take the lines above for part of what is in
+    // flight, and let no two products be so.
+    multiplyBlock<WIDTH>(d, stages, barriers, ring, group, s.startsFromSums);
+    previous = ring.stage;
+    ring.advance();
+    kb = 1;
+#endif
+    for (; kb < s.kBlocks; kb++) {
+#if SUMS
+        if (kb == SIGNAL_BLOCK) countPending(s, pending, group);
+#endif
+        multiplyBlock<WIDTH>(d, stages, barriers, ring, group, kb > 0);
         // One block of products stays in flight while the stage before it is given back.
         wgmmaWait<1>();
         if (previous >= 0) {
@@ -285,6 +412,10 @@ __device__ __forceinline__ void multiply(
         asm volatile("" : "+f"(d[i])::"memory");
     }
     release(barriers, previous);
+#if SUMS
+    countPending(s, pending, group);
+    pending = s.signals == nullptr ? -1 : __ldg(s.signals + t);
+#endif
     const int rank = CLUSTER > 1 ? clusterRank() : 0;
     const int groupRow = tile.row + rank * TILE_ROWS + group * 64;
     const int rowEnd = tile.row + tile.rows;
@@ -299,18 +430,22 @@ __device__ __forceinline__ void multiply(
 // All tiles of one width from t on; the next tile after them.
 template <int WIDTH>
 __device__ __forceinline__ int multiplyAll(
-    int t, const Schedule& s, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out) {
+    int t, const Schedule& s, u32 stages, Barriers barriers, Ring& ring, int group, const Output& out, int& pending) {
     for (; t < s.tileCount; t += tileStride()) {
         const Tile tile = tileAt(s, t);
         if (tile.width != WIDTH) break;
-        multiply<WIDTH>(tile, s.kBlocks, stages, barriers, ring, group, out);
+        multiply<WIDTH>(s, t, tile, stages, barriers, ring, group, out, pending);
     }
     return t;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gated_gemm(
     const __grid_constant__ Schedule s, const TensorMap* aMaps, const __grid_constant__ TensorMap bMap,
-    const __grid_constant__ TensorMap cMap, void* c, u64 cPitch, int n, int boxes) {
+    const __grid_constant__ TensorMap cMap, void* c, u64 cPitch, int n, int boxes
+#if SUMS
+    , const __grid_constant__ TensorMap sumMap, const TensorMap* bMaps, const Part* parts
+#endif
+) {
     extern __shared__ __align__(1024) u8 shared[];
     const u32 stages = sharedAddress(shared);
     const u32 staging = stages + STAGES * STAGE_BYTES;
@@ -331,17 +466,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gated_gemm(
     if (group == CONSUMER_GROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 128 * CONSUMER_GROUPS) {
-            produce(s, aMaps, &bMap, stages, barriers);
+#if SUMS
+            produce(s, aMaps, &bMap, {&sumMap, bMaps, parts}, stages, barriers);
+#else
+            produce(s, aMaps, &bMap, {}, stages, barriers);
+#endif
         }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const Output out = {&cMap, c, cPitch, n, boxes != 0, staging};
         Ring ring;
         int t = firstTile();
+        int pending = -1;
         // Tiles of one width after the other: a branch inside one loop would cost registers.
-        t = multiplyAll<TILE_COLS>(t, s, stages, barriers, ring, group, out);
-        t = multiplyAll<3 * TILE_COLS / 4>(t, s, stages, barriers, ring, group, out);
-        multiplyAll<TILE_COLS / 2>(t, s, stages, barriers, ring, group, out);
+        t = multiplyAll<TILE_COLS>(t, s, stages, barriers, ring, group, out, pending);
+        t = multiplyAll<3 * TILE_COLS / 4>(t, s, stages, barriers, ring, group, out, pending);
+        multiplyAll<TILE_COLS / 2>(t, s, stages, barriers, ring, group, out, pending);
+#if SUMS
+        countPending(s, pending, group);
+#endif
         // Shared memory must outlast the copies out of it.
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }

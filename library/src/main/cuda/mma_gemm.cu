@@ -202,20 +202,65 @@ __device__ __forceinline__ void store(const float (&sum)[4][4][4], const Tile& t
     }
 }
 
+#if SUMS
+// What a tile starts from, in the places of `store`; nothing is read beyond its rows and columns.
+__device__ __forceinline__ void loadSums(float (&sum)[4][4][4], const Tile& tile, const Source& sums, int n) {
+    const int lane = threadIdx.x & 31;
+    const int column = tile.col + warpColumn() + 2 * (lane & 3);
+#pragma unroll
+    for (int half = 0; half < 8; half++) {
+        const int row = warpRow() + 8 * half + (lane >> 2);
+        if (row >= tile.rows) continue;
+        const float* from = (const float*)((const u8*)sums.data + (tile.row + row) * sums.pitch) + column;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int left = n - column - 8 * j;
+            float(&quad)[4] = sum[half >> 1][j];
+            if (left >= 1) quad[2 * (half & 1)] = from[8 * j];
+            if (left >= 2) quad[2 * (half & 1) + 1] = from[8 * j + 1];
+        }
+    }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(256, 2)
         gated_gemm(const __grid_constant__ Schedule s, const Source* sources, const __grid_constant__ Source b, void* c,
-                   u64 cPitchElements, int n, int k) {
+                   u64 cPitchElements, int n, int k
+#if SUMS
+                   , const __grid_constant__ Source sums, const Source* bs, const Part* parts
+#endif
+) {
     extern __shared__ __align__(128) u8 shared[];
     const u32 stages = sharedAddress(shared);
     for (int t = blockIdx.x; t < s.tileCount; t += gridDim.x) {
         const Tile tile = s.tiles[t];
-        const Source a = sources[tile.source];
+        Source a = sources[tile.source];
+        Source ofB = b;
+        int partFirst = 0, partK = k;
+#if SUMS
+        int part = 0;
+        if (parts != nullptr) {
+            ofB = bs[0];
+            partK = parts[0].k;
+        }
+#endif
         const u8* rowsOfA = (const u8*)a.data + tile.sourceRow * a.pitch;
-        const u8* columnsOfB = (const u8*)b.data + tile.col * (B_TRANSPOSED ? b.pitch : 2);
+        const u8* columnsOfB = (const u8*)ofB.data + tile.col * (B_TRANSPOSED ? ofB.pitch : 2);
         const int gateEnd = tile.gate + tile.gates;
         int gate = tile.gate;
         int due = gate < gateEnd ? s.gates[gate].kBlock : NEVER;
         float sum[4][4][4] = {};
+#if SUMS
+        if (s.startsFromSums) {
+            // All of its gates are about the sums.
+            for (; gate < gateEnd; gate++) {
+                if (threadIdx.x == 0) awaitGate(s, t, s.gates + gate);
+            }
+            due = NEVER;
+            __syncthreads();
+            loadSums(sum, tile, sums, n);
+        }
+#endif
 
         // Loads run STAGES - 1 blocks ahead of the products; the first rounds only load.
         u32 filling = stages, ready = stages;
@@ -235,13 +280,24 @@ extern "C" __global__ void __launch_bounds__(256, 2)
                     due = gate < gateEnd ? s.gates[gate].kBlock : NEVER;
                     __syncthreads();
                 }
-                const u64 kFirst = (u64)ahead * BLOCK_K;
-                const int kLeft = k - ahead * BLOCK_K, columns = n - tile.col;
+#if SUMS
+                if (parts != nullptr && ahead == parts[part].endBlock) {
+                    partFirst = ahead;
+                    part++;
+                    partK = parts[part].k;
+                    a = sources[tile.source + part];
+                    ofB = bs[part];
+                    rowsOfA = (const u8*)a.data + tile.sourceRow * a.pitch;
+                    columnsOfB = (const u8*)ofB.data + tile.col * (B_TRANSPOSED ? ofB.pitch : 2);
+                }
+#endif
+                const u64 kFirst = (u64)(ahead - partFirst) * BLOCK_K;
+                const int kLeft = partK - (int)kFirst, columns = n - tile.col;
                 loadAlongK(filling, rowsOfA + 2 * kFirst, a.pitch, tile.rows, kLeft);
 #if B_TRANSPOSED
-                loadAlongK(filling + OPERAND_BYTES, columnsOfB + 2 * kFirst, b.pitch, columns, kLeft);
+                loadAlongK(filling + OPERAND_BYTES, columnsOfB + 2 * kFirst, ofB.pitch, columns, kLeft);
 #else
-                loadAcrossK(filling + OPERAND_BYTES, columnsOfB + kFirst * b.pitch, b.pitch, columns, kLeft);
+                loadAcrossK(filling + OPERAND_BYTES, columnsOfB + kFirst * ofB.pitch, ofB.pitch, columns, kLeft);
 #endif
                 filling = filling == stages + SHARED_BYTES - STAGE_BYTES ? stages : filling + STAGE_BYTES;
             }
@@ -254,5 +310,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
         // The next tile's loads may only overwrite what every warp has multiplied.
         __syncthreads();
         store(sum, tile, (Out*)c, cPitchElements, n);
+#if SUMS
+        if (s.signals != nullptr && s.signals[t] >= 0) {
+            __syncthreads();
+            if (threadIdx.x == 0) countStored(s, s.signals[t]);
+        }
+#endif
     }
 }

@@ -1,7 +1,13 @@
 // What every gated kernel is given, and the one gate. On the Java side, in dev.weft.cuda, GatedProduct writes the same
 // bytes of Schedule and Source, TileSchedule those of Tile and Gate, and StallWord reads those of Stall.
+//
+// Kernels that are compiled with SUMS also continue sums of ranks before this one, and tell of every tile that is stored.
 // Compiled by NVRTC without any header of the toolkit, so everything that is needed is declared here.
 #pragma once
+
+#ifndef SUMS
+#define SUMS 0 // 1: a tile may start from fp32 sums in memory, and its end is counted
+#endif
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -48,7 +54,7 @@ struct Stall {
     u32 pad[2];
 };
 
-// 64 bytes.
+// 80 bytes.
 struct Schedule {
     const Tile* tiles;
     const Gate* gates;
@@ -59,7 +65,9 @@ struct Schedule {
     u32 epoch;          // what a flag must have reached
     int tileCount;
     int kBlocks;
-    int pad;
+    int startsFromSums; // 0: tiles start from zero
+    const int* signals; // by tile: index of the counter that grows when it is stored, or -1; null: none
+    u32* counters;
 };
 
 __device__ __forceinline__ u32 flagAcquire(const u32* flag) {
@@ -109,3 +117,17 @@ __device__ __forceinline__ void awaitGate(const Schedule& s, int tile, const Gat
         }
     }
 }
+
+#if SUMS
+// A part of K, of another rank: its A is the next source, its B the next of several. 8 bytes.
+struct Part {
+    int endBlock; // where it ends among all K blocks of a tile
+    int k;        // its columns of A
+};
+
+// One thread, once all that it tells of is stored: by itself, or by threads that it has met at a barrier since. Release:
+// pairs with the wait for the counter's value of the stream that copies the rows away.
+__device__ __forceinline__ void countStored(const Schedule& s, int counter) {
+    asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(s.counters + counter) : "memory");
+}
+#endif

@@ -100,7 +100,7 @@ class KernelKeyTest {
     @Test
     void readyKernelsAreAllSwitchesOfAllSources() throws IOException {
         List<KernelKey> ready = KernelVariants.ready();
-        assertEquals(3 * 16 + 2 * 2, ready.size());
+        assertEquals(5 * 16 + 2 * 2, ready.size());
         Map<String, Long> perTarget =
                 ready.stream()
                         .collect(
@@ -109,9 +109,9 @@ class KernelKeyTest {
                                         Collectors.counting()));
         assertEquals(
                 Map.of(
-                        "hopper_gemm.cu sm_90a", 16L,
-                        "mma_gemm.cu sm_80", 8L,
-                        "mma_gemm.cu sm_90", 8L,
+                        "hopper_gemm.cu sm_90a", 32L,
+                        "mma_gemm.cu sm_80", 16L,
+                        "mma_gemm.cu sm_90", 16L,
                         "check.cu sm_80", 8L,
                         "check.cu sm_90", 8L,
                         "simt_gemm.cu sm_80", 1L,
@@ -131,6 +131,7 @@ class KernelKeyTest {
         assertEquals(
                 List.of("-DIN_BF16=1", "-DOUT_FP32=0", "-DB_TRANSPOSED=1", "-DCLUSTER=2"),
                 key.options());
+        assertEquals("-DSUMS=1", KernelVariants.withSums(key).options().getLast());
     }
 
     /** A header that is not listed would not count in the digest. */

@@ -16,8 +16,10 @@ import java.util.Locale;
  * @param cluster thread blocks that share the loads of B
  * @param blocks thread blocks in the grid
  * @param tiling of a thread block
+ * @param sums whether tiles may start from sums in memory, and are counted
  */
-public record GatedKernel(Kind kind, long function, int cluster, int blocks, Tiling tiling) {
+public record GatedKernel(
+        Kind kind, long function, int cluster, int blocks, Tiling tiling, boolean sums) {
 
     /**
      * Forces a kind, to try the one for older cards on a new one: {@code hopper}, {@code mma} or
@@ -161,6 +163,19 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks, Til
         return load(gpu, kind, kind.tiling(null), in, out, bTransposed, shards, blocks, share);
     }
 
+    /** One that continues sums and counts its tiles, for a grid that has the GPU to itself. */
+    public static GatedKernel withSums(
+            Gpu gpu, DType in, DType out, boolean bTransposed, Shards shards, int blocks) {
+        Kind kind = Kind.of(gpu);
+        if (kind == Kind.SIMT) {
+            throw new IllegalArgumentException(
+                    "sums over ranks with kernel simt: expected hopper or mma in -D%s"
+                            .formatted(KIND_PROPERTY));
+        }
+        Tiling tiling = kind.tiling(null);
+        return load(gpu, kind, tiling, in, out, bTransposed, shards, blocks, 0, true);
+    }
+
     /** One of a given kind and tiling. */
     public static GatedKernel load(
             Gpu gpu,
@@ -172,8 +187,23 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks, Til
             Shards shards,
             int blocks,
             int share) {
+        return load(gpu, kind, tiling, in, out, bTransposed, shards, blocks, share, false);
+    }
+
+    private static GatedKernel load(
+            Gpu gpu,
+            Kind kind,
+            Tiling tiling,
+            DType in,
+            DType out,
+            boolean bTransposed,
+            Shards shards,
+            int blocks,
+            int share,
+            boolean sums) {
         int cluster = kind == Kind.HOPPER && pairsPay(shards, kind.rows) ? 2 : 1;
-        KernelKey key = key(gpu, kind, tiling, operands(in, out, bTransposed), cluster);
+        KernelKey plain = key(gpu, kind, tiling, operands(in, out, bTransposed), cluster);
+        KernelKey key = sums ? KernelVariants.withSums(plain) : plain;
         long function = KernelCache.function(gpu, key, "gated_gemm");
         int sharedBytes = sharedBytes(kind, tiling);
         CudaModules.setMaxDynamicShared(function, sharedBytes);
@@ -198,7 +228,7 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks, Til
                                     share > 1 ? " for each of " + share + " ranks" : ""));
         }
         int grid = blocks == 0 ? fitting : blocks / cluster * cluster;
-        return new GatedKernel(kind, function, cluster, grid, tiling);
+        return new GatedKernel(kind, function, cluster, grid, tiling, sums);
     }
 
     private static KernelKey key(
@@ -252,6 +282,11 @@ public record GatedKernel(Kind kind, long function, int cluster, int blocks, Til
         int each = sharedBytes + RESERVED_SHARED_BYTES;
         int blocks = Math.clamp(gpu.sharedBytesPerMultiprocessor() / each, 1, kind.mostBlocks);
         return gpu.multiprocessors() * blocks;
+    }
+
+    /** What a tile adds to its counter: each warpgroup of Hopper's kernel tells of its rows. */
+    public int signalsPerTile() {
+        return kind == Kind.HOPPER ? 2 * cluster : 1;
     }
 
     public TileShape shape() {

@@ -19,9 +19,11 @@ import java.util.List;
  */
 public final class GatedProduct implements DeviceProduct {
 
-    private static final long SCHEDULE_BYTES = 64;
+    private static final long SCHEDULE_BYTES = 80;
     private static final long EPOCH_AT = 48;
-    private static final long SOURCES_AT = 64;
+    private static final long SOURCES_AT = 80;
+    private static final long SUMS_AT = 512;
+    private static final long PARTS_AT = SUMS_AT + CudaModules.TENSOR_MAP_BYTES;
     private static final int SOURCE_BYTES = 16;
     private static final int SLAB_COLS = 64;
     private static final int C_BOX_ROWS = 64;
@@ -34,9 +36,27 @@ public final class GatedProduct implements DeviceProduct {
     private final DeviceBuffer tiles;
     private final DeviceBuffer gates;
     private final DeviceBuffer sources;
+    private final DeviceBuffer signals;
+    private final DeviceBuffer sides;
+    private final DeviceBuffer parts;
     private final long placeBytes;
     private final MemorySegment arguments;
     private final MemorySegment pointers;
+
+    /**
+     * What a kernel of sums is given besides.
+     *
+     * @param start fp32 sums that tiles start from, [M, N]; null for zero
+     * @param counters address of the counters that the schedule's signals number; 0 for none
+     * @param sides B by part of K, where there are several: their As are the sources of a place
+     */
+    public record Sums(DeviceMatrix start, long counters, List<DeviceMatrix> sides) {
+
+        /** Of one part of K. */
+        public Sums(DeviceMatrix start, long counters) {
+            this(start, counters, List.of());
+        }
+    }
 
     /**
      * @param places for each place of A its sources, as many in each
@@ -52,16 +72,38 @@ public final class GatedProduct implements DeviceProduct {
             long flags,
             StallWord stall,
             long deadlineNs) {
+        this(kernel, schedule, places, b, bTransposed, c, null, flags, stall, deadlineNs);
+    }
+
+    /** One of a kernel of sums, or of another one if {@code sums} is null. */
+    public GatedProduct(
+            GatedKernel kernel,
+            TileSchedule schedule,
+            List<List<DeviceMatrix>> places,
+            DeviceMatrix b,
+            boolean bTransposed,
+            DeviceMatrix c,
+            Sums sums,
+            long flags,
+            StallWord stall,
+            long deadlineNs) {
         this.kernel = kernel;
         long k = bTransposed ? b.cols() : b.rows();
         long n = bTransposed ? b.rows() : b.cols();
         this.tiles = upload(schedule.tiles());
         this.gates = upload(schedule.gates());
-        this.sources = describeSources(places);
+        this.sources = describe(places, kernel.kind().rows);
         this.placeBytes = sources.bytes() / places.size();
-        this.arguments = arena.allocate(512, 64);
-        this.pointers = arena.allocate(8 * 8, 8);
+        this.signals = upload(schedule.signals());
+        this.arguments = arena.allocate(PARTS_AT + 16, 64);
+        this.pointers = arena.allocate(11 * 8, 8);
         writeSchedule(schedule, k, flags, stall, deadlineNs);
+        List<DeviceMatrix> ofParts = sums == null ? List.of() : sums.sides();
+        this.sides = ofParts.isEmpty() ? null : describe(List.of(ofParts), SLAB_COLS);
+        this.parts = ofParts.isEmpty() ? null : upload(parts(ofParts, bTransposed));
+        if (sums != null) {
+            writeSums(sums, schedule, bTransposed);
+        }
         if (kernel.kind() == GatedKernel.Kind.HOPPER) {
             // (schedule, maps of A, map of B, map of C, C, its pitch, n, whether C's map serves)
             // B in slabs of 64 columns of C, whichever way it lies.
@@ -74,21 +116,22 @@ public final class GatedProduct implements DeviceProduct {
             arguments.set(JAVA_LONG, 392, c.rowPitch());
             arguments.set(JAVA_INT, 400, Math.toIntExact(n));
             arguments.set(JAVA_INT, 404, boxes ? 1 : 0);
-            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404);
+            pointTo(0, SOURCES_AT, 128, 256, 384, 392, 400, 404, SUMS_AT, PARTS_AT, PARTS_AT + 8);
         } else {
             // (schedule, sources of A, source of B, C, its pitch, n, k, types)
-            arguments.set(JAVA_LONG, 72, b.address());
-            arguments.set(JAVA_LONG, 80, b.pitchBytes());
-            arguments.set(JAVA_LONG, 88, c.address());
-            arguments.set(JAVA_LONG, 96, c.rowPitch());
-            arguments.set(JAVA_INT, 104, Math.toIntExact(n));
-            arguments.set(JAVA_INT, 108, Math.toIntExact(k));
-            // The kernel of any types is told which, and how B lies.
-            arguments.set(JAVA_INT, 112, places.getFirst().getFirst().dtype().ordinal());
-            arguments.set(JAVA_INT, 116, b.dtype().ordinal());
-            arguments.set(JAVA_INT, 120, c.dtype().ordinal());
-            arguments.set(JAVA_INT, 124, bTransposed ? 1 : 0);
-            pointTo(0, SOURCES_AT, 72, 88, 96, 104, 108, 112);
+            arguments.set(JAVA_LONG, 88, b.address());
+            arguments.set(JAVA_LONG, 96, b.pitchBytes());
+            arguments.set(JAVA_LONG, 104, c.address());
+            arguments.set(JAVA_LONG, 112, c.rowPitch());
+            arguments.set(JAVA_INT, 120, Math.toIntExact(n));
+            arguments.set(JAVA_INT, 124, Math.toIntExact(k));
+            // The kernel of any types is told which, and how B lies; one of sums, where they are.
+            arguments.set(JAVA_INT, 128, places.getFirst().getFirst().dtype().ordinal());
+            arguments.set(JAVA_INT, 132, b.dtype().ordinal());
+            arguments.set(JAVA_INT, 136, c.dtype().ordinal());
+            arguments.set(JAVA_INT, 140, bTransposed ? 1 : 0);
+            long last = sums == null ? 128 : SUMS_AT;
+            pointTo(0, SOURCES_AT, 88, 104, 112, 120, 124, last, PARTS_AT, PARTS_AT + 8);
         }
     }
 
@@ -111,6 +154,40 @@ public final class GatedProduct implements DeviceProduct {
         at.set(JAVA_INT, 56, Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK)));
     }
 
+    private void writeSums(Sums sums, TileSchedule schedule, boolean transposed) {
+        DeviceMatrix start = sums.start();
+        boolean signalled = schedule.signals().length > 0;
+        arguments.set(JAVA_INT, 60, start == null ? 0 : 1);
+        arguments.set(JAVA_LONG, 64, signalled ? signals.address() : 0);
+        arguments.set(JAVA_LONG, 72, sums.counters());
+        if (parts != null) {
+            int[] all = parts(sums.sides(), transposed);
+            arguments.set(JAVA_INT, 56, all[all.length - 2]);
+            arguments.set(JAVA_LONG, PARTS_AT, sides.address());
+            arguments.set(JAVA_LONG, PARTS_AT + 8, parts.address());
+        }
+        if (start != null && kernel.kind() == GatedKernel.Kind.HOPPER) {
+            MemorySegment map = arguments.asSlice(SUMS_AT, CudaModules.TENSOR_MAP_BYTES);
+            encode(map, start, C_BOX_ROWS);
+        } else if (start != null) {
+            arguments.set(JAVA_LONG, SUMS_AT, start.address());
+            arguments.set(JAVA_LONG, SUMS_AT + 8, start.pitchBytes());
+        }
+    }
+
+    /** The kernels' struct Part of each part of K. */
+    private static int[] parts(List<DeviceMatrix> sides, boolean bTransposed) {
+        int[] numbers = new int[2 * sides.size()];
+        int end = 0;
+        for (int i = 0; i < sides.size(); i++) {
+            long k = bTransposed ? sides.get(i).cols() : sides.get(i).rows();
+            end += Math.toIntExact(Math.ceilDiv(k, TileShape.K_BLOCK));
+            numbers[2 * i] = end;
+            numbers[2 * i + 1] = Math.toIntExact(k);
+        }
+        return numbers;
+    }
+
     private static DeviceBuffer upload(int[] numbers) {
         DeviceBuffer buffer = DeviceBuffer.allocate(Math.max(1, numbers.length) * 4L);
         if (numbers.length > 0) {
@@ -121,8 +198,8 @@ public final class GatedProduct implements DeviceProduct {
         return buffer;
     }
 
-    /** Tensor maps or addresses, by place and source. */
-    private DeviceBuffer describeSources(List<List<DeviceMatrix>> places) {
+    /** Tensor maps with boxes of so many rows, or addresses, by place and source. */
+    private DeviceBuffer describe(List<List<DeviceMatrix>> places, int boxRows) {
         boolean maps = kernel.kind() == GatedKernel.Kind.HOPPER;
         int each = maps ? CudaModules.TENSOR_MAP_BYTES : SOURCE_BYTES;
         int count = places.getFirst().size();
@@ -133,7 +210,7 @@ public final class GatedProduct implements DeviceProduct {
             for (List<DeviceMatrix> place : places) {
                 for (DeviceMatrix source : place) {
                     if (maps) {
-                        encode(all.asSlice(at, each), source, kernel.kind().rows);
+                        encode(all.asSlice(at, each), source, boxRows);
                     } else {
                         all.set(JAVA_LONG, at, source.address());
                         all.set(JAVA_LONG, at + 8, source.pitchBytes());
@@ -188,6 +265,11 @@ public final class GatedProduct implements DeviceProduct {
         tiles.close();
         gates.close();
         sources.close();
+        signals.close();
+        if (parts != null) {
+            sides.close();
+            parts.close();
+        }
         arena.close();
     }
 }

@@ -89,6 +89,13 @@ public final class KernelVariants {
         return new KernelKey(MMA_GEMM, operands.options(), architecture);
     }
 
+    /** A gated product whose tiles may start from sums in memory, and are counted. */
+    public static KernelKey withSums(KernelKey product) {
+        List<String> options = new ArrayList<>(product.options());
+        options.add("-DSUMS=1");
+        return new KernelKey(product.source(), options, product.architecture());
+    }
+
     /** The kernels that fill and judge. */
     public static KernelKey check(Operands operands, String architecture) {
         return new KernelKey(CHECK, operands.options(), architecture);
@@ -105,9 +112,11 @@ public final class KernelVariants {
         for (Operands operands : Operands.all()) {
             for (int cluster : CLUSTERS) {
                 ready.add(hopperGemm(operands, cluster));
+                ready.add(withSums(hopperGemm(operands, cluster)));
             }
             for (String architecture : READY_ARCHITECTURES) {
                 ready.add(mmaGemm(operands, architecture));
+                ready.add(withSums(mmaGemm(operands, architecture)));
                 ready.add(check(operands, architecture));
             }
         }

@@ -3,6 +3,7 @@ package dev.weft.cuda.exec;
 import dev.weft.cuda.exec.LaneCounters.Counter;
 import dev.weft.cuda.exec.RowRange.Piece;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +18,9 @@ import java.util.TreeMap;
  * @param tiles {@value #TILE_INTS} numbers each, as the kernels' struct Tile
  * @param gates {@value #GATE_INTS} numbers each, as the kernels' struct Gate, those of a tile by
  *     ascending K block
+ * @param signals by tile: the counter that tells of its end, or -1; none where nobody asks
  */
-public record TileSchedule(int[] tiles, int[] gates) {
+public record TileSchedule(int[] tiles, int[] gates, int[] signals) {
 
     public static final int TILE_INTS = 8;
     public static final int GATE_INTS = 5;
@@ -51,6 +53,55 @@ public record TileSchedule(int[] tiles, int[] gates) {
             builder.add(range);
         }
         return builder.build();
+    }
+
+    /**
+     * A block of sums: what arrives, is multiplied and leaves together.
+     *
+     * @param row first row in A and C
+     * @param col first column in B and C
+     * @param flag that tells of the sums that it starts from; -1 where nothing arrives
+     * @param signal the counter that tells of its end; -1 where nobody asks
+     * @param narrow whether its tiles are narrow; no block after it has wide ones
+     */
+    public record SumBlock(
+            long row, long rows, long col, long cols, int flag, int signal, boolean narrow) {}
+
+    /** The schedule of blocks of sums, in this order. */
+    public static TileSchedule ofSums(List<SumBlock> blocks, TileShape shape) {
+        List<int[]> tiles = new ArrayList<>();
+        List<int[]> gates = new ArrayList<>();
+        List<Integer> signals = new ArrayList<>();
+        for (SumBlock block : blocks) {
+            int gate = gates.size();
+            if (block.flag() >= 0) {
+                gates.add(new int[] {0, block.flag(), 1, 0, block.flag()});
+            }
+            int width = block.narrow() ? shape.narrowWidth() : shape.width();
+            for (long col = 0; col < block.cols(); col += width) {
+                for (long from = 0; from < block.rows(); from += shape.rows()) {
+                    int row = Math.toIntExact(block.row() + from);
+                    tiles.add(
+                            new int[] {
+                                row,
+                                (int) Math.min(shape.rows(), block.rows() - from),
+                                Math.toIntExact(block.col() + col),
+                                width,
+                                0,
+                                row,
+                                gate,
+                                gates.size() - gate
+                            });
+                    signals.add(block.signal());
+                }
+            }
+        }
+        return new TileSchedule(
+                flat(tiles), flat(gates), signals.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    private static int[] flat(List<int[]> numbers) {
+        return numbers.stream().flatMapToInt(Arrays::stream).toArray();
     }
 
     /** One tile before it becomes numbers. */
@@ -171,8 +222,7 @@ public record TileSchedule(int[] tiles, int[] gates) {
                 numbers[at++] = tile.gate();
                 numbers[at++] = tile.gates();
             }
-            return new TileSchedule(
-                    numbers, gates.stream().flatMapToInt(java.util.Arrays::stream).toArray());
+            return new TileSchedule(numbers, flat(gates), new int[0]);
         }
 
         /**
