@@ -7,22 +7,16 @@ import dev.weft.cuda.exec.CudaBuffers;
 import dev.weft.cuda.exec.CudaEngine;
 import dev.weft.cuda.exec.DeviceEvent;
 import dev.weft.cuda.exec.DeviceOperands;
-import dev.weft.cuda.exec.DevicePeers;
 import dev.weft.cuda.exec.DeviceProduct;
 import dev.weft.cuda.exec.DeviceResult;
 import dev.weft.cuda.exec.HostPeers;
-import dev.weft.cuda.exec.HostSteps;
 import dev.weft.cuda.exec.Peers;
 import dev.weft.cuda.exec.RingSteps;
 import dev.weft.fabric.Fabric;
-import dev.weft.fabric.FabricException;
 import dev.weft.fabric.FailureReport;
 import dev.weft.fabric.transport.Transport;
-import dev.weft.op.Operator;
-import dev.weft.op.Operator.PendingCall;
 import dev.weft.op.Operator.View;
 import dev.weft.op.Result;
-import dev.weft.op.exec.CallReport;
 import dev.weft.plan.RankPlan;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -44,26 +38,17 @@ import java.util.Optional;
  * peers' rows lie in host memory a call's copies run while the product before it does. The product
  * itself has one: who uses it queues that behind the call, before the next one.
  */
-public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
+public final class CudaAllGatherMatmul extends CudaOperator {
 
-    private final Gpu gpu;
-    private final Transport fabric;
     private final DType aType;
-    private final CudaBuffers buffers;
-    private final Peers peers;
-    private final DevicePeers linked;
-    private final HostSteps steps;
     private final Copies copies;
     private final List<DeviceProduct> products;
     private final List<DeviceProduct> ready;
     private final RingSteps ring;
     private final List<List<DeviceMatrix>> shared;
     private final CudaEngine engine;
-    private final CallEvents events;
     private final DeviceResult result;
-    private final CallReport report;
     private final DeviceOperands operands;
-    private final GpuStream ownStream = GpuStream.create();
     private DeviceOperands adopted;
 
     /**
@@ -90,24 +75,16 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
             RingSteps ring,
             List<List<DeviceMatrix>> shared,
             CallEvents events) {
-        super(plans, plan, peers.worldRank(plan.rank()), 2);
-        this.gpu = gpu;
-        this.fabric = fabric;
+        super(gpu, fabric, plans, plan, buffers, peers, events, 2);
         this.engine = engine;
         this.aType = buffers.aType();
-        this.buffers = buffers;
-        this.peers = peers;
-        this.linked = peers instanceof DevicePeers devices ? devices : null;
-        this.steps = peers.steps();
         this.copies = copies;
         this.products = List.copyOf(products);
         this.ready = List.copyOf(ready);
         this.ring = ring;
         this.shared = shared;
-        this.events = events;
         this.operands = operands;
         this.result = new DeviceResult(plan, buffers, operands, copies, events, ring);
-        this.report = new CallReport(plan, peers::worldRank, new LatestCall());
     }
 
     /** Takes over the operands as well, and what auto chose this operator from. */
@@ -126,40 +103,6 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     /** For tests, which hold copies back. */
     void hook(CopyStreams.Hook hook) {
         ((CopyStreams) copies).hook(hook);
-    }
-
-    /** What an error tells of the latest call. */
-    private final class LatestCall implements CallReport.Call {
-
-        @Override
-        public String operator() {
-            return steps == null ? "" : steps.name();
-        }
-
-        @Override
-        public int number() {
-            return started();
-        }
-
-        @Override
-        public boolean moves() {
-            return started() > 0 && view(started()) != View.COMPUTE_ONLY;
-        }
-
-        @Override
-        public boolean isStarted(int rank, int number) {
-            return steps == null || steps.isAnnounced(rank, number);
-        }
-
-        @Override
-        public boolean hasArrived(int source, int chunk) {
-            return events.hasArrived(source, chunk, started());
-        }
-
-        @Override
-        public List<FailureReport.Sent> sent() {
-            return copies.sent(started());
-        }
     }
 
     /**
@@ -191,29 +134,45 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         return products.isEmpty() ? 0 : products.getLast().blocks();
     }
 
-    @Override
-    public long reachableBytes() {
-        return buffers.reachableBytes();
-    }
-
     /** Copies that a call of this rank issues. */
     public int copiesPerCall() {
         return copies.count();
     }
 
     @Override
-    public DeviceMatrix nextShard() {
-        checkUsable();
-        gpu.bind();
-        if (linked != null) {
-            try {
-                linked.awaitUnread(started() - 1, shared != null);
-            } catch (RuntimeException e) {
-                failed(e);
-                throw told(e);
-            }
+    DeviceMatrix place(int parity) {
+        return buffers.shard(parity);
+    }
+
+    @Override
+    void checkFits(DeviceMatrix shard) {
+        boolean fits =
+                shard.rows() == plan().chunks().shards().rows(plan().rank())
+                        && shard.cols() == plan().chunks().cols()
+                        && shard.dtype() == aType;
+        if (!fits) {
+            throw misfit(shard.describe(), aType.label());
         }
-        return buffers.shard((started() + 1) & 1);
+    }
+
+    @Override
+    void beginCall() {
+        operands.begin();
+    }
+
+    @Override
+    boolean sharesResults() {
+        return shared != null;
+    }
+
+    @Override
+    boolean isReadAfter(int call) {
+        return view(call) == View.COMPUTE_ONLY;
+    }
+
+    @Override
+    List<FailureReport.Sent> sent() {
+        return copies.sent(started());
     }
 
     /** With host peers: the rows of a peer, to be written while no call is under way. */
@@ -269,79 +228,8 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         }
     }
 
-    /** Queues a call on a stream of the operator's own: see the other {@code start}. */
     @Override
-    public PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
-        return start(shard, ownStream, View.PIPELINED);
-    }
-
-    @Override
-    public Result<DeviceMatrix> callInPlace(View view) {
-        return start(nextShard(), ownStream, view).await();
-    }
-
-    /**
-     * Queues a call behind what is on {@code stream}, which goes on when the call has ended.
-     * Collective: it returns once every rank has started the call; where the ranks lie on several
-     * hosts, once the peers' rows have arrived in this one's memory and its own have left it.
-     *
-     * @param shard this rank's rows; {@link #nextShard} is read in place, all else is copied
-     */
-    public PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
-        checkUsable();
-        boolean fits =
-                shard.rows() == plan().chunks().shards().rows(plan().rank())
-                        && shard.cols() == plan().chunks().cols()
-                        && shard.dtype() == aType;
-        if (!fits) {
-            throw misfit(shard.describe(), aType.label());
-        }
-        boolean measures = view != View.PIPELINED || view(started()) != View.PIPELINED;
-        if (awaited() < started() && measures) {
-            throw new IllegalStateException(
-                    "a call is under way, and one of the two only measures: await it first");
-        }
-        operands.begin();
-        gpu.bind();
-        try {
-            queue(shard, stream, view);
-            events.end(started(), stream);
-        } catch (RuntimeException e) {
-            markEnd(stream, e);
-            failed(e);
-            throw told(e);
-        }
-        return pending();
-    }
-
-    /** What is queued of a call that failed half-way still has an end, for which closing waits. */
-    private void markEnd(GpuStream stream, RuntimeException cause) {
-        try {
-            events.end(started(), stream);
-        } catch (RuntimeException e) {
-            cause.addSuppressed(e);
-        }
-    }
-
-    private void queue(DeviceMatrix shard, GpuStream stream, View view) {
-        int call = started() + 1;
-        // Behind the call before, whichever stream that is on.
-        events.endOf(call - 1).join(stream);
-        events.begin(call, stream);
-        if (linked != null) {
-            linked.awaitReuse(call, view(call - 1) == View.COMPUTE_ONLY, stream);
-        }
-        DeviceMatrix place = buffers.shard(call & 1);
-        if (shard.address() != place.address() && shard.rows() > 0) {
-            place.copyFrom(shard, stream);
-        }
-        begin(view);
-        if (linked != null) {
-            linked.rowsAreThere(call, stream);
-        }
-        if (steps != null) {
-            steps.announce(call);
-        }
+    void run(int call, View view, GpuStream stream) {
         if (plan().storage() == RankPlan.Storage.IN_PLACE || shared != null) {
             awaitAllRows(call, stream);
         }
@@ -360,12 +248,6 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
         }
         if (view != View.COMM_ONLY) {
             operands.finish(stream);
-        }
-        if (linked != null) {
-            linked.ended(call, stream);
-        }
-        if (steps != null) {
-            steps.queued(call);
         }
     }
 
@@ -437,18 +319,7 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     }
 
     @Override
-    protected boolean isDone() {
-        gpu.bind();
-        return events.endOf(awaited() + 1).isDone();
-    }
-
-    @Override
-    protected void awaitEnd(int call) {
-        gpu.bind();
-        if (steps != null) {
-            steps.awaitQueued(call);
-        }
-        events.await(call, started());
+    void ended(int call) {
         boolean gatheredFirst = plan().pacing().gatherFirst() && view(call) == View.PIPELINED;
         result.ended(
                 call,
@@ -458,47 +329,19 @@ public final class CudaAllGatherMatmul extends Operator<DeviceMatrix> {
     }
 
     @Override
-    protected void tellPeers(Throwable cause) {
-        report.ended(cause);
-        if (fabric != null) {
-            fabric.fail(cause);
-        }
-    }
-
-    @Override
-    protected RuntimeException told(RuntimeException cause) {
-        if (cause instanceof FabricException e) {
-            report.attachTo(e);
-        }
-        return cause;
-    }
-
-    /**
-     * Waits for calls under way and frees everything. Collective where ranks share memory: if a
-     * peer does not come, what it may still read is left to the end of the process.
-     */
-    @Override
-    public void close() {
-        if (!closes()) {
-            return;
-        }
-        gpu.bind();
-        events.drain(started(), hasFailed());
-        boolean unread = peers.awaitRelease(hasFailed());
+    void closeParts() {
         products.forEach(DeviceProduct::close);
         ready.stream().filter(p -> !products.contains(p)).forEach(DeviceProduct::close);
         if (ring != null) {
             ring.close();
         }
         copies.close();
-        events.close();
-        ownStream.close();
-        if (unread) {
-            peers.close();
-            buffers.close();
-            if (adopted != null) {
-                adopted.close();
-            }
+    }
+
+    @Override
+    void closeMemory() {
+        if (adopted != null) {
+            adopted.close();
         }
     }
 }

@@ -57,7 +57,7 @@ public final class CudaAllGatherMatmulBuilder
         extends OperatorBuilder<DeviceMatrix, CudaAllGatherMatmulBuilder> {
 
     /** Rows of gathered A and of C are counted with 32 bits on the device. */
-    private static final long MAX_ROWS = Integer.MAX_VALUE;
+    static final long MAX_ROWS = Integer.MAX_VALUE;
 
     /**
      * Deadlines that a grid waits for rows that come through host memory. There the host watches,
@@ -327,7 +327,7 @@ public final class CudaAllGatherMatmulBuilder
                     new CallEvents(
                             plan,
                             list,
-                            peers,
+                            peers::worldRank,
                             buffers,
                             counters,
                             heartbeat,
@@ -354,7 +354,7 @@ public final class CudaAllGatherMatmulBuilder
         return wanted.wants(Feature.SIDE_BY_SIDE) ? ArrivalPlace.COLUMNS : ArrivalPlace.ROWS;
     }
 
-    private static void closeAll(Deque<AutoCloseable> made, Throwable cause) {
+    static void closeAll(Deque<AutoCloseable> made, Throwable cause) {
         for (AutoCloseable part : made) {
             try {
                 part.close();
@@ -544,26 +544,29 @@ public final class CudaAllGatherMatmulBuilder
     }
 
     private void checkOperands(Description wanted) {
-        DType aType = wanted.aType();
-        if (wanted.gathersOnly()) {
-            return;
+        if (!wanted.gathersOnly()) {
+            checkTypes(wanted.aType(), productType(wanted), wanted.columns(), operands);
         }
+    }
+
+    /** Refuses what no kernel multiplies. */
+    static void checkTypes(
+            DType aType, DType outType, List<Long> columns, List<DeviceOperands.Side> operands) {
         if (aType == DType.FP32) {
             throw new IllegalArgumentException(
                     "A of fp32 on the GPU: expected fp16 or bf16 (fp32 runs on the CPU)");
         }
-        if (productType(wanted) != DType.FP32 && wanted.outType() != aType) {
+        if (outType != DType.FP32 && outType != aType) {
             throw new IllegalArgumentException(
                     "output of %s for inputs of %s: expected fp32 or the inputs' type"
-                            .formatted(wanted.outType().label(), aType.label()));
+                            .formatted(outType.label(), aType.label()));
         }
         for (int i = 0; i < operands.size(); i++) {
             DType type = operands.get(i).dtype();
-            if (type != aType || wanted.columns().get(i) < 1) {
+            if (type != aType || columns.get(i) < 1) {
                 throw new IllegalArgumentException(
                         "B number %d is %s with N = %d: expected %s and N of at least 1"
-                                .formatted(
-                                        i, type.label(), wanted.columns().get(i), aType.label()));
+                                .formatted(i, type.label(), columns.get(i), aType.label()));
             }
         }
     }

@@ -31,6 +31,8 @@ public final class CudaStreams {
     private static final NativeFunction WAIT_EVENT = DRIVER.function("cuStreamWaitEvent", "PPI");
     private static final NativeFunction WRITE_VALUE =
             DRIVER.function("cuStreamWriteValue32_v2", "PPII");
+    private static final NativeFunction WAIT_VALUE =
+            DRIVER.function("cuStreamWaitValue32_v2", "PPII");
     private static final NativeFunction CREATE_EVENT = DRIVER.function("cuEventCreate", "PI");
     private static final NativeFunction RECORD = DRIVER.function("cuEventRecord", "PP");
     private static final NativeFunction QUERY_EVENT = DRIVER.function("cuEventQuery", "P");
@@ -41,6 +43,9 @@ public final class CudaStreams {
     private static final NativeFunction IPC_HANDLE = DRIVER.function("cuIpcGetEventHandle", "PP");
     private static final NativeFunction IPC_OPEN =
             DRIVER.function("cuIpcOpenEventHandle", JAVA_LONG, CudaMemory.IPC_HANDLE_LAYOUT);
+
+    /** {@code CU_STREAM_WAIT_VALUE_GEQ}. */
+    private static final int GREATER_OR_EQUAL = 0;
 
     private CudaStreams() {}
 
@@ -79,6 +84,17 @@ public final class CudaStreams {
     public static void writeValue32(long stream, long address, int value) {
         long unsigned = Integer.toUnsignedLong(value);
         WRITE_VALUE.run("stream %#x, address %#x, value %d", stream, address, unsigned, 0);
+    }
+
+    /**
+     * What is queued on the stream from now on waits until the word has reached a value; the
+     * comparison goes round the 32-bit range. It has no deadline: whoever raises the word must have
+     * one.
+     */
+    public static void waitValue32(long stream, long address, int value) {
+        long unsigned = Integer.toUnsignedLong(value);
+        WAIT_VALUE.run(
+                "stream %#x, address %#x, value %d", stream, address, unsigned, GREATER_OR_EQUAL);
     }
 
     /**

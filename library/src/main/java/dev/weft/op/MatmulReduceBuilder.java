@@ -3,13 +3,11 @@ package dev.weft.op;
 import dev.weft.fabric.Fabric;
 import dev.weft.fabric.transport.Agreement;
 import dev.weft.fabric.transport.Region;
-import dev.weft.fabric.transport.Transport;
 import dev.weft.ffi.LargePages;
 import dev.weft.gemm.Gemm;
 import dev.weft.gemm.Gemms;
 import dev.weft.gemm.PackedB;
 import dev.weft.op.exec.Description;
-import dev.weft.op.exec.EpilogueSteps;
 import dev.weft.op.exec.OperatorTrial;
 import dev.weft.op.exec.SumMemory;
 import dev.weft.plan.Chunks;
@@ -18,11 +16,9 @@ import dev.weft.plan.PlanWriter;
 import dev.weft.plan.RankPlan;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Reduction.Order;
-import dev.weft.plan.Shards;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
-import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -40,48 +36,19 @@ import java.util.stream.Stream;
  * @param <O> the operator
  */
 public final class MatmulReduceBuilder<O extends Operator<Matrix>>
-        extends MatmulBuilder<Matrix, MatmulReduceBuilder<O>> {
+        extends ReduceBuilder<Matrix, MatmulReduceBuilder<O>> {
 
     /** Of a block that is handed on: fewer start sooner, more are multiplied faster. */
     private static final long[] BLOCK_ROWS = {32, 64, 128};
 
-    private final Transport fabric;
-    private final boolean all;
     private final Function<ReduceOperator.Parts, O> maker;
     private final List<Given> given = new ArrayList<>();
-    private Shards rows;
-    private Shards inner;
-    private Reduction algorithm = Reduction.AUTO;
-    private Order order;
 
     private record Given(Matrix matrix, boolean transposed) {}
 
     MatmulReduceBuilder(Fabric fabric, boolean all, Function<ReduceOperator.Parts, O> maker) {
-        this.fabric = Transport.of(Objects.requireNonNull(fabric, "fabric"));
-        this.all = all;
+        super(Objects.requireNonNull(fabric, "fabric"), fabric.rank(), all);
         this.maker = maker;
-    }
-
-    /**
-     * What the ranks have.
-     *
-     * @param rows whose rows of C are whose; for an all-reduce, who sums which rows where ranks
-     *     share memory
-     * @param inner how K is spread over the ranks: rank r has [M, inner.rows(r)] of A
-     * @param dtype of A's elements
-     */
-    public MatmulReduceBuilder<O> a(Shards rows, Shards inner, DType dtype) {
-        for (Shards shards : List.of(rows, inner)) {
-            if (shards.ranks() != fabric.size()) {
-                throw new IllegalArgumentException(
-                        "shards for %s ranks in a group of %s"
-                                .formatted(shards.ranks(), fabric.size()));
-            }
-        }
-        this.rows = rows;
-        this.inner = inner;
-        aType(dtype);
-        return this;
     }
 
     @Override
@@ -94,21 +61,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
     public MatmulReduceBuilder<O> b(Matrix b, boolean transposed) {
         given.add(new Given(b, transposed));
         return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
-    }
-
-    /**
-     * How sums come together. {@link Reduction#AUTO}, the default, tries those of the {@link
-     * #order} beside each other and keeps the fastest.
-     */
-    public MatmulReduceBuilder<O> algorithm(Reduction reduction) {
-        this.algorithm = reduction;
-        return this;
-    }
-
-    /** In which order elements are summed; by default that of the algorithm, or the whole's. */
-    public MatmulReduceBuilder<O> order(Order wanted) {
-        this.order = wanted;
-        return this;
     }
 
     @Override
@@ -135,10 +87,14 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
 
     private O prepareAgreed() {
         check();
-        EpilogueSteps steps = epilogueSteps();
-        PreparedEpilogue finish = new PreparedEpilogue(steps, resultRows());
-        Order wanted = order == null ? algorithm.order() : order;
-        agree(wanted, steps);
+        PreparedEpilogue finish = new PreparedEpilogue(epilogueSteps(), resultRows());
+        if (algorithm == Reduction.DIRECT && fabric.hosts().count() > 1) {
+            throw new IllegalArgumentException(
+                    "algorithm direct on %d hosts: expected ranks that share memory"
+                            .formatted(fabric.hosts().count()));
+        }
+        Order wanted = wantedOrder();
+        agree(wanted);
         Gemm gemm = agreedEngine(wanted);
         int workers = computeWorkers() > 0 ? computeWorkers() : fabric.cores().cores();
         Arena arena = Arena.ofShared();
@@ -171,59 +127,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
         }
     }
 
-    private void check() {
-        if (rows == null || given.isEmpty()) {
-            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
-        }
-        long k = inner.rows(fabric.rank());
-        for (int i = 0; i < given.size(); i++) {
-            Side side = sides().get(i);
-            if (side.k() != k || side.n() < 1) {
-                throw new IllegalArgumentException(
-                        "B number %d of rank %d is %s: expected [%d, 1 or more]"
-                                .formatted(i, fabric.worldRank(fabric.rank()), side.text(), k));
-            }
-        }
-        if (order != null && algorithm != Reduction.AUTO && !algorithm.gives(order)) {
-            throw new IllegalArgumentException(
-                    "algorithm %s in order %s: it sums in order %s"
-                            .formatted(
-                                    algorithm.label(), order.label(), algorithm.order().label()));
-        }
-        if (algorithm == Reduction.DIRECT && fabric.hosts().count() > 1) {
-            throw new IllegalArgumentException(
-                    "algorithm direct on %d hosts: expected ranks that share memory"
-                            .formatted(fabric.hosts().count()));
-        }
-    }
-
-    private void agree(Order wanted, EpilogueSteps steps) {
-        Agreement agreement =
-                new Agreement(fabric)
-                        .on("all-reduce", all ? 1 : 0)
-                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType().ordinal())
-                        .on("the algorithm's number", algorithm.ordinal())
-                        .on(
-                                "the order of sums (0 whole, 1 by rank, 2 by rank in bf16)",
-                                wanted.ordinal())
-                        .on("chunk rows", chunkRows())
-                        .on("splits per rank", splitsPerRank())
-                        .on("the number of Bs", given.size());
-        steps.agree(agreement);
-        for (int r = 0; r < fabric.size(); r++) {
-            agreement
-                    .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
-                    .on("K of rank " + fabric.worldRank(r), inner.rows(r));
-        }
-        for (int i = 0; i < given.size(); i++) {
-            agreement
-                    .on("the columns of B number " + i, sides().get(i).n())
-                    .on("the dtype of B number " + i, sides().get(i).dtype().ordinal())
-                    .on("the dtype of product number " + i, outType(i).ordinal());
-        }
-        agreement.settle();
-    }
-
     /**
      * An engine that sums several k at a time gives the whole product's bits only where K is cut
      * between them.
@@ -241,12 +144,6 @@ public final class MatmulReduceBuilder<O extends Operator<Matrix>>
             own = Gemms.portable();
         }
         return AllGatherMatmulBuilder.agreedEngine(fabric, own, free);
-    }
-
-    private boolean fits(int quantum) {
-        return IntStream.range(0, inner.ranks())
-                .filter(r -> inner.rows(r) > 0)
-                .allMatch(r -> inner.firstRow(r) % quantum == 0);
     }
 
     /** By rank and right-hand side; those of its host's other ranks if {@code shared}. */

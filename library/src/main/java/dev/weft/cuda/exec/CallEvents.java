@@ -7,6 +7,7 @@ import dev.weft.ffi.CudaStreams;
 import dev.weft.plan.RankPlan;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.function.IntUnaryOperator;
 
 /**
  * Begin and end of a call on the device, and the host's wait for it, which has a deadline: the
@@ -23,7 +24,7 @@ public final class CallEvents implements AutoCloseable {
 
     private final RankPlan plan;
     private final CopyList list;
-    private final Peers peers;
+    private final IntUnaryOperator worldRank;
     private final CudaBuffers buffers;
     private final LaneCounters counters;
     private final Runnable heartbeat;
@@ -41,6 +42,7 @@ public final class CallEvents implements AutoCloseable {
     private boolean hasLooked;
 
     /**
+     * @param worldRank the number by which errors name a rank
      * @param counters behind the flags; null where there are none
      * @param heartbeat tells the peers that this rank lives
      * @param work floating-point operations of a call's products
@@ -48,7 +50,7 @@ public final class CallEvents implements AutoCloseable {
     public CallEvents(
             RankPlan plan,
             CopyList list,
-            Peers peers,
+            IntUnaryOperator worldRank,
             CudaBuffers buffers,
             LaneCounters counters,
             Runnable heartbeat,
@@ -56,7 +58,7 @@ public final class CallEvents implements AutoCloseable {
             double work) {
         this.plan = plan;
         this.list = list;
-        this.peers = peers;
+        this.worldRank = worldRank;
         this.buffers = buffers;
         this.counters = counters;
         this.heartbeat = heartbeat;
@@ -208,14 +210,14 @@ public final class CallEvents implements AutoCloseable {
     private StallException describe(StallWord.Stall stall) {
         CopyList.Origin origin = list.origins().get(stall.flag());
         return stalled(
-                "chunk " + origin.chunk() + " of rank " + peers.worldRank(origin.source()),
+                "chunk " + origin.chunk() + " of rank " + worldRank.applyAsInt(origin.source()),
                 origin.source(),
                 origin.chunk());
     }
 
     private StallException stalled(String awaited, int source, int chunk) {
-        int rank = peers.worldRank(plan.rank());
-        int peer = source < 0 ? rank : peers.worldRank(source);
+        int rank = worldRank.applyAsInt(plan.rank());
+        int peer = source < 0 ? rank : worldRank.applyAsInt(source);
         return new StallException(
                 rank, peer, peer, chunk, awaited + " on the GPU", Duration.ofNanos(deadlineNs));
     }

@@ -36,17 +36,22 @@ public final class DeviceOperands implements AutoCloseable {
      * read where it lies if its rows are aligned; all others are copied.
      */
     public void add(Side b, DType type, long m, long n, GpuStream stream) {
+        addSide(b, false, stream);
+        products.add(matrix(type, m, n, stream));
+    }
+
+    /** Takes a B alone, and copies it in any case if {@code copies}. */
+    public void addSide(Side b, boolean copies, GpuStream stream) {
         DeviceMatrix side = b.device();
         if (b.host() != null) {
             side = matrix(b.host().dtype(), b.host().rows(), b.host().cols(), stream);
             side.upload(b.host(), stream);
-        } else if (!side.isAligned()) {
+        } else if (copies || !side.isAligned()) {
             side = matrix(b.dtype(), b.device().rows(), b.device().cols(), stream);
             side.copyFrom(b.device(), stream);
             stream.synchronize();
         }
         sides.add(side);
-        products.add(matrix(type, m, n, stream));
     }
 
     /** Results are the products themselves. */
@@ -107,6 +112,11 @@ public final class DeviceOperands implements AutoCloseable {
 
     public DeviceMatrix side(int index) {
         return sides.get(index);
+    }
+
+    /** All Bs. */
+    public List<DeviceMatrix> sides() {
+        return List.copyOf(sides);
     }
 
     /** The place of a product, of as many as there are right-hand sides. */

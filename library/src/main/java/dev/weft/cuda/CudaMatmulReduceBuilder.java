@@ -1,0 +1,444 @@
+package dev.weft.cuda;
+
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CopyList;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.CudaEngine;
+import dev.weft.cuda.exec.DeviceEpilogue;
+import dev.weft.cuda.exec.DeviceLayout;
+import dev.weft.cuda.exec.DeviceOperands;
+import dev.weft.cuda.exec.DirectSums;
+import dev.weft.cuda.exec.GatedKernel;
+import dev.weft.cuda.exec.HostPeers;
+import dev.weft.cuda.exec.HostSums;
+import dev.weft.cuda.exec.LaneCounters;
+import dev.weft.cuda.exec.Peers;
+import dev.weft.cuda.exec.SumCopyList;
+import dev.weft.cuda.exec.SumRun;
+import dev.weft.cuda.exec.TileShape;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.ffi.CudaMemory;
+import dev.weft.op.ReduceBuilder;
+import dev.weft.op.exec.ArrivalPlace;
+import dev.weft.op.exec.Description;
+import dev.weft.op.exec.EpilogueSteps;
+import dev.weft.op.exec.OperatorTrial;
+import dev.weft.plan.Chunks;
+import dev.weft.plan.Hosts;
+import dev.weft.plan.PlanChecker;
+import dev.weft.plan.RankPlan;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.search.AutoChoice;
+import dev.weft.search.Candidate;
+import dev.weft.telemetry.Fallback;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import dev.weft.time.WaitTime;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+/** Describes a {@link CudaMatmulReduce}. */
+public final class CudaMatmulReduceBuilder
+        extends ReduceBuilder<DeviceMatrix, CudaMatmulReduceBuilder> {
+
+    /** The kernels sum so many k at a time: K may be cut between them without a trace. */
+    private static final int SUM_QUANTUM = 16;
+
+    /** A copy of fewer bytes costs more than those. */
+    private static final long CHUNK_BYTES = 8L << 20;
+
+    private static final List<Reduction> WITH_HOST_PEERS =
+            List.of(Reduction.CHAIN, Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+
+    private static final List<Reduction> BETWEEN_GPUS =
+            List.of(Reduction.DIRECT, Reduction.SEQUENTIAL);
+
+    private final Transport fabric;
+    private final Gpu gpu;
+    private final int rank;
+    private final List<DeviceOperands.Side> given = new ArrayList<>();
+    private Duration deadline = Duration.ofSeconds(30);
+
+    CudaMatmulReduceBuilder(Fabric fabric, Gpu gpu, int rank, boolean all) {
+        super(fabric, fabric == null ? rank : fabric.rank(), all);
+        this.fabric = fabric == null ? null : Transport.of(fabric);
+        this.gpu = gpu;
+        this.rank = fabric == null ? rank : fabric.rank();
+        if (fabric != null) {
+            this.deadline = fabric.deadline();
+        }
+    }
+
+    @Override
+    protected CudaMatmulReduceBuilder self() {
+        return this;
+    }
+
+    /** This rank's rows of a B in host memory, [its K, N], or [N, its K]; they are copied. */
+    public CudaMatmulReduceBuilder b(Matrix b, boolean transposed) {
+        given.add(new DeviceOperands.Side(b, null, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    /**
+     * This rank's rows of a B in device memory, [its K, N], or [N, its K]. It must stay; with host
+     * peers it is read where it lies if its rows are aligned to 16 bytes, and copied otherwise.
+     */
+    @Override
+    public CudaMatmulReduceBuilder b(DeviceMatrix b, boolean transposed) {
+        given.add(new DeviceOperands.Side(null, b, transposed));
+        return side(b.describe(), b.dtype(), b.rows(), b.cols(), transposed);
+    }
+
+    @Override
+    public CudaMatmulReduceBuilder engine(String name) {
+        if (CudaEngine.named(name) != CudaEngine.GATED) {
+            throw new IllegalArgumentException(
+                    "engine %s for sums over ranks on a GPU: expected gated".formatted(name));
+        }
+        return this;
+    }
+
+    /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
+    public CudaMatmulReduceBuilder deadline(Duration limit) {
+        if (limit.isNegative() || limit.isZero()) {
+            throw new IllegalArgumentException("deadline " + limit + ": expected more than zero");
+        }
+        this.deadline = limit;
+        return this;
+    }
+
+    /** Agrees with the other ranks, loads kernels and reserves memory. Collective. */
+    @Override
+    public CudaMatmulReduce prepare() {
+        try {
+            return prepareAgreed();
+        } catch (RuntimeException | Error e) {
+            if (fabric != null) {
+                fabric.fail(e);
+            }
+            throw e;
+        }
+    }
+
+    private CudaMatmulReduce prepareAgreed() {
+        Sums wanted = sums();
+        check(wanted);
+        Order order = order(wanted);
+        gpu.bind();
+        agree(order);
+        if (fabric != null) {
+            Agreement sides = new Agreement(fabric);
+            for (int i = 0; i < given.size(); i++) {
+                sides.on(
+                        "whether B number " + i + " is transposed", bit(given.get(i).transposed()));
+            }
+            sides.settle();
+        }
+        List<Candidate> candidates = new ArrayList<>();
+        for (Reduction each : tried(wanted, order)) {
+            candidates.add(
+                    Candidate.of(each.writer(wanted.inner(), wanted.all()), wanted.cut(), 0, 1));
+        }
+        if (candidates.size() == 1) {
+            return operator(wanted, candidates.getFirst());
+        }
+        try (GpuStream stream = GpuStream.create()) {
+            AutoChoice.Choice<CudaMatmulReduce> choice =
+                    AutoChoice.tried(
+                            fabric,
+                            candidates,
+                            new OperatorTrial<>(
+                                    one -> operator(wanted, one), a -> fill(a, stream)));
+            return choice.prepared().among(choice.candidates());
+        }
+    }
+
+    private static long bit(boolean value) {
+        return value ? 1 : 0;
+    }
+
+    private void check(Sums wanted) {
+        if (wanted.outTypes().size() > 1) {
+            throw new IllegalArgumentException(
+                    "products of several types, %s, on a GPU: expected one"
+                            .formatted(wanted.outTypes()));
+        }
+        boolean plain = epilogueSteps().kinds().isEmpty();
+        CudaAllGatherMatmulBuilder.checkTypes(
+                wanted.aType(),
+                plain ? wanted.outTypes().getFirst() : DType.FP32,
+                wanted.columns(),
+                given);
+        long m = wanted.rows().totalRows();
+        long k = wanted.inner().totalRows();
+        if (k < 1 || m > CudaAllGatherMatmulBuilder.MAX_ROWS) {
+            throw new IllegalArgumentException(
+                    "a product of M %d and K %d on a GPU: expected K of at least 1, and M of at most %d"
+                            .formatted(m, k, CudaAllGatherMatmulBuilder.MAX_ROWS));
+        }
+        if (fabric != null && !fabric.sharesMemory()) {
+            throw new IllegalArgumentException(
+                    "sums over GPUs of %d hosts: expected one host"
+                            .formatted(fabric.hosts().count()));
+        }
+        List<Reduction> possible = fabric == null ? WITH_HOST_PEERS : BETWEEN_GPUS;
+        if (wanted.algorithm() != Reduction.AUTO && !possible.contains(wanted.algorithm())) {
+            throw new IllegalArgumentException(
+                    "algorithm %s on GPUs %s: expected one of %s"
+                            .formatted(
+                                    wanted.algorithm().label(),
+                                    fabric == null
+                                            ? "with peers in host memory"
+                                            : "that reach each other",
+                                    possible.stream().map(Reduction::label).toList()));
+        }
+    }
+
+    /** Sums can only be continued between the steps in which the kernels take k. */
+    private Order order(Sums wanted) {
+        boolean free = wanted.order() == null && wanted.algorithm() == Reduction.AUTO;
+        Order order = wanted.order() == null ? wanted.algorithm().order() : wanted.order();
+        if (order == Order.BY_RANK_BF16) {
+            throw new IllegalArgumentException(
+                    "order %s on a GPU: expected %s or %s"
+                            .formatted(
+                                    order.label(), Order.WHOLE.label(), Order.BY_RANK.label()));
+        }
+        if (order == Order.BY_RANK || fits(SUM_QUANTUM)) {
+            return order;
+        }
+        String cut =
+                "GPUs sum %d k at a time, and K is cut into %s"
+                        .formatted(SUM_QUANTUM, wanted.inner());
+        if (!free) {
+            throw new IllegalArgumentException(
+                    cut + ": for order whole expected multiples, or order by-rank");
+        }
+        Fallback.tell("sums in order by-rank", cut + "; cut it at multiples for order whole");
+        return Order.BY_RANK;
+    }
+
+    private List<Reduction> tried(Sums wanted, Order order) {
+        if (wanted.algorithm() != Reduction.AUTO) {
+            return List.of(wanted.algorithm());
+        }
+        if (fabric != null) {
+            return List.of(order == Order.WHOLE ? Reduction.DIRECT : Reduction.SEQUENTIAL);
+        }
+        return order == Order.WHOLE
+                ? List.of(Reduction.CHAIN)
+                : List.of(Reduction.MESH_PUSH, Reduction.SEQUENTIAL);
+    }
+
+    /** Something to multiply in a trial. */
+    private static void fill(DeviceMatrix a, GpuStream stream) {
+        long bytes = a.rows() * a.pitchBytes();
+        if (bytes > 0) {
+            CudaMemory.fill8Async(a.address(), OperatorTrial.ORDINARY, bytes, stream.handle());
+            stream.synchronize();
+        }
+    }
+
+    private List<RankPlan> plans(Sums wanted, Candidate candidate, long tileRows) {
+        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+        Cut cut = wanted.cut();
+        long splits = Math.max(1, cut.splitsPerRank());
+        long chunk = Math.max(1, Math.ceilDiv(wanted.rows().maxRows(), splits));
+        if (cut.chunkRows() > 0) {
+            chunk = cut.chunkRows();
+        } else if (cut.splitsPerRank() == 0) {
+            // Rows of tiles, enough for a copy but few of a shard.
+            long fitting = CHUNK_BYTES / (tileRows * n * Float.BYTES);
+            chunk = tileRows * Math.clamp(fitting, 1, Math.max(1, chunk / (4 * tileRows)));
+        }
+        Hosts hosts = Hosts.one(wanted.rows().ranks());
+        Chunks chunks = Chunks.byRows(wanted.rows(), n, chunk, chunk);
+        List<RankPlan> plans = candidate.algorithm().plans(chunks, 1, hosts);
+        return Description.agreed(
+                plans,
+                fabric,
+                () -> PlanChecker.checkGiven(plans, hosts, wanted.inner(), wanted.all()));
+    }
+
+    private CudaMatmulReduce operator(Sums wanted, Candidate candidate) {
+        Deque<AutoCloseable> made = new ArrayDeque<>();
+        try (GpuStream stream = GpuStream.create()) {
+            List<GatedKernel> kernels = kernels(wanted, DType.FP32);
+            TileShape shape = kernels.getFirst().shape();
+            List<RankPlan> plans = plans(wanted, candidate, shape.rows());
+            RankPlan plan = plans.get(rank);
+            SumRun.Finish finish = finish(wanted, made);
+            DeviceOperands sides = new DeviceOperands();
+            made.push(sides);
+            for (DeviceOperands.Side side : given) {
+                sides.addSide(side, fabric != null, stream);
+            }
+            SumCopyList list =
+                    fabric == null
+                            ? SumCopyList.of(plan, wanted.columns(), wanted.all(), shape)
+                            : null;
+            CudaBuffers buffers =
+                    new CudaBuffers(
+                            new DeviceLayout(
+                                    wanted.rows(),
+                                    wanted.aType(),
+                                    wanted.inner().rows(rank),
+                                    ArrivalPlace.ROWS),
+                            rank,
+                            list == null ? 0 : list.origins().size() + list.counters(),
+                            stream);
+            made.push(buffers);
+            SumRun.Factors factors =
+                    new SumRun.Factors(
+                            kernels,
+                            List.of(buffers.gathered(0), buffers.gathered(1)),
+                            sides.sides(),
+                            given.stream().map(DeviceOperands.Side::transposed).toList(),
+                            wanted.columns());
+            return list == null
+                    ? withPeers(wanted, plans, factors, finish, buffers, made)
+                    : withHostPeers(wanted, plans, list, factors, finish, buffers, made);
+        } catch (RuntimeException | Error e) {
+            CudaAllGatherMatmulBuilder.closeAll(made, e);
+            throw e;
+        }
+    }
+
+    private SumRun.Finish finish(Sums wanted, Deque<AutoCloseable> made) {
+        EpilogueSteps steps = epilogueSteps();
+        Shards rows = wanted.rows();
+        long firstRow = wanted.all() ? 0 : rows.firstRow(rank);
+        long count = wanted.all() ? rows.totalRows() : rows.rows(rank);
+        EpilogueSteps none = new EpilogueSteps("", List.of(), List.of(), null, 0);
+        DeviceEpilogue adding = new DeviceEpilogue(gpu, none, count);
+        made.push(adding);
+        DeviceEpilogue epilogue = null;
+        if (!steps.kinds().isEmpty()) {
+            epilogue = new DeviceEpilogue(gpu, steps, count);
+            made.push(epilogue);
+        }
+        DType type = wanted.outTypes().getFirst();
+        return new SumRun.Finish(adding, epilogue, steps.joins(), type, firstRow, count);
+    }
+
+    private CudaMatmulReduce withHostPeers(
+            Sums wanted,
+            List<RankPlan> plans,
+            SumCopyList list,
+            SumRun.Factors factors,
+            SumRun.Finish finish,
+            CudaBuffers buffers,
+            Deque<AutoCloseable> made) {
+        RankPlan plan = plans.get(rank);
+        long[] own = {buffers.address(0), buffers.address(1)};
+        List<AutoCloseable> memory = memoryOf(made, buffers);
+        HostPeers peers = new HostPeers(rank, DType.FP32, 0, 0, own, buffers.flags());
+        made.push(peers);
+        HostSums sums = new HostSums(plan, list, factors, buffers, finish, deadlineNs());
+        made.push(sums);
+        CallEvents events = events(wanted, plan, list.origins(), peers, sums.awaited(), buffers);
+        return new CudaMatmulReduce(
+                gpu, null, plans, plan, wanted.all(), finish, buffers, peers, sums, memory, events);
+    }
+
+    private CudaMatmulReduce withPeers(
+            Sums wanted,
+            List<RankPlan> plans,
+            SumRun.Factors factors,
+            SumRun.Finish finish,
+            CudaBuffers buffers,
+            Deque<AutoCloseable> made) {
+        RankPlan plan = plans.get(rank);
+        boolean inPlace = plan.storage() == RankPlan.Storage.SUMS_IN_PLACE;
+        DirectSums sums =
+                new DirectSums(
+                        fabric,
+                        gpu,
+                        new DirectSums.Ranks(wanted.rows(), wanted.inner(), wanted.all(), inPlace),
+                        factors,
+                        kernels(wanted, finish.type()),
+                        finish,
+                        buffers,
+                        deadlineNs());
+        List<AutoCloseable> memory = memoryOf(made, buffers);
+        memory.addAll(sums.memory());
+        made.addAll(sums.memory());
+        made.push(sums.peers());
+        made.push(sums);
+        CallEvents events = events(wanted, plan, List.of(), sums.peers(), null, buffers);
+        made.push(events);
+        // Nobody reads a peer's B before all are there.
+        fabric.barrier();
+        return new CudaMatmulReduce(
+                gpu,
+                fabric,
+                plans,
+                plan,
+                wanted.all(),
+                finish,
+                buffers,
+                sums.peers(),
+                sums,
+                memory,
+                events);
+    }
+
+    /** What the operator closes last, of what has been made so far; the buffers it knows. */
+    private static List<AutoCloseable> memoryOf(Deque<AutoCloseable> made, CudaBuffers buffers) {
+        List<AutoCloseable> memory = new ArrayList<>(made);
+        memory.remove(buffers);
+        return memory;
+    }
+
+    private CallEvents events(
+            Sums wanted,
+            RankPlan plan,
+            List<CopyList.Origin> origins,
+            Peers peers,
+            LaneCounters counters,
+            CudaBuffers buffers) {
+        return new CallEvents(
+                plan,
+                new CopyList(List.of(), List.of(), origins),
+                peers::worldRank,
+                buffers,
+                counters,
+                fabric == null ? () -> {} : fabric::worked,
+                deadlineNs(),
+                work(wanted));
+    }
+
+    private long deadlineNs() {
+        return WaitTime.nanoseconds(deadline);
+    }
+
+    /** Multiply-adds of a call, twice. */
+    private static double work(Sums wanted) {
+        long n = wanted.columns().stream().mapToLong(Long::longValue).sum();
+        return 2.0 * wanted.rows().totalRows() * wanted.inner().totalRows() * n;
+    }
+
+    private List<GatedKernel> kernels(Sums wanted, DType out) {
+        List<GatedKernel> kernels = new ArrayList<>();
+        for (DeviceOperands.Side side : given) {
+            kernels.add(
+                    GatedKernel.withSums(
+                            gpu,
+                            wanted.aType(),
+                            out,
+                            side.transposed(),
+                            wanted.rows(),
+                            wanted.computeWorkers()));
+        }
+        return kernels;
+    }
+}

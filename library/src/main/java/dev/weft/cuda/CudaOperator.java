@@ -1,0 +1,274 @@
+package dev.weft.cuda;
+
+import dev.weft.cuda.exec.CallEvents;
+import dev.weft.cuda.exec.CudaBuffers;
+import dev.weft.cuda.exec.DevicePeers;
+import dev.weft.cuda.exec.HostSteps;
+import dev.weft.cuda.exec.Peers;
+import dev.weft.fabric.FabricException;
+import dev.weft.fabric.FailureReport;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Operator;
+import dev.weft.op.Result;
+import dev.weft.op.exec.CallReport;
+import dev.weft.plan.RankPlan;
+import java.util.List;
+
+/**
+ * What operators on GPUs have in common: a call queues its work on the caller's stream and returns,
+ * the host threads of ranks on GPUs keep in step, and errors tell how things stand.
+ */
+abstract sealed class CudaOperator extends Operator<DeviceMatrix>
+        permits CudaAllGatherMatmul, CudaMatmulReduce {
+
+    final Gpu gpu;
+    final CudaBuffers buffers;
+    final Peers peers;
+
+    /** Null where the peers are no ranks that reach each other's GPUs. */
+    final DevicePeers linked;
+
+    final HostSteps steps;
+    final CallEvents events;
+    private final Transport fabric;
+    private final CallReport report;
+    private final GpuStream ownStream = GpuStream.create();
+
+    /**
+     * Takes over all that it is given, and closes it.
+     *
+     * @param fabric null where the peers are host memory
+     * @param mostUnderWay calls that may have been started and not awaited
+     */
+    CudaOperator(
+            Gpu gpu,
+            Transport fabric,
+            List<RankPlan> plans,
+            RankPlan plan,
+            CudaBuffers buffers,
+            Peers peers,
+            CallEvents events,
+            int mostUnderWay) {
+        super(plans, plan, peers.worldRank(plan.rank()), mostUnderWay);
+        this.gpu = gpu;
+        this.fabric = fabric;
+        this.buffers = buffers;
+        this.peers = peers;
+        this.linked = peers instanceof DevicePeers devices ? devices : null;
+        this.steps = peers.steps();
+        this.events = events;
+        this.report = new CallReport(plan, peers::worldRank, new LatestCall());
+    }
+
+    /** Where A of a call of this parity goes. */
+    abstract DeviceMatrix place(int parity);
+
+    /** Refuses an A of another shape or type. */
+    abstract void checkFits(DeviceMatrix shard);
+
+    /** A call is about to be queued; what is wrong with its operands is refused here. */
+    abstract void beginCall();
+
+    /** Whether peers may still read results of the call before when this one starts. */
+    abstract boolean sharesResults();
+
+    /** Whether peers may still read what the call before has left in this rank's memory. */
+    abstract boolean isReadAfter(int call);
+
+    /** Queues a call whose A is in its place, and which every rank has announced. */
+    abstract void run(int call, View view, GpuStream stream);
+
+    /** Keeps what the device tells of a call that has ended. */
+    abstract void ended(int call);
+
+    abstract List<FailureReport.Sent> sent();
+
+    abstract void closeParts();
+
+    /** What peers may have read: closed once no peer does. */
+    abstract void closeMemory();
+
+    /** What an error tells of the latest call. */
+    private final class LatestCall implements CallReport.Call {
+
+        @Override
+        public String operator() {
+            return steps == null ? "" : steps.name();
+        }
+
+        @Override
+        public int number() {
+            return started();
+        }
+
+        @Override
+        public boolean moves() {
+            return started() > 0 && view(started()) != View.COMPUTE_ONLY;
+        }
+
+        @Override
+        public boolean isStarted(int rank, int number) {
+            return steps == null || steps.isAnnounced(rank, number);
+        }
+
+        @Override
+        public boolean hasArrived(int source, int chunk) {
+            return events.hasArrived(source, chunk, started());
+        }
+
+        @Override
+        public List<FailureReport.Sent> sent() {
+            return CudaOperator.this.sent();
+        }
+    }
+
+    @Override
+    public final long reachableBytes() {
+        return buffers.reachableBytes();
+    }
+
+    @Override
+    public final DeviceMatrix nextShard() {
+        checkUsable();
+        gpu.bind();
+        if (linked != null) {
+            try {
+                linked.awaitUnread(started() - 1, sharesResults());
+            } catch (RuntimeException e) {
+                failed(e);
+                throw told(e);
+            }
+        }
+        return place((started() + 1) & 1);
+    }
+
+    /** Queues a call on a stream of the operator's own: see the other {@code start}. */
+    @Override
+    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard) {
+        return start(shard, ownStream, View.PIPELINED);
+    }
+
+    @Override
+    public final Result<DeviceMatrix> callInPlace(View view) {
+        return start(nextShard(), ownStream, view).await();
+    }
+
+    /**
+     * Queues a call behind what is on {@code stream}, which goes on when the call has ended.
+     * Collective: it returns once every rank has started the call; where the ranks lie on several
+     * hosts, once the peers' rows have arrived in this one's memory and its own have left it.
+     *
+     * @param shard this rank's A; {@link #nextShard} is read in place, all else is copied
+     */
+    public final PendingCall<DeviceMatrix> start(DeviceMatrix shard, GpuStream stream, View view) {
+        checkUsable();
+        checkFits(shard);
+        boolean measures = view != View.PIPELINED || view(started()) != View.PIPELINED;
+        if (awaited() < started() && measures) {
+            throw new IllegalStateException(
+                    "a call is under way, and one of the two only measures: await it first");
+        }
+        beginCall();
+        gpu.bind();
+        try {
+            queue(shard, stream, view);
+            events.end(started(), stream);
+        } catch (RuntimeException e) {
+            markEnd(stream, e);
+            failed(e);
+            throw told(e);
+        }
+        return pending();
+    }
+
+    /** What is queued of a call that failed half-way still has an end, for which closing waits. */
+    private void markEnd(GpuStream stream, RuntimeException cause) {
+        try {
+            events.end(started(), stream);
+        } catch (RuntimeException e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    private void queue(DeviceMatrix shard, GpuStream stream, View view) {
+        int call = started() + 1;
+        // Behind the call before, whichever stream that is on.
+        events.endOf(call - 1).join(stream);
+        events.begin(call, stream);
+        if (linked != null) {
+            linked.awaitReuse(call, isReadAfter(call - 1), stream);
+        }
+        DeviceMatrix place = place(call & 1);
+        if (shard.address() != place.address() && shard.rows() > 0) {
+            place.copyFrom(shard, stream);
+        }
+        begin(view);
+        if (linked != null) {
+            linked.rowsAreThere(call, stream);
+        }
+        if (steps != null) {
+            steps.announce(call);
+        }
+        run(call, view, stream);
+        if (linked != null) {
+            linked.ended(call, stream);
+        }
+        if (steps != null) {
+            steps.queued(call);
+        }
+    }
+
+    @Override
+    protected final boolean isDone() {
+        gpu.bind();
+        return events.endOf(awaited() + 1).isDone();
+    }
+
+    @Override
+    protected final void awaitEnd(int call) {
+        gpu.bind();
+        if (steps != null) {
+            steps.awaitQueued(call);
+        }
+        events.await(call, started());
+        ended(call);
+    }
+
+    @Override
+    protected final void tellPeers(Throwable cause) {
+        report.ended(cause);
+        if (fabric != null) {
+            fabric.fail(cause);
+        }
+    }
+
+    @Override
+    protected final RuntimeException told(RuntimeException cause) {
+        if (cause instanceof FabricException e) {
+            report.attachTo(e);
+        }
+        return cause;
+    }
+
+    /**
+     * Waits for calls under way and frees everything. Collective where ranks share memory: if a
+     * peer does not come, what it may still read is left to the end of the process.
+     */
+    @Override
+    public final void close() {
+        if (!closes()) {
+            return;
+        }
+        gpu.bind();
+        events.drain(started(), hasFailed());
+        boolean unread = peers.awaitRelease(hasFailed());
+        closeParts();
+        events.close();
+        ownStream.close();
+        if (unread) {
+            peers.close();
+            buffers.close();
+            closeMemory();
+        }
+    }
+}

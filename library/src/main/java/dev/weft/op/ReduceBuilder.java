@@ -1,0 +1,193 @@
+package dev.weft.op;
+
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Agreement;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.plan.cut.Cut;
+import dev.weft.tensor.DType;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Takes what an operator that sums products over ranks is described by, on CPUs and GPUs. All ranks
+ * describe the same operator; each gives its own rows of B. Used by one thread.
+ *
+ * @param <M> the type of matrix: in host memory, or on a GPU
+ * @param <B> the type of the builder itself
+ */
+public abstract class ReduceBuilder<M, B extends ReduceBuilder<M, B>> extends MatmulBuilder<M, B> {
+
+    /** Null if this rank is alone and its peers are memory of its host. */
+    final Transport fabric;
+
+    final boolean all;
+    private final int rank;
+    Shards rows;
+    Shards inner;
+    Reduction algorithm = Reduction.AUTO;
+    Order order;
+
+    /**
+     * @param fabric null if this rank is alone and its peers are memory of its host
+     * @param all whether every rank gets all rows
+     */
+    protected ReduceBuilder(Fabric fabric, int rank, boolean all) {
+        this.fabric = fabric == null ? null : Transport.of(fabric);
+        this.rank = rank;
+        this.all = all;
+    }
+
+    /**
+     * What the ranks have.
+     *
+     * @param rows whose rows of C are whose; for an all-reduce, who sums which rows where ranks
+     *     share memory
+     * @param inner how K is spread over the ranks: rank r has [M, inner.rows(r)] of A
+     * @param dtype of A's elements
+     */
+    public B a(Shards rows, Shards inner, DType dtype) {
+        int ranks = fabric == null ? rows.ranks() : fabric.size();
+        for (Shards shards : List.of(rows, inner)) {
+            if (shards.ranks() != ranks) {
+                throw new IllegalArgumentException(
+                        "shards for %s ranks in a group of %s".formatted(shards.ranks(), ranks));
+            }
+        }
+        if (rank < 0 || rank >= ranks) {
+            throw new IllegalArgumentException(
+                    "rank %d of shards for %d ranks".formatted(rank, ranks));
+        }
+        this.rows = rows;
+        this.inner = inner;
+        aType(dtype);
+        return self();
+    }
+
+    /**
+     * How sums come together. {@link Reduction#AUTO}, the default, tries those of the {@link
+     * #order} beside each other and keeps the fastest.
+     */
+    public final B algorithm(Reduction reduction) {
+        this.algorithm = reduction;
+        return self();
+    }
+
+    /** In which order elements are summed; by default that of the algorithm, or the whole's. */
+    public final B order(Order wanted) {
+        this.order = wanted;
+        return self();
+    }
+
+    /** What was described, as a whole. */
+    @SuppressWarnings("exports")
+    protected final Sums sums() {
+        check();
+        List<DType> types =
+                IntStream.range(0, sides().size()).mapToObj(this::outType).distinct().toList();
+        return new Sums(
+                rows,
+                inner,
+                all,
+                aType(),
+                columns(),
+                types,
+                algorithm,
+                order,
+                new Cut(chunkRows(), splitsPerRank(), 0),
+                computeWorkers());
+    }
+
+    /**
+     * What was described.
+     *
+     * @param rows whose rows of C are whose
+     * @param inner how K is spread over the ranks
+     * @param all whether every rank gets all rows
+     * @param columns N of each product
+     * @param outTypes those of the products, each once
+     * @param order null where it is left to Weft
+     * @param computeWorkers 0 where it is left to Weft
+     */
+    @SuppressWarnings("exports")
+    protected record Sums(
+            Shards rows,
+            Shards inner,
+            boolean all,
+            DType aType,
+            List<Long> columns,
+            List<DType> outTypes,
+            Reduction algorithm,
+            Order order,
+            Cut cut,
+            int computeWorkers) {}
+
+    final Order wantedOrder() {
+        return order == null ? algorithm.order() : order;
+    }
+
+    private int worldRank(int of) {
+        return fabric == null ? of : fabric.worldRank(of);
+    }
+
+    final void check() {
+        if (rows == null || sides().isEmpty()) {
+            throw new IllegalArgumentException("an operator needs a(...) and at least one b(...)");
+        }
+        long k = inner.rows(rank);
+        for (int i = 0; i < sides().size(); i++) {
+            Side side = sides().get(i);
+            if (side.k() != k || side.n() < 1) {
+                throw new IllegalArgumentException(
+                        "B number %d of rank %d is %s: expected [%d, 1 or more]"
+                                .formatted(i, worldRank(rank), side.text(), k));
+            }
+        }
+        if (order != null && algorithm != Reduction.AUTO && !algorithm.gives(order)) {
+            throw new IllegalArgumentException(
+                    "algorithm %s in order %s: it sums in order %s"
+                            .formatted(
+                                    algorithm.label(), order.label(), algorithm.order().label()));
+        }
+    }
+
+    /** What the ranks want must be the same; a mismatch names two of them. Collective. */
+    protected final void agree(Order wanted) {
+        if (fabric == null) {
+            return;
+        }
+        Agreement agreement =
+                new Agreement(fabric)
+                        .on("all-reduce", all ? 1 : 0)
+                        .on("A's dtype (0 fp32, 1 fp16, 2 bf16)", aType().ordinal())
+                        .on("the algorithm's number", algorithm.ordinal())
+                        .on(
+                                "the order of sums (0 whole, 1 by rank, 2 by rank in bf16)",
+                                wanted.ordinal())
+                        .on("chunk rows", chunkRows())
+                        .on("splits per rank", splitsPerRank())
+                        .on("the number of Bs", sides().size());
+        epilogueSteps().agree(agreement);
+        for (int r = 0; r < fabric.size(); r++) {
+            agreement
+                    .on("the rows of rank " + fabric.worldRank(r), rows.rows(r))
+                    .on("K of rank " + fabric.worldRank(r), inner.rows(r));
+        }
+        for (int i = 0; i < sides().size(); i++) {
+            agreement
+                    .on("the columns of B number " + i, sides().get(i).n())
+                    .on("the dtype of B number " + i, sides().get(i).dtype().ordinal())
+                    .on("the dtype of product number " + i, outType(i).ordinal());
+        }
+        agreement.settle();
+    }
+
+    /** Whether K is cut at multiples of {@code quantum} alone. */
+    protected final boolean fits(int quantum) {
+        return IntStream.range(0, inner.ranks())
+                .filter(r -> inner.rows(r) > 0)
+                .allMatch(r -> inner.firstRow(r) % quantum == 0);
+    }
+}
