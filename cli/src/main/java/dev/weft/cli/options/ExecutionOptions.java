@@ -218,10 +218,20 @@ public final class ExecutionOptions {
     }
 
     private ExecutionSpec summed(String op) {
-        if (!List.of("auto", "cpu", "sim").contains(runMode)) {
+        if (!List.of("auto", "cpu", "cuda", "sim").contains(runMode)) {
             throw new UsageException(
-                    "--run-mode %s with --op %s: expected cpu, sim or auto", runMode, op);
+                    "--run-mode %s with --op %s: expected cpu, cuda, sim or auto", runMode, op);
         }
+        boolean cuda = runMode.equals("cuda");
+        if (cuda && (engine.equals("cublas") || epilogue != null)) {
+            throw new UsageException(
+                    "--%s with --run-mode cuda and --op %s: expected %s",
+                    epilogue == null ? "engine cublas" : "epilogue " + epilogue,
+                    op,
+                    epilogue == null ? "--engine gated" : "none, or --run-mode cpu");
+        }
+        Launcher start = launch.start();
+        checkPeers(cuda, start);
         if (chunkRows != null && splitsPerRank != null) {
             throw new UsageException(
                     "--chunk-rows and --splits-per-rank each set the chunk size: give one of them");
@@ -235,11 +245,11 @@ public final class ExecutionOptions {
                     reduction.label(), sums.label(), reduction.order().label());
         }
         return new ExecutionSpec(
-                false,
-                false,
+                cuda,
+                hasHostPeers(),
                 Algorithm.AUTO,
-                launch.start(),
-                engine(false),
+                start,
+                engine(cuda),
                 count("--compute-blocks", computeBlocks, 1024),
                 0,
                 new Cut(

@@ -1,14 +1,12 @@
 package dev.weft.cli.options;
 
-import dev.weft.op.MatmulReduceBuilder;
-import dev.weft.op.Operator;
 import dev.weft.op.OperatorBuilder;
+import dev.weft.op.ReduceBuilder;
 import dev.weft.plan.PlanWriter;
 import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.plan.cut.AscendChunkRule;
 import dev.weft.plan.cut.Cut;
-import dev.weft.tensor.Matrix;
 import java.time.Duration;
 import java.util.Locale;
 
@@ -161,8 +159,8 @@ public record ExecutionSpec(
     }
 
     /** As {@link #describe(OperatorBuilder, ProblemSpec, int)}, where products are summed. */
-    public <O extends Operator<Matrix>> MatmulReduceBuilder<O> describe(
-            MatmulReduceBuilder<O> builder, ProblemSpec problem, int worldRank) {
+    public <B extends ReduceBuilder<?, B>> B describe(
+            B builder, ProblemSpec problem, int worldRank) {
         builder.a(problem.shards(worldRank), problem.inner(worldRank), problem.aType())
                 .output(problem.outType())
                 .engine(engine);
@@ -171,6 +169,9 @@ public record ExecutionSpec(
         }
         if (cut.splitsPerRank() > 0) {
             builder.splitsPerRank(cut.splitsPerRank());
+        }
+        if (cuda && computeWorkers > 0) {
+            builder.computeWorkers(computeWorkers);
         }
         return builder;
     }

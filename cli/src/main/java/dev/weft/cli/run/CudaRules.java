@@ -11,6 +11,7 @@ import dev.weft.op.Epilogue;
 import dev.weft.op.Operator.View;
 import dev.weft.plan.Algorithm;
 import dev.weft.plan.PlanWriter;
+import dev.weft.plan.Reduction;
 import dev.weft.plan.Shards;
 import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
@@ -19,11 +20,15 @@ import java.lang.foreign.Arena;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** What a GPU can run, said in one line before anything is written. */
 public final class CudaRules {
 
     private static final int TRIAL_SIZE = 64;
+
+    /** Of K: see {@link dev.weft.cuda.CudaMatmulReduce}. */
+    private static final int SUM_QUANTUM = 16;
 
     private CudaRules() {}
 
@@ -40,6 +45,9 @@ public final class CudaRules {
             throw new UsageException(
                     "--out-dtype %s of inputs in %s: on the GPU expected fp32 or %s",
                     problem.outType().label(), type.label(), type.label());
+        }
+        if (problem.sums() != null) {
+            checkSums(problem, execution);
         }
         List<Integer> largest =
                 Collections.max(
@@ -60,12 +68,48 @@ public final class CudaRules {
         }
     }
 
+    /** What sums over ranks need besides. */
+    private static void checkSums(ProblemSpec problem, ExecutionSpec execution) {
+        List<Reduction> possible =
+                execution.hostPeers()
+                        ? List.of(
+                                Reduction.AUTO,
+                                Reduction.CHAIN,
+                                Reduction.MESH_PUSH,
+                                Reduction.SEQUENTIAL)
+                        : List.of(Reduction.AUTO, Reduction.DIRECT, Reduction.SEQUENTIAL);
+        Reduction reduction = execution.summing().reduction();
+        if (!possible.contains(reduction)) {
+            throw new UsageException(
+                    "--algorithm %s with --peers %s: on the GPU expected one of %s",
+                    reduction.label(),
+                    execution.peers(),
+                    String.join(", ", possible.stream().map(Reduction::label).toList()));
+        }
+        for (List<Integer> group : problem.replicaGroups().groups()) {
+            Shards inner = problem.inner(group.getFirst());
+            boolean fits =
+                    IntStream.range(0, inner.ranks())
+                            .filter(r -> inner.rows(r) > 0)
+                            .allMatch(r -> inner.firstRow(r) % SUM_QUANTUM == 0);
+            if (execution.summing().order() == Reduction.Order.WHOLE && !fits) {
+                throw new UsageException(
+                        "parts of K of %s in order whole: GPUs sum %s k at a time, expected cuts at"
+                                + " multiples of that in --k-parts, or --order by-rank",
+                        inner, SUM_QUANTUM);
+            }
+        }
+    }
+
     /**
      * Refuses what this machine lacks or its GPU does not hold, by preparing a small operator like
      * the one that is asked for. Kernels are compiled here, once for all ranks.
      */
     static void tryOut(ProblemSpec problem, ExecutionSpec execution) {
         requireGpu();
+        if (problem.sums() != null) {
+            return;
+        }
         try (Arena arena = Arena.ofConfined();
                 CudaSite site = new CudaSite(null)) {
             Operands small = smallOperands(problem, arena);

@@ -41,8 +41,7 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                         : world.split(problem.replicaGroups());
         try (RankSite<?> site =
                 execution.cuda()
-                        ? new CudaRank(
-                                problem, execution, inputs.operands(), world, group, data(world))
+                        ? onGpu(world, group)
                         : new HostRank(
                                 problem,
                                 execution,
@@ -56,6 +55,13 @@ record RankRun(Inputs inputs, ExecutionSpec execution, Progress progress, RoundL
                 group.close();
             }
         }
+    }
+
+    private RankSite<?> onGpu(Transport world, Fabric group) throws IOException {
+        ProblemSpec problem = inputs.problem();
+        return problem.sums() == null
+                ? new CudaRank(problem, execution, inputs.operands(), world, group, data(world))
+                : new CudaSumsRank(problem, execution, inputs.operands(), world, group);
     }
 
     private Epilogue epilogue(Transport world) throws IOException {

@@ -96,10 +96,9 @@ final class RunOptions {
     @Option(names = "--quiet", description = "Print nothing but errors.")
     boolean quiet;
 
-    /** Where ranks have a part of K each, what only a gather has. */
+    /** Where ranks have a part of K each: what only a gather has. */
     private static final List<String> OF_GATHERS =
             List.of(
-                    "--peers",
                     "--base-m",
                     "--base-n",
                     "--comm-blocks",

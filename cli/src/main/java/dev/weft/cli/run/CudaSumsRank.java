@@ -1,0 +1,274 @@
+package dev.weft.cli.run;
+
+import dev.weft.cli.data.Operands;
+import dev.weft.cli.options.ExecutionSpec;
+import dev.weft.cli.options.ProblemSpec;
+import dev.weft.cuda.CudaAllGatherMatmul;
+import dev.weft.cuda.CudaMatmulReduce;
+import dev.weft.cuda.CudaMatmulReduceBuilder;
+import dev.weft.cuda.DeviceMatrix;
+import dev.weft.fabric.Fabric;
+import dev.weft.fabric.transport.Transport;
+import dev.weft.op.Operator;
+import dev.weft.op.Operator.View;
+import dev.weft.plan.Reduction;
+import dev.weft.plan.Reduction.Order;
+import dev.weft.plan.Shards;
+import dev.weft.tensor.DType;
+import dev.weft.tensor.Matrix;
+import java.lang.foreign.Arena;
+
+/**
+ * The site of a rank on a GPU whose products are summed over ranks. What it must get, and what host
+ * peers would send it, are products of one rank over parts of K, by the operator that sums nothing.
+ */
+final class CudaSumsRank implements RankSite<DeviceMatrix> {
+
+    private final ProblemSpec problem;
+    private final ExecutionSpec execution;
+    private final Operands operands;
+    private final Fabric world;
+    private final Fabric group;
+    private final int rank;
+    private final int member;
+    private final Shards inner;
+    private final Arena arena = Arena.ofShared();
+    private final CudaSite site;
+    private final DeviceMatrix a;
+    private final DeviceMatrix b;
+
+    /**
+     * @param world null if the peers are host memory
+     */
+    CudaSumsRank(
+            ProblemSpec problem,
+            ExecutionSpec execution,
+            Operands operands,
+            Transport world,
+            Fabric group) {
+        this.problem = problem;
+        this.execution = execution;
+        this.operands = operands;
+        this.world = world;
+        this.group = group;
+        this.rank = world == null ? 0 : world.rank();
+        this.member = problem.memberOf(rank);
+        this.inner = problem.inner(rank);
+        this.site = new CudaSite(world);
+        try (Arena inputs = Arena.ofConfined()) {
+            this.a = site.put(Operands.gatheredA(operands, problem, rank, inputs));
+            this.b = site.put(Operands.wholeB(operands, problem, rank, inputs));
+        }
+    }
+
+    @Override
+    public String device() {
+        return site.device();
+    }
+
+    @Override
+    public Operator<DeviceMatrix> prepare() {
+        return prepare(execution.summing().reduction(), execution.summing().order());
+    }
+
+    @Override
+    public Operator<DeviceMatrix> prepareSequential() {
+        return prepare(Reduction.SEQUENTIAL, Order.BY_RANK);
+    }
+
+    private Operator<DeviceMatrix> prepare(Reduction reduction, Order order) {
+        boolean all = problem.sums().all();
+        CudaMatmulReduceBuilder builder =
+                group == null
+                        ? CudaMatmulReduce.withHostPeers(site.gpu(), member, all)
+                        : CudaMatmulReduce.on(group, site.gpu(), all);
+        return execution
+                .describe(builder, problem, rank)
+                .deadline(execution.deadline())
+                .b(operands.b(rank), problem.transposeB())
+                .algorithm(reduction)
+                .order(order)
+                .prepare();
+    }
+
+    @Override
+    public void place(Operator<DeviceMatrix> operator) {
+        if (execution.hostPeers()) {
+            placePeers((CudaMatmulReduce) operator);
+        }
+        for (int half = 0; half < 2; half++) {
+            RankSite.together(world);
+            operator.nextShard().upload(operands.shard(rank), site.stream());
+            call(operator);
+        }
+    }
+
+    /** What the peers would send: sums before this rank's, whole sums, and those of each alone. */
+    private void placePeers(CudaMatmulReduce operator) {
+        for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
+            Matrix to = operator.incoming(0, slot).orElse(null);
+            if (to == null) {
+                continue;
+            }
+            try (Arena sums = Arena.ofShared()) {
+                Matrix from;
+                if (slot == Reduction.PARTIAL) {
+                    from = product(0, inner.firstRow(member), DType.FP32, sums);
+                } else if (slot == Reduction.WHOLE) {
+                    from = expected(order(operator), DType.FP32, sums);
+                } else {
+                    from = part(slot - Reduction.slotOf(0), sums);
+                }
+                to.copyFrom(from.rows(0, to.rows()));
+            }
+        }
+    }
+
+    /** The order in which an operator sums. */
+    private static Order order(Operator<DeviceMatrix> operator) {
+        return Order.of(operator.plans());
+    }
+
+    private void call(Operator<DeviceMatrix> operator) {
+        RankSite.together(world);
+        operator.callInPlace(View.PIPELINED);
+    }
+
+    /** The product over columns of A from {@code from} to {@code to}, on this rank alone. */
+    private Matrix product(long from, long to, DType type, Arena into) {
+        Matrix c = Matrix.allocate(into, type, a.rows(), problem.n());
+        if (from == to || a.rows() == 0) {
+            return c;
+        }
+        DeviceMatrix some = columns(a, from, to);
+        DeviceMatrix side = problem.transposeB() ? columns(b, from, to) : b.rows(from, to - from);
+        try (CudaAllGatherMatmul alone =
+                CudaAllGatherMatmul.withHostPeers(site.gpu(), 0)
+                        .a(Shards.of(a.rows()), a.dtype())
+                        .b(side, problem.transposeB())
+                        .output(type)
+                        .prepare()) {
+            alone.call(some).product().download(c, site.stream());
+        }
+        return c;
+    }
+
+    private static DeviceMatrix columns(DeviceMatrix of, long from, long to) {
+        return new DeviceMatrix(of.at(0, from), of.dtype(), of.rows(), to - from, of.rowPitch());
+    }
+
+    private Matrix part(int of, Arena into) {
+        return product(inner.firstRow(of), inner.firstRow(of) + inner.rows(of), DType.FP32, into);
+    }
+
+    /** All of C. By rank, parts are added here on the CPU. */
+    private Matrix expected(Order order, DType type, Arena into) {
+        if (order == Order.WHOLE) {
+            return product(0, inner.totalRows(), type, into);
+        }
+        Matrix sum = null;
+        for (int r = 0; r < inner.ranks(); r++) {
+            if (inner.rows(r) > 0) {
+                Matrix part = part(r, into);
+                if (sum == null) {
+                    sum = part;
+                } else {
+                    add(sum, part);
+                }
+            }
+        }
+        if (type == DType.FP32) {
+            return sum;
+        }
+        Matrix rounded = Matrix.allocate(into, type, sum.rows(), sum.cols());
+        for (long row = 0; row < sum.rows(); row++) {
+            for (long col = 0; col < sum.cols(); col++) {
+                rounded.set(row, col, sum.get(row, col));
+            }
+        }
+        return rounded;
+    }
+
+    private static void add(Matrix sum, Matrix part) {
+        for (long row = 0; row < sum.rows(); row++) {
+            for (long col = 0; col < sum.cols(); col++) {
+                sum.set(row, col, sum.get(row, col) + part.get(row, col));
+            }
+        }
+    }
+
+    /** The results of both operators bit for bit, and what the rank has sent to host peers. */
+    @Override
+    public Judged judge(Operator<DeviceMatrix> fused, Operator<DeviceMatrix> sequential) {
+        Matrix overlapped = callOnPoison(fused);
+        Matrix plain = callOnPoison(sequential);
+        RankSite.together(world);
+        boolean equal = isExpected(fused, overlapped) && isExpected(sequential, plain);
+        boolean right = isRight(fused) && isRight(sequential);
+        RankSite.together(world);
+        return new Judged(true, equal, right, overlapped, null);
+    }
+
+    private Matrix callOnPoison(Operator<DeviceMatrix> operator) {
+        RankSite.together(world);
+        site.check().poison(((CudaMatmulReduce) operator).product(0));
+        if (execution.hostPeers()) {
+            for (int slot = 0; slot < Reduction.slotOf(inner.ranks()); slot++) {
+                ((CudaMatmulReduce) operator)
+                        .outgoing(0, slot)
+                        .ifPresent(sent -> sent.data().fill((byte) 0xFF));
+            }
+        }
+        call(operator);
+        return site.get(((CudaMatmulReduce) operator).product(0), arena);
+    }
+
+    private boolean isExpected(Operator<DeviceMatrix> operator, Matrix found) {
+        try (Arena sums = Arena.ofShared()) {
+            Matrix whole = expected(order(operator), problem.outType(), sums);
+            Matrix rows = whole.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
+            return rows.bitwiseEquals(found) && sentExpected((CudaMatmulReduce) operator, sums);
+        }
+    }
+
+    /** Rows that are this rank's own are not sent, and hold what they were filled with. */
+    private boolean sentExpected(CudaMatmulReduce operator, Arena sums) {
+        if (!execution.hostPeers()) {
+            return true;
+        }
+        long end = inner.firstRow(member) + inner.rows(member);
+        Matrix partial = operator.outgoing(0, Reduction.PARTIAL).orElse(null);
+        if (partial != null && !product(0, end, DType.FP32, sums).bitwiseEquals(partial)) {
+            return false;
+        }
+        Matrix own = operator.outgoing(0, Reduction.slotOf(member)).orElse(null);
+        if (own == null) {
+            return true;
+        }
+        Matrix part = part(member, sums);
+        Shards rows = problem.shards(rank);
+        for (int r = 0; r < rows.ranks(); r++) {
+            long first = rows.firstRow(r);
+            boolean same =
+                    r == member
+                            || part.rows(first, rows.rows(r))
+                                    .bitwiseEquals(own.rows(first, rows.rows(r)));
+            if (!same) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean isRight(Operator<DeviceMatrix> operator) {
+        DeviceMatrix rows = a.rows(problem.firstRowOfC(rank), problem.rowsOfC(rank));
+        DeviceMatrix c = ((CudaMatmulReduce) operator).product(0);
+        return site.check().product(rows, b, problem.transposeB(), c).passed();
+    }
+
+    @Override
+    public void close() {
+        site.close();
+        arena.close();
+    }
+}
