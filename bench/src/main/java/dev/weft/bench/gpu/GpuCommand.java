@@ -39,7 +39,8 @@ import picocli.CommandLine.Option;
             "",
             "Items: overlap (gather and product at once, peers in host memory), shared (ranks that",
             "share the GPU), calls (1000 calls with changing inputs), queue (calls two deep),",
-            "helion (the Helion example's call beside the operator).",
+            "helion (the Helion example's call beside the operator), sums (products that are summed",
+            "over ranks, peers in host memory), shared-sums (the same of ranks that share the GPU).",
             "",
             "Exit codes: 0 measured and verified, 1 failed or a wrong product, 2 wrong usage, or"
                     + " no",
@@ -56,7 +57,9 @@ public final class GpuCommand extends DeviceBench {
             names = "--only",
             paramLabel = "ITEMS",
             split = ",",
-            description = "Only these, separated by commas: overlap, shared, calls, queue, helion.")
+            description =
+                    "Only these, separated by commas: overlap, shared, calls, queue, helion, sums,"
+                            + " shared-sums.")
     List<String> only;
 
     @Option(
@@ -78,7 +81,9 @@ public final class GpuCommand extends DeviceBench {
                 new GpuCase(GpuSharedCase.ITEM, GpuSharedCase::run),
                 new GpuCase(GpuCallsCase.ITEM, GpuCallsCase::run),
                 new GpuCase(GpuQueueCase.ITEM, GpuQueueCase::run),
-                new GpuCase(GpuHelionCase.ITEM, GpuHelionCase::run));
+                new GpuCase(GpuHelionCase.ITEM, GpuHelionCase::run),
+                new GpuCase(GpuSumsCase.ITEM, GpuSumsCase::run),
+                new GpuCase(GpuSharedSumsCase.ITEM, GpuSharedSumsCase::run));
     }
 
     @Override

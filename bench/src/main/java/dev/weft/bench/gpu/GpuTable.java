@@ -90,13 +90,43 @@ final class GpuTable implements Consumer<BenchRow> {
                     figure("speed", 7, "exampleSpeed", "%.3f"),
                     new Column("verdict", 8, GpuTable::verdict));
 
+    private static final List<Column> SUMS =
+            List.of(
+                    figure("W", 4, "ranks", "%.0f"),
+                    figure("M", 7, "m", "%.0f"),
+                    figure("K", 7, "k", "%.0f"),
+                    figure("N", 7, "n", "%.0f"),
+                    time("product", 14, GpuSumsCase.PRODUCT),
+                    time("in", 14, GpuSumsCase.IN),
+                    time("out", 14, GpuSumsCase.OUT),
+                    time("in and out", 14, GpuSumsCase.MOVES),
+                    time("pipelined", 14, GpuSumsCase.PIPELINED),
+                    figure("of limit", 9, "ofLimit", "%.3f"),
+                    figure("needed", 7, "needed", "%.2f"),
+                    figure("of both", 8, "ofBothWays", "%.3f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
+    private static final List<Column> SHARED_SUMS =
+            List.of(
+                    figure("W", 4, "ranks", "%.0f"),
+                    time("product", 14, GpuSharedSumsCase.PRODUCT),
+                    figure("W products", 12, "productsUs", "%.1f"),
+                    time("reduce-scatter", 16, GpuSharedSumsCase.SCATTER),
+                    figure("over", 7, "scatterOverProducts", "%.3f"),
+                    time("all-reduce", 16, GpuSharedSumsCase.ALL),
+                    figure("over", 7, "allOverProducts", "%.3f"),
+                    figure("needed", 7, "needed", "%.1f"),
+                    new Column("verdict", 8, GpuTable::verdict));
+
     private static final Map<String, List<Column>> COLUMNS =
             Map.of(
                     GpuOverlapRow.ITEM, OVERLAP,
                     GpuSharedCase.ITEM, SHARED,
                     GpuCallsCase.ITEM, CALLS,
                     GpuQueueCase.ITEM, QUEUE,
-                    GpuHelionCase.ITEM, HELION);
+                    GpuHelionCase.ITEM, HELION,
+                    GpuSumsCase.ITEM, SUMS,
+                    GpuSharedSumsCase.ITEM, SHARED_SUMS);
 
     private final Consumer<String> out;
     private final List<BenchRow> rows = new ArrayList<>();
