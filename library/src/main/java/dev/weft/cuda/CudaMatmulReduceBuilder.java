@@ -210,8 +210,7 @@ public final class CudaMatmulReduceBuilder
         if (order == Order.BY_RANK_BF16) {
             throw new IllegalArgumentException(
                     "order %s on a GPU: expected %s or %s"
-                            .formatted(
-                                    order.label(), Order.WHOLE.label(), Order.BY_RANK.label()));
+                            .formatted(order.label(), Order.WHOLE.label(), Order.BY_RANK.label()));
         }
         if (order == Order.BY_RANK || fits(SUM_QUANTUM)) {
             return order;

@@ -19,6 +19,7 @@ import dev.weft.plan.Reduction.Order;
 import dev.weft.plan.cut.Cut;
 import dev.weft.search.AutoChoice;
 import dev.weft.search.Candidate;
+import dev.weft.tensor.DType;
 import dev.weft.tensor.Matrix;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;

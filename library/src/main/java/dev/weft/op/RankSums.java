@@ -135,11 +135,7 @@ final class RankSums {
         for (RowBlock block : order) {
             multiplied[plan.chunks().tag(block.source(), block.firstChunk())] =
                     new Awaited(
-                            Awaited.OWN_THREAD,
-                            plan.rank(),
-                            block.source(),
-                            block.firstChunk(),
-                            1);
+                            Awaited.OWN_THREAD, plan.rank(), block.source(), block.firstChunk(), 1);
         }
         this.added = new int[plan.chunks().total()][];
         Arrays.setAll(added, this::added);
