@@ -192,7 +192,7 @@ public record PlanSearch(Machine machine, Problem problem) {
         if (problem.sums() != null) {
             return Arrays.stream(Reduction.values())
                     .filter(each -> each != Reduction.AUTO)
-                    .filter(each -> each.order() == problem.sums().order())
+                    .filter(each -> each.gives(problem.sums().order()))
                     .filter(each -> direct || each != Reduction.DIRECT)
                     .filter(each -> hierarchical || each != Reduction.HIERARCHICAL)
                     .map(problem::writer)

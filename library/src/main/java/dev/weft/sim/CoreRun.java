@@ -26,7 +26,7 @@ final class CoreRun extends ProductRun {
 
     private static final double ADDITION = 3.3;
 
-    /** To make an element of C of it, of the same type or of 16 bits. */
+    /** To make an element of C of it, of the same type or of 16 bits, or to round it to be sent. */
     private static final double FINISH = 2.4;
 
     private static final double ROUNDING = 8;
@@ -101,8 +101,11 @@ final class CoreRun extends ProductRun {
                 work += sums == null ? 0 : rows * (double) cols * STORE * copyNs();
             }
         }
-        if (sums != null && rank.arriving(tag(block, 0)) > 0) {
-            work += (double) rows * scenario.chunks().cols() / columnParts * RESUME * copyNs();
+        if (sums != null) {
+            double copies =
+                    (rank.arriving(tag(block, 0)) > 0 ? RESUME : 0)
+                            + (scenario.sums().areRounded() ? ROUNDING : 0);
+            work += (double) rows * scenario.chunks().cols() / columnParts * copies * copyNs();
         }
         boolean fromShard =
                 block.source() == plan.rank() || plan.storage() == RankPlan.Storage.IN_PLACE;
@@ -119,10 +122,12 @@ final class CoreRun extends ProductRun {
     }
 
     /** What one core takes to add and finish rows. */
-    private double finishNs(RowBlock block) {
-        boolean rounds = simulation.scenario.outType() != DType.FP32;
-        double copies = ADDITION * sums.additions(block) + (rounds ? ROUNDING : FINISH);
-        return sums.elements(block) * copies * copyNs() * slowness;
+    private double finishNs(SumSteps.Rows rows) {
+        double copies = ADDITION * sums.additions(rows);
+        if (sums.areFinished(rows)) {
+            copies += simulation.scenario.outType() == DType.FP32 ? FINISH : ROUNDING;
+        }
+        return sums.elements(rows) * copies * copyNs() * slowness;
     }
 
     /** What one core takes to copy an element of sums. */
@@ -182,7 +187,7 @@ final class CoreRun extends ProductRun {
         private final Blocks blocks;
         private int piece;
         private RowBlock block;
-        private RowBlock finished;
+        private SumSteps.Rows finished;
         private int chunk;
         private long doneRows;
         private long rows;
@@ -333,10 +338,10 @@ final class CoreRun extends ProductRun {
 
         /** Sums that were added are told of as products are. */
         private void finished(double now) {
-            if (sums.areAdded(finished)) {
-                tellOf(finished, SpanSink.Kind.COMPUTE, rank.plan.rank(), beganNs, now);
+            if (sums.additions(finished) > 0) {
+                tellOf(finished.block(), SpanSink.Kind.COMPUTE, rank.plan.rank(), beganNs, now);
             }
-            sums.finished(finished, earliestNs + finishNs(finished));
+            sums.done(finished, earliestNs + finishNs(finished));
             finished = null;
             take();
         }

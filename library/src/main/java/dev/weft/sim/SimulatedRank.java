@@ -17,13 +17,13 @@ import java.util.List;
  */
 final class SimulatedRank {
 
-    /** The sums of ranks alone, all of them. The kinds before are the slots of the same names. */
+    /** All sums that others send to be added. The kinds before are the slots of the same names. */
     static final int PARTS = 2;
 
     /** This rank's product, on top of the sums that came before it. */
     static final int MULTIPLIED = 3;
 
-    /** Summed over all of K, where this rank has done the last of it. */
+    /** All that this rank adds to the sums is added, and its rows are finished if it wants them. */
     static final int SUMMED = 4;
 
     private static final int KINDS = 5;
@@ -128,7 +128,7 @@ final class SimulatedRank {
             return transfer.isForward() ? tag : -1;
         }
         if (transfer.slot() != Reduction.WHOLE) {
-            return event(MULTIPLIED, tag);
+            return event(arriving[event(PARTS, tag)] > 0 ? SUMMED : MULTIPLIED, tag);
         }
         int whole = event(Reduction.WHOLE, tag);
         return arriving[whole] > 0 ? whole : event(SUMMED, tag);

@@ -112,7 +112,10 @@ final class Simulation {
 
     double bytes(Transfer transfer) {
         Chunk chunk = scenario.chunks().chunk(transfer.source(), transfer.chunk());
-        int elementBytes = scenario.sums() == null ? scenario.aType().bytes() : Float.BYTES;
+        int elementBytes =
+                scenario.sums() == null
+                        ? scenario.aType().bytes()
+                        : scenario.sums().wireBytes(transfer.slot());
         return (double) chunk.rows() * chunk.cols() * elementBytes;
     }
 

@@ -1,21 +1,17 @@
 package dev.weft.sim;
 
 import dev.weft.plan.Chunks;
-import dev.weft.plan.RankPlan;
 import dev.weft.plan.RankPlan.Lane;
 import dev.weft.plan.RankPlan.RowBlock;
-import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.Reduction;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.List;
 import java.util.Queue;
 
 /**
  * What a simulated rank does with sums, besides its products: it lets lanes have what is
- * multiplied, adds what other ranks have summed alone, and finishes rows that are summed over all
- * of K. Whoever multiplies takes rows to finish before the next block, and once nothing is left to
+ * multiplied, adds what others have summed, and finishes rows that are summed over all of K.
+ * Whoever multiplies takes rows to add or finish before the next block, and once nothing is left to
  * multiply waits for them, as in the executor.
  */
 final class SumSteps {
@@ -24,49 +20,41 @@ final class SumSteps {
     private final SimulatedRank rank;
     private final Chunks chunks;
 
-    /** Rows that are finished once they are whole, in that order. */
-    private final List<RowBlock> whole = new ArrayList<>();
+    /** Rows to which this rank was the last to add anything, and which it wants. */
+    private final Queue<Rows> ended = new ArrayDeque<>();
 
-    private int nextWhole;
+    /** Rows to which others' sums are added, and those that come whole, both in order. */
+    private final Queue<Rows> adds = new ArrayDeque<>();
 
-    /** Rows that this rank was the last to multiply. */
-    private final Queue<RowBlock> ended = new ArrayDeque<>();
+    private final Queue<Rows> whole = new ArrayDeque<>();
 
     /** By tag: whether this rank's sums go to another one, and whether it multiplies the chunk. */
     private final BitSet sent = new BitSet();
 
     private final BitSet multiplied = new BitSet();
-
-    /** Whether sums of ranks alone are added here. */
-    private final boolean adds;
-
     private int unmultiplied;
+
+    /**
+     * Rows to add or finish.
+     *
+     * @param arrive whether they come from another rank when they are whole
+     */
+    record Rows(RowBlock block, boolean arrive) {}
 
     SumSteps(Simulation simulation, SimulatedRank rank) {
         this.simulation = simulation;
         this.rank = rank;
         this.chunks = rank.plan.chunks();
-        RankPlan plan = rank.plan;
-        this.unmultiplied = plan.consumption().size();
-        plan.consumption().forEach(block -> multiplied.set(tag(block)));
-        for (Lane lane : plan.lanes()) {
+        this.unmultiplied = rank.plan.consumption().size();
+        rank.plan.consumption().forEach(block -> multiplied.set(tag(block)));
+        for (Lane lane : rank.plan.lanes()) {
             lane.transfers().stream()
                     .filter(transfer -> transfer.slot() != Reduction.WHOLE)
                     .forEach(transfer -> sent.set(transfer.tag()));
         }
-        for (int c = 0; c < chunks.count(plan.rank()); c++) {
-            RowBlock own = chunks.block(plan.rank(), c);
-            if (parts(own) > 0) {
-                whole.add(own);
-            }
-        }
-        this.adds = !whole.isEmpty();
-        for (Lane lane : plan.arrivals()) {
-            for (Transfer transfer : lane.transfers()) {
-                if (transfer.slot() == Reduction.WHOLE) {
-                    whole.add(chunks.block(transfer.source(), transfer.chunk()));
-                }
-            }
+        if (simulation.view != SimulatedView.COMPUTE_ONLY) {
+            rank.plan.added().forEach(block -> adds.add(new Rows(block, false)));
+            rank.plan.arrivingWhole().forEach(block -> whole.add(new Rows(block, true)));
         }
     }
 
@@ -78,13 +66,9 @@ final class SumSteps {
         return rank.event(kind, tag(block));
     }
 
-    /** Other ranks' sums of a block that arrive by themselves. */
+    /** How many ranks' sums of a block come to be added. */
     private int parts(RowBlock block) {
         return rank.arriving(event(SimulatedRank.PARTS, block));
-    }
-
-    private boolean arrivesWhole(RowBlock block) {
-        return rank.arriving(event(Reduction.WHOLE, block)) > 0;
     }
 
     /** All columns of a block have been multiplied just now. */
@@ -102,89 +86,106 @@ final class SumSteps {
 
     private void raise(RowBlock block, double pathNs) {
         double now = simulation.events.now();
-        boolean ends = !adds && !sent.get(tag(block));
-        boolean wanted = simulation.scenario.sums().all() || block.source() == rank.plan.rank();
-        if (ends && wanted) {
-            ended.add(block);
+        boolean ends = parts(block) == 0;
+        if (ends && isFinished(block)) {
+            ended.add(new Rows(block, false));
         }
         rank.happen(event(SimulatedRank.MULTIPLIED, block), now, pathNs);
-        if (ends && !wanted) {
+        if (ends && !isFinished(block)) {
             rank.happen(event(SimulatedRank.SUMMED, block), now, pathNs);
         }
     }
 
-    /** Rows to be finished now, which the caller is to finish; null for none. */
-    RowBlock take() {
+    /** Whether this rank makes a block's sums whole and wants its rows. */
+    private boolean isFinished(RowBlock block) {
+        return !sent.get(tag(block))
+                && (simulation.scenario.sums().all() || block.source() == rank.plan.rank());
+    }
+
+    /** Rows to be added or finished now, which the caller is to do; null for none. */
+    Rows take() {
         if (!ended.isEmpty()) {
             return ended.remove();
         }
-        return hasNext() && isWhole(whole.get(nextWhole)) ? whole.get(nextWhole++) : null;
+        if (hasCome(adds.peek())) {
+            return adds.remove();
+        }
+        return hasCome(whole.peek()) ? whole.remove() : null;
     }
 
     /** Whether {@link #take} would give something. */
     boolean isReady() {
-        return !ended.isEmpty() || hasNext() && isWhole(whole.get(nextWhole));
+        return !ended.isEmpty() || hasCome(adds.peek()) || hasCome(whole.peek());
     }
 
     /** Whether there are rows to wait for. */
     boolean hasNext() {
-        return nextWhole < whole.size();
+        return !adds.isEmpty() || !whole.isEmpty();
     }
 
     /** The rows to wait for. */
     RowBlock next() {
-        return whole.get(nextWhole);
+        return (adds.isEmpty() ? whole : adds).element().block();
     }
 
     /** Who sends the last of them. */
     int sender() {
-        RowBlock block = next();
-        return rank.sender(
-                event(arrivesWhole(block) ? Reduction.WHOLE : SimulatedRank.PARTS, block));
+        return rank.sender(event(adds.isEmpty() ? Reduction.WHOLE : SimulatedRank.PARTS, next()));
     }
 
-    private boolean isWhole(RowBlock block) {
-        if (arrivesWhole(block)) {
-            return rank.has(event(Reduction.WHOLE, block));
+    /**
+     * @param rows null for none
+     */
+    private boolean hasCome(Rows rows) {
+        if (rows == null) {
+            return false;
         }
-        return rank.has(event(SimulatedRank.PARTS, block))
-                && (!addsOwn(block) || rank.has(event(SimulatedRank.MULTIPLIED, block)));
+        if (rows.arrive()) {
+            return rank.has(event(Reduction.WHOLE, rows.block()));
+        }
+        return rank.has(event(SimulatedRank.PARTS, rows.block()))
+                && (!addsOwn(rows.block())
+                        || rank.has(event(SimulatedRank.MULTIPLIED, rows.block())));
     }
 
     private boolean addsOwn(RowBlock block) {
         return multiplied.get(tag(block));
     }
 
-    /** Whether sums of several ranks are added before rows are finished. */
-    boolean areAdded(RowBlock block) {
-        return parts(block) > 0;
-    }
-
-    /** When the rows could have been whole at the earliest. */
-    double pathNs(RowBlock block) {
-        int last = arrivesWhole(block) ? Reduction.WHOLE : SimulatedRank.MULTIPLIED;
+    /** When the rows could have been there at the earliest. */
+    double pathNs(Rows rows) {
+        if (rows.arrive()) {
+            return rank.pathNs(event(Reduction.WHOLE, rows.block()));
+        }
         return Math.max(
-                rank.pathNs(event(last, block)), rank.pathNs(event(SimulatedRank.PARTS, block)));
+                rank.pathNs(event(SimulatedRank.MULTIPLIED, rows.block())),
+                rank.pathNs(event(SimulatedRank.PARTS, rows.block())));
     }
 
-    /** Of a block, to be added and finished; none where nothing but transfers is of interest. */
-    double elements(RowBlock block) {
+    /** Of rows to be added or finished; none where nothing but transfers is of interest. */
+    double elements(Rows rows) {
         return simulation.view == SimulatedView.COMM_ONLY
                 ? 0
-                : (double) block.rows() * chunks.cols();
+                : (double) rows.block().rows() * chunks.cols();
     }
 
     /** How often an element is added to another; one that comes alone is copied. */
-    int additions(RowBlock block) {
-        return areAdded(block) ? Math.max(1, parts(block) - (addsOwn(block) ? 0 : 1)) : 0;
+    int additions(Rows rows) {
+        int parts = rows.arrive() ? 0 : parts(rows.block());
+        return parts == 0 ? 0 : Math.max(1, parts - (addsOwn(rows.block()) ? 0 : 1));
     }
 
-    /** Rows are finished. */
-    void finished(RowBlock block, double pathNs) {
+    /** Whether elements of C are made of them. */
+    boolean areFinished(Rows rows) {
+        return rows.arrive() || isFinished(rows.block());
+    }
+
+    /** Rows have been added and finished. */
+    void done(Rows rows, double pathNs) {
         double now = simulation.events.now();
         rank.busyUntil(now);
-        if (!arrivesWhole(block)) {
-            rank.happen(event(SimulatedRank.SUMMED, block), now, pathNs);
+        if (!rows.arrive()) {
+            rank.happen(event(SimulatedRank.SUMMED, rows.block()), now, pathNs);
         }
     }
 }

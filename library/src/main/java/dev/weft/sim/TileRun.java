@@ -65,17 +65,18 @@ final class TileRun extends ProductRun implements Events.Action {
 
     private void finish() {
         double gbps = simulation.machine.memory().gbps();
-        for (RowBlock block = sums.take(); block != null; block = sums.take()) {
+        for (SumSteps.Rows rows = sums.take(); rows != null; rows = sums.take()) {
             // Two are read and one is written for an addition, one of each to finish.
-            double bytes =
-                    (3 * sums.additions(block) + 1) * Float.BYTES
-                            + simulation.scenario.outType().bytes();
-            double workNs = gbps > 0 ? sums.elements(block) * bytes / gbps * slowness : 0;
+            double bytes = 3 * sums.additions(rows) * Float.BYTES;
+            if (sums.areFinished(rows)) {
+                bytes += Float.BYTES + simulation.scenario.outType().bytes();
+            }
+            double workNs = gbps > 0 ? sums.elements(rows) * bytes / gbps * slowness : 0;
             finishedNs = Math.max(finishedNs, simulation.events.now()) + workNs;
-            double earliestNs = sums.pathNs(block) + workNs;
+            double earliestNs = sums.pathNs(rows) + workNs;
             pathNs = Math.max(pathNs, earliestNs);
-            RowBlock rows = block;
-            simulation.events.add(finishedNs, ignored -> sums.finished(rows, earliestNs), 0);
+            SumSteps.Rows done = rows;
+            simulation.events.add(finishedNs, ignored -> sums.done(done, earliestNs), 0);
         }
     }
 

@@ -68,6 +68,15 @@ class SumSimulationTest {
         assertEquals(4, call.transfers());
     }
 
+    /** All multiply at once; the second adds, and sends on, what arrives at 6350. */
+    @Test
+    void aRingAddsSums() {
+        Prediction call = run(onMesh, call(Reduction.RING, false, parts(3), 0, 0, 4));
+        assertNs(6350 + 1250, call.ns());
+        assertNs(7600, call.bounds().pathNs());
+        assertNs(7600 + 1250, run(onMesh, call(Reduction.RING, false, parts(3), 4, 0, 0)).ns());
+    }
+
     /** The other's rows first; what arrives at 6350 is added where it costs nothing. */
     @Test
     void ownersAddWhatOthersHaveSummed() {
@@ -78,6 +87,13 @@ class SumSimulationTest {
                 5100 + 1000 + 1000 + 250,
                 run(machine, call(Reduction.MESH_PUSH, false, parts(3), 4, 4, 4)).ns());
         assertNs(6350 + 1250, run(onMesh, call(Reduction.MESH_PUSH, true, parts(2), 4, 4)).ns());
+    }
+
+    @Test
+    void roundedSumsTakeHalfTheTime() {
+        Scenario call = call(Reduction.MESH_PUSH, false, parts(2), 4, 4);
+        Sums rounded = new Sums(parts(2), false, Reduction.Order.BY_RANK_BF16);
+        assertNs(5100 + 500 + 250, run(onMesh, with(call, Map.of(), rounded)).ns());
     }
 
     @Test
@@ -183,20 +199,22 @@ class SumSimulationTest {
     @Test
     void aSlowRankHoldsUpTheChain() {
         Scenario call = call(Reduction.CHAIN, false, parts(2), 0, 4);
-        Scenario slow =
-                new Scenario(
-                        call.plans(),
-                        call.chunks(),
-                        false,
-                        call.hosts(),
-                        call.aType(),
-                        call.outType(),
-                        call.columns(),
-                        false,
-                        0,
-                        Map.of(0, 3.0),
-                        call.sums());
-        assertNs(6450 + 200, run(onMesh, slow).ns());
+        assertNs(6450 + 200, run(onMesh, with(call, Map.of(0, 3.0), call.sums())).ns());
+    }
+
+    private static Scenario with(Scenario call, Map<Integer, Double> slow, Sums sums) {
+        return new Scenario(
+                call.plans(),
+                call.chunks(),
+                false,
+                call.hosts(),
+                call.aType(),
+                call.outType(),
+                call.columns(),
+                false,
+                0,
+                slow,
+                sums);
     }
 
     /** Whoever waits is told to wait for the rank that sends. */

@@ -87,7 +87,7 @@ public final class PlanCommand extends WeftCommand {
             names = "--order",
             paramLabel = "ORDER",
             description =
-                    "Where products are summed: whole or by-rank, as in run (default: whole).")
+                    "Where products are summed: whole, by-rank or by-rank-bf16 (default: whole).")
     String order;
 
     @Option(

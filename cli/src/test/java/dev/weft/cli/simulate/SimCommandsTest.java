@@ -76,6 +76,7 @@ class SimCommandsTest {
                 "-v Ascend910B1 -n 3 --k-parts 900,0,24 --gm 600 --op matmul-allreduce",
                 "-v trn2 -n 4 --gm 512 --gn 256 --op matmul-allreduce --order by-rank --slow 1=2",
                 "-v cpu-100gbe -n 6 --gm 600 --op matmul-reduce-scatter --algorithm sequential",
+                "-v cpu-100gbe -n 2 --gm 600 --op matmul-reduce-scatter --order by-rank-bf16",
                 "-v cpu-100gbe -n 4 --gm 600 --op matmul-allreduce --groups 2 --chunk-rows 50"
             })
     void theViewsOfASimulatedRunFitTogether(String options) throws IOException {
