@@ -104,7 +104,8 @@ public final class DeviceEpilogue implements AutoCloseable {
         return switch (residual) {
             case DeviceMatrix matrix -> matrix.describe();
             case Matrix matrix -> matrix.describe() + " in host memory";
-            case null, default -> String.valueOf(residual);
+            case null -> "null";
+            default -> residual.toString();
         };
     }
 
