@@ -1,3 +1,4 @@
+import dev.weft.cuda.*;
 import dev.weft.fabric.*;
 import dev.weft.op.*;
 import dev.weft.plan.Shards;
@@ -5,6 +6,8 @@ import dev.weft.tensor.*;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.*;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 
 /**
  * A transformer's blocks, tensor- and sequence-parallel: tokens, heads and hidden columns are cut
@@ -16,13 +19,19 @@ import java.util.*;
  * $JAVA examples/mlp/Mlp.java bf16 1 2 3 5 7 8                  ranks as threads
  * ./weft launch -n 3 -- $JAVA examples/mlp/Mlp.java bf16        processes
  * mpirun -n 3 $JAVA examples/mlp/Mlp.java bf16                  MPI, on one host or many
+ * $JAVA examples/mlp/Mlp.java bf16 gpu 1 2 3 5 7 8              the products on a GPU that all ranks share
  * </pre>
+ *
+ * The bits of a GPU are not those of a CPU, but they are the same for any number of ranks too.
  */
 static final int TOKENS = 50;
-static final int WIDTH = 128;
+static final int WIDTH = 256;
 static final int HEADS = 16;
+
+/** A GPU sums 16 k at a time, so K is cut at multiples of that. */
 static final int HEAD_WIDTH = WIDTH / HEADS;
-static final int HIDDEN = 344;
+static final int HIDDEN_UNIT = 16;
+static final int HIDDEN = 22 * HIDDEN_UNIT;
 static final int LAYERS = 2;
 
 /** Which ranks have what; rank 1 has about twice as much as rank 0, rank 2 three times. */
@@ -44,43 +53,126 @@ static Matrix weights(Arena arena, DType type, int layer, int number, int rows, 
     return matrix;
 }
 
+/** One of Weft's operators: this rank's matrix in, its results out, in memory of the host. */
+interface Layer extends AutoCloseable {
+    List<Matrix> call(Matrix a);
+
+    @Override
+    void close();
+}
+
+/** Where a rank multiplies: on the CPU, or on a GPU if there is one. */
+record Site(Fabric fabric, Gpu gpu, Arena arena, DType type) {
+
+    Layer gather(Shards tokens, int results, Epilogue epilogue, Matrix... bs) {
+        if (gpu == null) {
+            AllGatherMatmulBuilder layer = AllGatherMatmul.on(fabric).a(tokens, type);
+            List.of(bs).forEach(layer::b);
+            return onHost(layer.epilogue(epilogue).engine("portable").prepare(), results);
+        }
+        CudaAllGatherMatmulBuilder layer = CudaAllGatherMatmul.on(fabric, gpu).a(tokens, type);
+        List.of(bs).forEach(b -> layer.b(b, false));
+        return onGpu(layer.epilogue(epilogue).prepare(), results, GpuStream.create(), null);
+    }
+
+    Layer scatter(Shards tokens, Shards inner, Supplier<Matrix> residual, Matrix b) {
+        if (gpu == null) {
+            return onHost(MatmulReduceScatter.on(fabric).a(tokens, inner, type).b(b)
+                    .epilogue(Epilogue.none().residual(residual)).engine("portable").prepare(), 1);
+        }
+        long rows = tokens.rows(fabric.rank());
+        DeviceBuffer buffer = DeviceBuffer.allocate(DeviceMatrix.alignedBytes(type, rows, WIDTH));
+        DeviceMatrix there = DeviceMatrix.in(buffer, type, rows, WIDTH);
+        GpuStream stream = GpuStream.create();
+        Epilogue added = Epilogue.none().residual(() -> {
+            there.upload(residual.get(), stream);
+            return there;
+        });
+        return onGpu(CudaMatmulReduce.on(fabric, gpu, false).a(tokens, inner, type).b(b, false)
+                .epilogue(added).prepare(), 1, stream, buffer);
+    }
+
+    private static Layer onHost(Operator<Matrix> operator, int results) {
+        return new Layer() {
+            @Override
+            public List<Matrix> call(Matrix a) {
+                Result<Matrix> result = operator.call(a);
+                return IntStream.range(0, results).mapToObj(result::product).toList();
+            }
+
+            @Override
+            public void close() {
+                operator.close();
+            }
+        };
+    }
+
+    /** Owns all that it is given; the buffer may be null. */
+    private Layer onGpu(Operator<DeviceMatrix> operator, int results, GpuStream stream, DeviceBuffer buffer) {
+        return new Layer() {
+            @Override
+            public List<Matrix> call(Matrix a) {
+                DeviceMatrix place = operator.nextShard();
+                place.upload(a, stream);
+                Result<DeviceMatrix> result = operator.call(place);
+                return IntStream.range(0, results).mapToObj(i -> downloaded(result.product(i))).toList();
+            }
+
+            private Matrix downloaded(DeviceMatrix product) {
+                Matrix here = Matrix.allocate(arena, type, product.rows(), product.cols());
+                product.download(here, stream);
+                return here;
+            }
+
+            @Override
+            public void close() {
+                operator.close();
+                stream.close();
+                if (buffer != null) {
+                    buffer.close();
+                }
+            }
+        };
+    }
+}
+
 /** One block on one rank. Its operators are prepared once, for any number of calls. */
 static final class Block implements AutoCloseable {
     private final Matrix normed;
     private final Matrix attended;
-    private final AllGatherMatmul queryKeyValue;
-    private final MatmulReduceScatter attentionOut;
-    private final AllGatherMatmul gateUp;
-    private final MatmulReduceScatter down;
+    private final Layer queryKeyValue;
+    private final Layer attentionOut;
+    private final Layer gateUp;
+    private final Layer down;
     private Matrix x;
     private Matrix y;
 
-    Block(Fabric fabric, Arena arena, DType type, int layer) {
-        int rank = fabric.rank();
-        Shards tokens = cut(TOKENS, fabric.size(), 1);
-        Shards heads = cut(HEADS, fabric.size(), HEAD_WIDTH);
-        Shards hidden = cut(HIDDEN, fabric.size(), 1);
+    Block(Site site, int layer) {
+        int rank = site.fabric().rank();
+        int ranks = site.fabric().size();
+        Arena arena = site.arena();
+        DType type = site.type();
+        Shards tokens = cut(TOKENS, ranks, 1);
+        Shards heads = cut(HEADS, ranks, HEAD_WIDTH);
+        Shards hidden = cut(HIDDEN / HIDDEN_UNIT, ranks, HIDDEN_UNIT);
         normed = Matrix.allocate(arena, type, tokens.rows(rank), WIDTH);
         attended = Matrix.allocate(arena, type, TOKENS, heads.rows(rank));
         x = normed;
         y = normed;
         Matrix[] bias = new Matrix[3];
-        AllGatherMatmulBuilder gather = AllGatherMatmul.on(fabric).a(tokens, type);
+        Matrix[] weights = new Matrix[3];
         for (int i = 0; i < 3; i++) {
-            gather.b(columns(weights(arena, type, layer, i, WIDTH, WIDTH), heads, rank));
+            weights[i] = columns(weights(arena, type, layer, i, WIDTH, WIDTH), heads, rank);
             bias[i] = columns(weights(arena, type, layer, 10 + i, 1, WIDTH), heads, rank);
         }
-        queryKeyValue = gather.epilogue(Epilogue.none().bias(bias)).engine("portable").prepare();
-        attentionOut = MatmulReduceScatter.on(fabric).a(tokens, heads, type)
-                .b(rows(weights(arena, type, layer, 3, WIDTH, WIDTH), heads, rank))
-                .epilogue(Epilogue.none().residual(() -> x)).engine("portable").prepare();
-        gateUp = AllGatherMatmul.on(fabric).a(tokens, type)
-                .b(columns(weights(arena, type, layer, 4, WIDTH, HIDDEN), hidden, rank))
-                .b(columns(weights(arena, type, layer, 5, WIDTH, HIDDEN), hidden, rank))
-                .epilogue(Epilogue.none().swiglu()).engine("portable").prepare();
-        down = MatmulReduceScatter.on(fabric).a(tokens, hidden, type)
-                .b(rows(weights(arena, type, layer, 6, HIDDEN, WIDTH), hidden, rank))
-                .epilogue(Epilogue.none().residual(() -> y)).engine("portable").prepare();
+        queryKeyValue = site.gather(tokens, 3, Epilogue.none().bias(bias), weights);
+        attentionOut = site.scatter(tokens, heads, () -> x,
+                rows(weights(arena, type, layer, 3, WIDTH, WIDTH), heads, rank));
+        gateUp = site.gather(tokens, 1, Epilogue.none().swiglu(),
+                columns(weights(arena, type, layer, 4, WIDTH, HIDDEN), hidden, rank),
+                columns(weights(arena, type, layer, 5, WIDTH, HIDDEN), hidden, rank));
+        down = site.scatter(tokens, hidden, () -> y,
+                rows(weights(arena, type, layer, 6, HIDDEN, WIDTH), hidden, rank));
     }
 
     private static Matrix columns(Matrix whole, Shards cut, int rank) {
@@ -94,10 +186,10 @@ static final class Block implements AutoCloseable {
     /** This rank's tokens in, this rank's tokens out; valid until the next call. */
     Matrix call(Matrix tokens) {
         x = tokens;
-        Result<Matrix> qkv = queryKeyValue.call(norm(x));
-        attend(qkv.product(0), qkv.product(1), qkv.product(2));
-        y = attentionOut.call(attended).product();
-        return down.call(gateUp.call(norm(y)).product()).product();
+        List<Matrix> qkv = queryKeyValue.call(norm(x));
+        attend(qkv.get(0), qkv.get(1), qkv.get(2));
+        y = attentionOut.call(attended).getFirst();
+        return down.call(gateUp.call(norm(y)).getFirst()).getFirst();
     }
 
     /** Every token divided by its root mean square. */
@@ -162,14 +254,19 @@ static long digest(Fabric fabric, Matrix own) {
     return Arrays.stream(fabric.exchange(sum)).sum();
 }
 
-static long forward(Fabric fabric, DType type) {
+static long forward(Fabric fabric, DType type, boolean onGpu) {
     List<Block> blocks = new ArrayList<>();
+    Gpu gpu = onGpu ? Gpu.open(0) : null;
     try (Arena arena = Arena.ofShared()) {
+        if (onGpu) {
+            gpu.bind();
+        }
+        Site site = new Site(fabric, gpu, arena, type);
         Shards tokens = cut(TOKENS, fabric.size(), 1);
         Matrix all = Matrix.allocate(arena, type, TOKENS, WIDTH);
         all.fill(new Random(1)::nextGaussian);
         for (int layer = 0; layer < LAYERS; layer++) {
-            blocks.add(new Block(fabric, arena, type, layer));
+            blocks.add(new Block(site, layer));
         }
         Matrix x = Block.rows(all, tokens, fabric.rank());
         for (Block block : blocks) {
@@ -177,8 +274,9 @@ static long forward(Fabric fabric, DType type) {
         }
         long digest = digest(fabric, x);
         if (fabric.rank() == 0) {
-            IO.println("%s ranks, %s: output [%s, %s] %s, digest %016x"
-                    .formatted(fabric.size(), fabric.kind(), TOKENS, WIDTH, type.label(), digest));
+            IO.println("%s ranks, %s%s: output [%s, %s] %s, digest %016x"
+                    .formatted(fabric.size(), fabric.kind(), onGpu ? " on " + gpu.name() : "", TOKENS,
+                            WIDTH, type.label(), digest));
         }
         return digest;
     } finally {
@@ -186,24 +284,25 @@ static long forward(Fabric fabric, DType type) {
     }
 }
 
-/** A type, fp32 or bf16 or fp16; then the numbers of threads, where no launcher says it. */
+/** A type, fp32 or bf16 or fp16; gpu for one; then the numbers of threads, if no launcher says it. */
 void main(String... args) {
     DType type = args.length == 0 ? DType.BF16 : DType.of(args[0]);
+    boolean gpu = List.of(args).contains("gpu");
     Map<String, String> environment = System.getenv();
     if (environment.containsKey("OMPI_COMM_WORLD_RANK") || environment.containsKey("PMI_RANK")) {
         try (World world = World.mpi(Duration.ofSeconds(60))) {
-            world.run(fabric -> forward(fabric, type));
+            world.run(fabric -> forward(fabric, type, gpu));
         }
     } else if (environment.containsKey("RANK")) {
         try (World world = World.joined()) {
-            world.run(fabric -> forward(fabric, type));
+            world.run(fabric -> forward(fabric, type, gpu));
         }
     } else {
         Set<Long> digests = new HashSet<>();
-        List<String> counts = args.length < 2 ? List.of("1", "2", "3") : List.of(args).subList(1, args.length);
-        for (String ranks : counts) {
+        List<String> counts = Arrays.stream(args).filter(word -> word.matches("[0-9]+")).toList();
+        for (String ranks : counts.isEmpty() ? List.of("1", "2", "3") : counts) {
             try (World world = World.threads(Integer.parseInt(ranks))) {
-                digests.addAll(world.call(fabric -> forward(fabric, type)));
+                digests.addAll(world.call(fabric -> forward(fabric, type, gpu)));
             }
         }
         if (digests.size() > 1) {
