@@ -292,7 +292,7 @@ public final class Verifier {
         long rows = c.rows();
         long firstCol = problem.firstCol(rank);
         Matrix expected = golden.block(firstRow, rows, firstCol, problem.cols(rank));
-        return SeedRule.judge(expected, c).passed();
+        return SeedRule.judge(expected, c, problem.k()).passed();
     }
 
     /** Null where there is none. */

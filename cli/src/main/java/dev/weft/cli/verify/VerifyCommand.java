@@ -22,8 +22,9 @@ import picocli.CommandLine.Option;
         name = "verify",
         description = {
             "Checks output_rank<r>.bin of every rank against golden.bin (bad where the difference"
-                    + " is over 1e-3 absolutely and relatively; at most 0.1%% bad), against Weft's own"
-                    + " unfused product bit for bit, and against float64.",
+                    + " is over 1e-3 absolutely and relatively; at most 0.1%% bad; a unit of a"
+                    + " 16-bit type is no error, and limits grow with K above 4096), against Weft's"
+                    + " own unfused product bit for bit, and against float64.",
             "Shapes and types come from the data folder."
         },
         footer = {"", "Examples:", "  ./weft verify", "  ./weft verify --data-dir data --loose"})

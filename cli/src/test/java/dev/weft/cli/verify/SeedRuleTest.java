@@ -13,6 +13,10 @@ class SeedRuleTest {
 
     /** 3000 x 10 elements of 2, the first {@code wrong} of them replaced. */
     private static SeedRule judge(DType type, int wrong, float value) {
+        return judge(type, wrong, value, 1);
+    }
+
+    private static SeedRule judge(DType type, int wrong, float value, long k) {
         try (Arena arena = Arena.ofConfined()) {
             Matrix golden = Matrix.allocate(arena, DType.FP32, 3000, 10);
             Matrix output = Matrix.allocate(arena, type, 3000, 10);
@@ -20,7 +24,7 @@ class SeedRuleTest {
                 golden.set(i / 10, i % 10, 2);
                 output.set(i / 10, i % 10, i < wrong ? value : 2);
             }
-            return SeedRule.judge(golden, output);
+            return SeedRule.judge(golden, output, k);
         }
     }
 
@@ -48,7 +52,7 @@ class SeedRuleTest {
                     Matrix actual = Matrix.copyOf(arena, new float[][] {{output}});
                     assertEquals(
                             Float.compare(golden, output) == 0,
-                            SeedRule.judge(expected, actual).passed(),
+                            SeedRule.judge(expected, actual, 1).passed(),
                             golden + " and " + output);
                 }
             }
@@ -68,7 +72,22 @@ class SeedRuleTest {
             Matrix output = Matrix.allocate(arena, DType.BF16, 1, 1);
             golden.set(0, 0, 1.0035f);
             output.set(0, 0, 1.0035f);
-            assertEquals(0, SeedRule.judge(golden, output).bad(), "one rounding is no error");
+            assertEquals(0, SeedRule.judge(golden, output, 1).bad(), "one rounding is no error");
         }
+    }
+
+    @Test
+    void oneUnitOfTheOutputsTypeIsNoError() {
+        assertTrue(judge(DType.BF16, 30000, 2 + 0x1p-6f).passed(), "the value above 2");
+        assertFalse(judge(DType.BF16, 30000, 2 + 0x1p-5f).passed(), "two above");
+        assertFalse(judge(DType.FP16, 30000, 2 + 0x1p-8f).passed(), "two above");
+    }
+
+    @Test
+    void theAbsoluteLimitGrowsWithALongK() {
+        float off = 2.0035f;
+        assertFalse(judge(DType.FP32, 30000, off, 4096).passed());
+        assertFalse(judge(DType.FP32, 30000, off, 8192).passed());
+        assertTrue(judge(DType.FP32, 30000, off, 16384).passed());
     }
 }
