@@ -9,10 +9,10 @@ import dev.weft.tensor.Matrix;
  * none, fail.
  *
  * <p>Two things are added, so that the rule judges the product and not the type or the size that
- * the user chose. Golden is first rounded to the output's type, of which one unit is no error: a sum
- * near the middle of two values may be rounded either way. And above a K of 4096 the absolute limit
- * grows with K, as errors of fp32 sums do: on an H200 0.2% of the sums of 16384 standard normal
- * products were off by more than 1e-3 both ways.
+ * the user chose. Golden is first rounded to the output's type, of which one unit is no error: a
+ * sum near the middle of two values may be rounded either way. And above a K of 4096 the absolute
+ * limit grows with K, as errors of fp32 sums do: on an H200 0.2% of the sums of 16384 standard
+ * normal products were off by more than 1e-3 both ways.
  */
 record SeedRule(long bad, long zeros, long elements) {
 
