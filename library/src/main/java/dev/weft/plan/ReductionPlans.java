@@ -6,6 +6,7 @@ import dev.weft.plan.RankPlan.Storage;
 import dev.weft.plan.RankPlan.Transfer;
 import dev.weft.plan.RankPlan.Transfer.Initiator;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -108,34 +109,47 @@ final class ReductionPlans {
     /**
      * From group to group, in each of which ranks share memory or there is but one. Owners take
      * turns, so that whole rows come to all of them from early on, and so do the ranks of a group.
+     * The rows of the last group come last: they have no way to go after that.
      */
     private void chain(Hosts groups) {
         List<Integer> having = multiplying.stream().map(groups::hostOf).distinct().toList();
-        int turn = 0;
+        List<RowBlock> order = new ArrayList<>();
         for (int c = 0; c < mostChunks(); c++) {
             for (int owner = 0; owner < ranks; owner++) {
-                if (c >= chunks.count(owner)) {
-                    continue;
+                if (c < chunks.count(owner)) {
+                    order.add(chunks.block(owner, c));
                 }
-                int before = -1;
-                for (int group : having) {
-                    int rank = taker(groups, group, turn);
-                    blocks.get(rank).add(chunks.block(owner, c));
-                    if (before >= 0) {
-                        boolean adds = reduction == Reduction.RING;
-                        int slot = adds ? Reduction.slotOf(before) : Reduction.PARTIAL;
-                        send(before, 0, rank, owner, c, slot);
-                    }
-                    before = rank;
-                }
-                if (all) {
-                    around(groups, before, turn, owner, c);
-                } else if (owner != before) {
-                    int lane = groups.shareMemory(before, owner) ? 2 : 1;
-                    send(before, lane, owner, owner, c, Reduction.WHOLE);
-                }
-                turn++;
             }
+        }
+        if (!all) {
+            int last = having.getLast();
+            order.sort(Comparator.comparing(block -> groups.hostOf(block.source()) == last));
+        }
+        for (int turn = 0; turn < order.size(); turn++) {
+            pass(groups, having, order.get(turn), turn);
+        }
+    }
+
+    /** One block, from group to group and then to whoever is to have it. */
+    private void pass(Hosts groups, List<Integer> having, RowBlock block, int turn) {
+        int owner = block.source();
+        int chunk = block.firstChunk();
+        int before = -1;
+        for (int group : having) {
+            int rank = taker(groups, group, turn);
+            blocks.get(rank).add(block);
+            if (before >= 0) {
+                boolean adds = reduction == Reduction.RING;
+                int slot = adds ? Reduction.slotOf(before) : Reduction.PARTIAL;
+                send(before, 0, rank, owner, chunk, slot);
+            }
+            before = rank;
+        }
+        if (all) {
+            around(groups, before, turn, owner, chunk);
+        } else if (owner != before) {
+            int lane = groups.shareMemory(before, owner) ? 2 : 1;
+            send(before, lane, owner, owner, chunk, Reduction.WHOLE);
         }
     }
 
