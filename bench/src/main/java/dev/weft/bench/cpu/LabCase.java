@@ -67,8 +67,8 @@ final class LabCase implements BenchCase {
     /** What travels. */
     private enum Transfers {
         GATHER("gather", new Shape(2048, 8192, 2048), Work.GATHER),
-        SUMS_WHOLE("sums, whole", new Shape(2048, 2048, 8192), Work.REDUCE_SCATTER),
-        SUMS_BY_RANK("sums, by-rank", new Shape(2048, 2048, 8192), Work.REDUCE_SCATTER);
+        SUMS_WHOLE("sums, whole", new Shape(2048, 1024, 4096), Work.REDUCE_SCATTER),
+        SUMS_BY_RANK("sums, by-rank", new Shape(2048, 1024, 4096), Work.REDUCE_SCATTER);
 
         private final String label;
         private final Shape shape;
