@@ -23,7 +23,7 @@ class LoadIT {
 
     @Test
     void sixtyFourThreads() {
-        check("ranks=64 calls=3");
+        check("ranks=64 calls=4");
     }
 
     @Test
