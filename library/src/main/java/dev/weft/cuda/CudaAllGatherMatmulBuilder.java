@@ -131,11 +131,15 @@ public final class CudaAllGatherMatmulBuilder
 
     /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
     public CudaAllGatherMatmulBuilder deadline(Duration limit) {
+        this.deadline = checkedDeadline(limit);
+        return this;
+    }
+
+    static Duration checkedDeadline(Duration limit) {
         if (limit.isNegative() || limit.isZero()) {
             throw new IllegalArgumentException("deadline " + limit + ": expected more than zero");
         }
-        this.deadline = limit;
-        return this;
+        return limit;
     }
 
     /**

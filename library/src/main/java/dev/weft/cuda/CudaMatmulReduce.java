@@ -147,13 +147,7 @@ public final class CudaMatmulReduce extends CudaOperator {
 
     @Override
     void closeMemory() {
-        for (AutoCloseable part : memory) {
-            try {
-                part.close();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }
+        SumRun.closeAll(memory);
     }
 
     @Override

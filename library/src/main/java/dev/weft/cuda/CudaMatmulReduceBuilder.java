@@ -109,10 +109,7 @@ public final class CudaMatmulReduceBuilder
 
     /** The longest wait for a chunk; by default that of the fabric, or 30 s. */
     public CudaMatmulReduceBuilder deadline(Duration limit) {
-        if (limit.isNegative() || limit.isZero()) {
-            throw new IllegalArgumentException("deadline " + limit + ": expected more than zero");
-        }
-        this.deadline = limit;
+        this.deadline = CudaAllGatherMatmulBuilder.checkedDeadline(limit);
         return this;
     }
 

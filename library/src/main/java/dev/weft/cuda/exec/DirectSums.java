@@ -333,12 +333,6 @@ public final class DirectSums implements SumRun {
 
     @Override
     public void close() {
-        for (AutoCloseable part : owned) {
-            try {
-                part.close();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }
+        SumRun.closeAll(owned);
     }
 }

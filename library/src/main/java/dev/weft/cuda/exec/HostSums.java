@@ -405,13 +405,7 @@ public final class HostSums implements SumRun {
 
     @Override
     public void close() {
-        for (AutoCloseable part : owned) {
-            try {
-                part.close();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        }
+        SumRun.closeAll(owned);
         in.forEach(GpuStream::close);
         out.forEach(GpuStream::close);
         entered.close();

@@ -67,6 +67,17 @@ public interface SumRun extends AutoCloseable {
     /** The result number {@code index}, of this rank's rows or of all. */
     DeviceMatrix product(int index);
 
+    /** Frees all of these. */
+    static void closeAll(List<? extends AutoCloseable> parts) {
+        for (AutoCloseable part : parts) {
+            try {
+                part.close();
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
     /** Frees all but what peers may read. */
     @Override
     void close();
